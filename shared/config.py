@@ -1,0 +1,112 @@
+"""Every setting of Voxbridge: its environment variable, its default, its meaning.
+
+`docs/configuration.md` is printed from this module (`voxbridge config --markdown`), so the two cannot differ. A value that
+cannot be read is refused at start with its name and what was expected.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from shared.errors import Code, VoxbridgeError
+
+
+def _setting(default: Any, help: str, *, low: float | None = None, high: float | None = None, secret: bool = False) -> Any:
+    return field(default=default, metadata={"help": help, "low": low, "high": high, "secret": secret})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings. The environment variable of a field is `VOXBRIDGE_` and its name in capitals."""
+
+    host: str = _setting("127.0.0.1", "Address the gateway listens on. Loopback until you say otherwise.")
+    port: int = _setting(8420, "Port the gateway listens on.", low=1, high=65_535)
+    data_dir: Path = _setting(Path(".voxbridge"), "Folder of the event log, Valkey's file, process logs and the supervisor's lock.")
+    models_dir: Path = _setting(Path("~/.cache/voxbridge/models"), "Folder of model weights, shared by checkouts.")
+    models_source: str = _setting("auto", "Where weights come from: `auto`, `package`, `hub`, or a folder that holds the files.")
+    models_set: str = _setting("default", "Which models: `default`, or `small` for machines with little memory or few cores.")
+    allowed_origins: str = _setting("", "Origins that may open sockets, separated by commas, beside the gateway's own loopback ones.")
+    allowed_hosts: str = _setting("", "Host names the gateway answers to, separated by commas, beside loopback ones.")
+    log_level: str = _setting("info", "`debug`, `info`, `warning` or `error`.")
+
+    nats_url: str = _setting("", "NATS server. Empty: the embedded one, on a free loopback port.")
+    redis_url: str = _setting("", "Valkey or Redis server. Empty: the embedded one, on a socket in the data folder.", secret=True)
+    sync_interval: str = _setting("always", "When the embedded NATS server syncs events to disk: `always`, or a duration such as `100ms`.")
+    event_retention_days: int = _setting(30, "Days that events are kept.", low=1, high=3_650)
+
+    stt_url: str = _setting("", "OpenAI-compatible base URL for transcription. Empty: services/models.")
+    stt_key: str = _setting("", "Key for `VOXBRIDGE_STT_URL`.", secret=True)
+    stt_model: str = _setting("whisper", "Model name sent to the transcription endpoint.")
+    llm_url: str = _setting("", "OpenAI-compatible base URL for chat completions. Empty: services/models.")
+    llm_key: str = _setting("", "Key for `VOXBRIDGE_LLM_URL`.", secret=True)
+    llm_model: str = _setting("local", "Model name sent to the chat endpoint when a session names none.")
+    tts_url: str = _setting("", "OpenAI-compatible base URL for speech. Empty: services/models.")
+    tts_key: str = _setting("", "Key for `VOXBRIDGE_TTS_URL`.", secret=True)
+    tts_model: str = _setting("piper", "Model name sent to the speech endpoint.")
+    models_url: str = _setting("", "Base URL of services/models. Empty: the port below on loopback.")
+    models_port: int = _setting(8421, "Port of services/models on loopback.", low=1, high=65_535)
+
+    greeting: str = _setting("Hi, I'm listening.", "What the agent says when a session opens. Empty: nothing.")
+    max_sessions: int = _setting(400, "Sessions one voice process takes at a time.", low=1, high=10_000)
+    idle_timeout_s: int = _setting(600, "Seconds without speech, text or an answer after which a session ends.", low=5, high=86_400)
+    turn_timeout_s: int = _setting(30, "Seconds a model may stay silent in a turn before the agent says so.", low=2, high=600)
+    tool_timeout_s: int = _setting(30, "Seconds a function may take unless it declares its own limit.", low=1, high=3_600)
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] | None = None) -> Config:
+        """Read the environment; raises `INVALID_ARGUMENT` that names the variable, the value and the range."""
+        source = os.environ if env is None else env
+        hints = get_type_hints(cls)
+        known = {env_name(f): f for f in fields(cls)}
+        values = {f.name: _read(name, f, hints[f.name], source[name]) for name, f in known.items() if source.get(name)}
+        return cls(**values)
+
+    def as_env(self) -> dict[str, str]:
+        """The environment that gives this configuration again, for child processes."""
+        return {env_name(f): str(getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default}
+
+    @property
+    def models_base_url(self) -> str:
+        """Base URL of services/models, without a trailing slash and with `/v1`."""
+        return self.models_url.rstrip("/") or f"http://127.0.0.1:{self.models_port}/v1"
+
+
+PREFIX: Final = "VOXBRIDGE_"
+
+
+def env_name(f: Field[Any]) -> str:
+    """The environment variable of a field."""
+    return PREFIX + f.name.upper()
+
+
+def _read(name: str, f: Field[Any], kind: type, text: str) -> Any:
+    if kind is Path:
+        return Path(text).expanduser()
+    if kind is not int:
+        return text
+    low, high = f.metadata["low"], f.metadata["high"]
+    try:
+        value = int(text)
+    except ValueError:
+        value = None
+    if value is None or not low <= value <= high:
+        raise VoxbridgeError(
+            Code.INVALID_ARGUMENT, f"{name} must be a whole number from {low} to {high}; it is {text!r}.", field=name, limit=f"{low}..{high}"
+        )
+    return value
+
+
+def as_markdown() -> str:
+    """The table of `docs/configuration.md`."""
+    hints = get_type_hints(Config)
+    rows = ["| variable | default | meaning |", "|---|---|---|"]
+    for f in fields(Config):
+        assert f.default is not MISSING
+        default = "(empty)" if f.default == "" else f"`{f.default}`"
+        limits = f" ({f.metadata['low']} to {f.metadata['high']:,})" if hints[f.name] is int else ""
+        rows.append(f"| `{env_name(f)}` | {default} | {f.metadata['help']}{limits} |")
+    return "\n".join(rows) + "\n"

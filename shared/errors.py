@@ -1,0 +1,85 @@
+"""The errors of Voxbridge: one small family with a code, a message a person can act on, and whether a retry helps.
+
+Owns the codes. Does not own how an error travels: each protocol encodes `VoxbridgeError.as_dict` its own way.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+
+class Code(StrEnum):
+    """Every error code that leaves a service."""
+
+    INVALID_MESSAGE = "INVALID_MESSAGE"
+    INVALID_ARGUMENT = "INVALID_ARGUMENT"
+    TOO_LARGE = "TOO_LARGE"
+    NOT_FOUND = "NOT_FOUND"
+    UNAUTHENTICATED = "UNAUTHENTICATED"
+    FORBIDDEN_ORIGIN = "FORBIDDEN_ORIGIN"
+    PERMISSION_DENIED = "PERMISSION_DENIED"
+    MODE_RESTRICTED = "MODE_RESTRICTED"
+    CONFLICT = "CONFLICT"
+    RATE_LIMITED = "RATE_LIMITED"
+    OVERLOADED = "OVERLOADED"
+    TIMED_OUT = "TIMED_OUT"
+    CANCELLED = "CANCELLED"
+    INTERRUPTED = "INTERRUPTED"
+    PROVIDER_UNAVAILABLE = "PROVIDER_UNAVAILABLE"
+    PROVIDER_REFUSED = "PROVIDER_REFUSED"
+    UNAVAILABLE = "UNAVAILABLE"
+    INTERNAL = "INTERNAL"
+
+
+_RETRYABLE = frozenset(
+    {Code.RATE_LIMITED, Code.OVERLOADED, Code.TIMED_OUT, Code.UNAVAILABLE, Code.PROVIDER_UNAVAILABLE}
+)
+
+
+class VoxbridgeError(Exception):
+    """An error with a code. `field` and `limit` name what was wrong with an input, where an input was wrong."""
+
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        *,
+        field: str | None = None,
+        limit: float | str | None = None,
+        retryable: bool | None = None,
+        retry_after_ms: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.field = field
+        self.limit = limit
+        self.retryable = code in _RETRYABLE if retryable is None else retryable
+        self.retry_after_ms = retry_after_ms
+
+    def as_dict(self) -> dict[str, Any]:
+        """`{code, message, retryable}` and, where they are known, `field`, `limit`, `retry_after_ms`."""
+        out: dict[str, Any] = {"code": self.code.value, "message": self.message, "retryable": self.retryable}
+        for name in ("field", "limit", "retry_after_ms"):
+            value = getattr(self, name)
+            if value is not None:
+                out[name] = value
+        return out
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.code.value}, {self.message!r})"
+
+
+class Conflict(VoxbridgeError):
+    """The log refused an append: somebody else wrote under this prefix since the writer last looked."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Code.CONFLICT, message, retryable=False)
+
+
+class Unavailable(VoxbridgeError):
+    """Something this service depends on does not answer. It is tried again; the caller sees why it waits."""
+
+    def __init__(self, message: str, *, retry_after_ms: int | None = None) -> None:
+        super().__init__(Code.UNAVAILABLE, message, retry_after_ms=retry_after_ms)
