@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -95,7 +95,10 @@ def _read(name: str, f: Field[Any], kind: type, text: str) -> Any:
         value = None
     if value is None or not low <= value <= high:
         raise VoxbridgeError(
-            Code.INVALID_ARGUMENT, f"{name} must be a whole number from {low} to {high}; it is {text!r}.", field=name, limit=f"{low}..{high}"
+            Code.INVALID_ARGUMENT,
+            f"{name} must be a whole number from {low} to {high}; it is {text!r}.",
+            field=name,
+            limit=f"{low}..{high}",
         )
     return value
 
@@ -105,7 +108,6 @@ def as_markdown() -> str:
     hints = get_type_hints(Config)
     rows = ["| variable | default | meaning |", "|---|---|---|"]
     for f in fields(Config):
-        assert f.default is not MISSING
         default = "(empty)" if f.default == "" else f"`{f.default}`"
         limits = f" ({f.metadata['low']} to {f.metadata['high']:,})" if hints[f.name] is int else ""
         rows.append(f"| `{env_name(f)}` | {default} | {f.metadata['help']}{limits} |")

@@ -32,9 +32,7 @@ class Code(StrEnum):
     INTERNAL = "INTERNAL"
 
 
-_RETRYABLE = frozenset(
-    {Code.RATE_LIMITED, Code.OVERLOADED, Code.TIMED_OUT, Code.UNAVAILABLE, Code.PROVIDER_UNAVAILABLE}
-)
+_RETRYABLE = frozenset({Code.RATE_LIMITED, Code.OVERLOADED, Code.TIMED_OUT, Code.UNAVAILABLE, Code.PROVIDER_UNAVAILABLE})
 
 
 class VoxbridgeError(Exception):

@@ -69,7 +69,10 @@ def check(frame: bytes) -> Prefix:
         )
     if prefix.kind != PCM16:
         raise VoxbridgeError(
-            Code.INVALID_ARGUMENT, f"Audio frame kind {prefix.kind} is not one a client sends; send {PCM16} (pcm16).", field="kind", limit=PCM16
+            Code.INVALID_ARGUMENT,
+            f"Audio frame kind {prefix.kind} is not one a client sends; send {PCM16} (pcm16).",
+            field="kind",
+            limit=PCM16,
         )
     check_pcm(len(frame) - PREFIX_SIZE)
     return prefix

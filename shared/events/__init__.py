@@ -1,0 +1,29 @@
+"""Every event of the system, one module per writer. Reading this folder teaches the system.
+
+| module | writer |
+|---|---|
+| `gateway` | what clients asked for, said and reported |
+| `voice` | the life of a session and of its turns |
+| `tools` | the life of calls and tasks |
+| `journal` | the inputs each service took, in order |
+| `envelope` | what they have in common |
+"""
+
+from shared.events import gateway, journal, tools, voice
+from shared.events.envelope import KINDS, Event, Recorded, Unknown, decode, encode, event, kind_of, upcaster
+
+__all__ = [
+    "KINDS",
+    "Event",
+    "Recorded",
+    "Unknown",
+    "decode",
+    "encode",
+    "event",
+    "gateway",
+    "journal",
+    "kind_of",
+    "tools",
+    "upcaster",
+    "voice",
+]

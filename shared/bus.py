@@ -1,0 +1,84 @@
+"""The subjects of the system and its live traffic on core NATS: audio, and what is only true for a moment.
+
+Owns the names of subjects. Nothing here is kept: what must not be lost goes through `shared.log`. A message published
+while the server is away is dropped, because late audio is worse than none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+EVENT_STREAM: Final = "EV"
+AUDIO_STREAM: Final = "AUDIO"
+EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
+AUDIO_SUBJECTS: Final = "vx.s.*.audio.>"
+AUDIO_PENDING: Final = 64
+"""Frames a subscriber may be behind (1.3 s at 20 ms) before the oldest ones are lost to it."""
+
+_log = logging.getLogger(__name__)
+_encoder = msgspec.msgpack.Encoder()
+
+Handler = Callable[[Msg], Awaitable[None]]
+
+
+def event_subject(sid: str, writer: str, visible: bool, type: str) -> str:
+    """Where an event is stored."""
+    return f"vx.s.{sid}.ev.{writer}.{'c' if visible else 'i'}.{type}"
+
+
+def stored_subject(sid: str, writer: str = "*", visibility: str = "*") -> str:
+    """Filter for the stored events of a session."""
+    return f"vx.s.{sid}.ev.{writer}.{visibility}.>"
+
+
+def live_subject(sid: str, writer: str = "*", visibility: str = "*") -> str:
+    """Filter for the live copies of stored events."""
+    return f"vxc.{sid}.{writer}.{visibility}.>"
+
+
+def parse_event_subject(subject: str) -> tuple[str, str, bool]:
+    """`(sid, writer, visible)` of a stored event's subject."""
+    _, _, sid, _, writer, visibility, _ = subject.split(".", 6)
+    return sid, writer, visibility == "c"
+
+
+def audio_in(sid: str) -> str:
+    """Microphone frames, gateway to voice."""
+    return f"vx.s.{sid}.audio.in"
+
+
+def audio_out(sid: str) -> str:
+    """Reply frames and flushes, voice to gateway."""
+    return f"vx.s.{sid}.audio.out"
+
+
+def moments(sid: str) -> str:
+    """What is only true for a moment: partial transcripts, states. Voice to gateway."""
+    return f"vx.s.{sid}.ctl.voice"
+
+
+async def publish_moment(nc: Client, sid: str, moment: msgspec.Struct) -> None:
+    """Tell the gateway something about the moment; dropped while the bus is away."""
+    await publish_now(nc, moments(sid), _encoder.encode(moment))
+
+
+async def publish_now(nc: Client, subject: str, payload: bytes) -> None:
+    """Publish on core NATS if the server is there now."""
+    if nc.is_connected:
+        try:
+            await nc.publish(subject, payload)
+        except NatsError as error:
+            _log.warning("dropped %d bytes for %s: %s", len(payload), subject, error)
+
+
+async def subscribe_audio(nc: Client, subject: str, handler: Handler) -> Subscription:
+    """Subscribe to the frames of one session. Beyond `AUDIO_PENDING` frames behind, frames are lost."""
+    return await nc.subscribe(subject, cb=handler, pending_msgs_limit=AUDIO_PENDING, pending_bytes_limit=4 * 1024 * 1024)

@@ -1,0 +1,45 @@
+"""A child process that does not outlive the process that started it.
+
+Owns the one system call behind it. Does not own when a child is started or stopped: the supervisor, the embedded servers and
+services/models do. Nothing is lost in a crash here; that no orphan is left after one is the point.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Final
+
+_PR_SET_PDEATHSIG: Final = 1
+_prctl = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux" else None
+
+
+def die_with_parent() -> Callable[[], None] | None:
+    """A `preexec_fn` for `subprocess` and `asyncio`: the kernel kills the child when the starting *thread* ends.
+
+    Start such a child from a thread that lives as long as the process (the main one), never from a pool's. `None` where the
+    kernel has no such call; there a child ends by the signals that its parent sends.
+    """
+    prctl = _prctl
+    if prctl is None:
+        return None
+    parent = os.getpid()
+
+    def arm() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died between the fork and the call above
+            os._exit(1)
+
+    return arm
+
+
+def end_group(pid: int, number: signal.Signals) -> bool:
+    """Signal every process of the group that `pid` leads; whether there was any."""
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -1,0 +1,91 @@
+"""What the gateway writes: what clients asked for, said and reported."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from shared.events.envelope import Event, event
+
+Mode = Literal["local", "echo", "gemini", "claude"]
+PlaybackState = Literal["playing", "finished", "flushed"]
+
+
+class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the client can do, from its handshake."""
+
+    protocol: Literal["vox", "voxbridge.v1"] = "vox"
+
+
+@event("session.requested", writer="gateway")
+class SessionRequested(Event, frozen=True, kw_only=True):
+    """A client asked for a session. Empty strings stand for the installation's defaults."""
+
+    mode: Mode
+    model: str = ""
+    voice: str = ""
+    system_prompt: str = ""
+    account: str = "local"
+    client: ClientCapabilities = ClientCapabilities()
+
+
+@event("client.connected", writer="gateway")
+class ClientConnected(Event, frozen=True, kw_only=True):
+    """A socket was attached to the session."""
+
+    gateway: str
+    connection: str
+
+
+@event("client.disconnected", writer="gateway")
+class ClientDisconnected(Event, frozen=True, kw_only=True):
+    """The socket is gone. `last_seq` is the last log position that was written to it."""
+
+    gateway: str
+    connection: str
+    reason: str
+    last_seq: int
+
+
+@event("text.received", writer="gateway")
+class TextReceived(Event, frozen=True, kw_only=True):
+    """The user typed."""
+
+    text: str
+
+
+@event("playback.reported", writer="gateway")
+class PlaybackReported(Event, frozen=True, kw_only=True):
+    """How much of a generation the client has played, in ms of audio."""
+
+    generation: int
+    played_ms: int
+    state: PlaybackState
+
+
+@event("audio.ended", writer="gateway")
+class AudioEnded(Event, frozen=True, kw_only=True):
+    """The microphone was paused or released."""
+
+
+@event("interrupt.requested", writer="gateway")
+class InterruptRequested(Event, frozen=True, kw_only=True):
+    """The user asked the agent to stop speaking."""
+
+
+@event("browser_call.answered", writer="gateway")
+class BrowserCallAnswered(Event, frozen=True, kw_only=True):
+    """The page answered a call that was its to answer."""
+
+    call_id: str
+    name: str
+    result: dict[str, Any]
+
+
+@event("session.end_requested", writer="gateway")
+class SessionEndRequested(Event, frozen=True, kw_only=True):
+    """Somebody asked for the end of the session."""
+
+    by: Literal["client", "gateway", "operator"]
+    reason: str

@@ -1,0 +1,168 @@
+"""What the voice service writes: the life of a session and of its turns."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from shared.events.envelope import Event, event
+
+TurnReason = Literal["completed", "interrupted", "failed", "no_speech"]
+ToolKind = Literal["server", "browser", "async"]
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An error as the log keeps it (shared/errors.py)."""
+
+    code: str
+    message: str
+    retryable: bool = False
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The stamps of a turn in ms after `speech_ended`, as far as the turn had them."""
+
+    end_of_turn: int | None = None
+    stt_final: int | None = None
+    llm_first_token: int | None = None
+    first_sentence: int | None = None
+    tts_first_audio: int | None = None
+    first_audio_sent: int | None = None
+    first_audio_heard: int | None = None
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens of a turn, as the model's endpoint counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@event("session.owned", writer="voice")
+class SessionOwned(Event, frozen=True, kw_only=True):
+    """A worker took the session; its term only grows."""
+
+    worker: str
+    term: int
+
+
+@event("session.started", writer="voice", visible=True)
+class SessionStarted(Event, frozen=True, kw_only=True):
+    """The session is ready. `output` says whether replies are spoken."""
+
+    mode: str
+    model: str
+    voice: str
+    output: Literal["audio", "text"]
+    tools: tuple[str, ...] = ()
+    resumed: bool = False
+
+
+@event("session.ended", writer="voice", visible=True)
+class SessionEnded(Event, frozen=True, kw_only=True):
+    """The session is over. `error` is set when it failed or was refused."""
+
+    reason: str
+    turns: int = 0
+    duration_ms: int = 0
+    error: Failure | None = None
+
+
+@event("provider.failed", writer="voice", visible=True)
+class ProviderFailed(Event, frozen=True, kw_only=True):
+    """A model's endpoint failed in a turn."""
+
+    part: Literal["stt", "turn", "llm", "tts", "vad"]
+    error: Failure
+    turn: int
+
+
+@event("speech.started", writer="voice")
+class SpeechStarted(Event, frozen=True, kw_only=True):
+    """The user began to speak. `audio_ms` counts from the first microphone sample of the session."""
+
+    source: Literal["vad", "provider", "push_to_talk"]
+    audio_ms: int
+
+
+@event("speech.ended", writer="voice")
+class SpeechEnded(Event, frozen=True, kw_only=True):
+    """The user's speech ended at `audio_ms`."""
+
+    source: Literal["vad", "provider", "push_to_talk"]
+    audio_ms: int
+
+
+@event("user.said", writer="voice", visible=True)
+class UserSaid(Event, frozen=True, kw_only=True):
+    """What the user said or typed, final. The audio range is in ms of microphone audio."""
+
+    text: str
+    turn: int
+    source: Literal["speech", "text"]
+    language: str = ""
+    confidence: float | None = None
+    audio_from_ms: int | None = None
+    audio_to_ms: int | None = None
+
+
+@event("agent.said", writer="voice", visible=True)
+class AgentSaid(Event, frozen=True, kw_only=True):
+    """What the agent said: `text` is what was heard, `unheard` what was made and not heard."""
+
+    text: str
+    turn: int
+    generation: int
+    unheard: str = ""
+    interrupted: bool = False
+    played_ms: int | None = None
+    output: Literal["audio", "text"] = "audio"
+
+
+@event("turn.completed", writer="voice", visible=True)
+class TurnCompleted(Event, frozen=True, kw_only=True):
+    """A turn is over."""
+
+    number: int
+    reason: TurnReason
+    latency: Latency = Latency()
+    usage: Usage = Usage()
+
+
+@event("generation.cancelled", writer="voice")
+class GenerationCancelled(Event, frozen=True, kw_only=True):
+    """A reply was stopped; no audio of it or of an earlier one is heard from here on."""
+
+    generation: int
+    by: Literal["barge_in", "client", "text", "end", "failure"]
+
+
+@event("tool.called", writer="voice", visible=True)
+class ToolCalled(Event, frozen=True, kw_only=True):
+    """The model called a function."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    kind: ToolKind
+    turn: int
+    deadline_ms: int
+    account: str = "local"
+
+
+@event("tool.cancelled", writer="voice", visible=True)
+class ToolCancelled(Event, frozen=True, kw_only=True):
+    """A call is no longer wanted; a late result is recorded and not spoken."""
+
+    call_id: str
+    name: str
+    reason: str
+
+
+@event("tool.delivered", writer="voice")
+class ToolDelivered(Event, frozen=True, kw_only=True):
+    """What became of a call's result: given to the model, told as content, or dropped."""
+
+    call_id: str
+    how: Literal["response", "content", "dropped"]

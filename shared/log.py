@@ -1,0 +1,170 @@
+"""The event log: one JetStream stream, read by position, written in order by one writer at a time for each session.
+
+An acknowledged event survives any process kill; with `sync_interval: always` also a crash of the operating system.
+Owns reading and the streams' settings; `shared.writer` appends and `shared.feed` follows. A crash here loses nothing that
+was acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final, Protocol
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+from nats.js.api import Header, RePublish, StorageType, StreamConfig
+from nats.js.errors import BadRequestError
+
+from shared import bus, events
+from shared.errors import Code, Unavailable, VoxbridgeError
+
+PAGE: Final = 256
+"""Events read in one request."""
+
+READ_TIMEOUT_S: Final = 5.0
+_SEQUENCE: Final = "Nats-Sequence"
+_SUBJECT: Final = "Nats-Subject"
+_DUPLICATE_WINDOW_S: Final = 120
+_AUDIO_SECONDS: Final = 10
+_AUDIO_BYTES: Final = 256 * 1024 * 1024
+_NAME_IN_USE: Final = 10058
+_MESSAGE_LIMIT: Final = 1024 * 1024
+
+
+class Follower(Protocol):
+    """What follows the log and can read again what it may have missed."""
+
+    async def catch_up(self) -> None:
+        """Read everything after the last position handled."""
+
+
+class Log:
+    """Reads the event log over one NATS connection."""
+
+    def __init__(self, nc: Client) -> None:
+        self.nc = nc
+        self.js = nc.jetstream(timeout=READ_TIMEOUT_S)
+        self._inbox = ""
+        self._replies: dict[str, asyncio.Queue[Msg]] = {}
+        self._requests = 0
+        self._followers: set[Follower] = set()
+
+    def follow(self, follower: Follower) -> None:
+        """Have `follower` catch up whenever the connection was cut."""
+        self._followers.add(follower)
+
+    def unfollow(self, follower: Follower) -> None:
+        """Forget a follower."""
+        self._followers.discard(follower)
+
+    async def reconnected(self) -> None:
+        """The connection was cut and is back: live copies may be missing, so every follower reads again."""
+        await asyncio.gather(*(follower.catch_up() for follower in list(self._followers)))
+
+    async def ensure_streams(self, *, retention_days: int) -> None:
+        """Create the streams, or bring the ones that exist to these settings."""
+        events_config = StreamConfig(
+            name=bus.EVENT_STREAM,
+            subjects=[bus.EVENT_SUBJECTS],
+            storage=StorageType.FILE,
+            allow_direct=True,
+            max_age=retention_days * 86_400,
+            max_msg_size=_MESSAGE_LIMIT,
+            duplicate_window=_DUPLICATE_WINDOW_S,
+            republish=RePublish(src="vx.s.*.ev.*.*.>", dest="vxc.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
+        )
+        audio_config = StreamConfig(
+            name=bus.AUDIO_STREAM,
+            subjects=[bus.AUDIO_SUBJECTS],
+            storage=StorageType.MEMORY,
+            allow_direct=True,
+            no_ack=True,
+            max_age=_AUDIO_SECONDS,
+            max_bytes=_AUDIO_BYTES,
+            duplicate_window=_AUDIO_SECONDS,
+        )
+        for config in (events_config, audio_config):
+            try:
+                await self.js.add_stream(config)
+            except BadRequestError as error:
+                if error.err_code != _NAME_IN_USE:
+                    raise
+                await self.js.update_stream(config)
+
+    async def read(self, sid: str, *, writer: str = "*", visibility: str = "*", after: int = 0, limit: int = PAGE) -> list[events.Recorded]:
+        """Up to `limit` events of a session that follow position `after`, in log order.
+
+        Raises `UNAVAILABLE` when the log does not answer.
+        """
+        subject = bus.stored_subject(sid, writer, visibility)
+        return [decode(message) for message in await self._get({"seq": after + 1, "next_by_subj": subject, "batch": limit})]
+
+    async def read_all(self, sid: str, *, writer: str = "*", visibility: str = "*", after: int = 0) -> AsyncIterator[events.Recorded]:
+        """Every event of a session after a position, read page by page."""
+        while True:
+            page = await self.read(sid, writer=writer, visibility=visibility, after=after)
+            for recorded in page:
+                yield recorded
+            if len(page) < PAGE:
+                return
+            after = page[-1].seq
+
+    async def last(self, subjects: Sequence[str], *, limit: int = 1024) -> list[events.Recorded]:
+        """The last event on each subject that matches one of `subjects`, in log order."""
+        return [decode(message) for message in await self._get({"multi_last": list(subjects), "batch": limit})]
+
+    async def position(self, sid: str, writer: str) -> tuple[int, str]:
+        """`(position, id)` of the last event of a writer in a session; `(0, "")` when there is none.
+
+        A filter with a wildcard costs milliseconds on a large log: ask once, then count.
+        """
+        found = await self._get({"last_by_subj": bus.stored_subject(sid, writer)})
+        if not found:
+            return 0, ""
+        headers = found[0].headers or {}
+        return int(headers[_SEQUENCE]), headers.get(Header.MSG_ID, "")
+
+    async def _get(self, request: dict[str, Any]) -> list[Msg]:
+        """Direct get, one message or a batch: replies arrive one by one, a batch ends with a status."""
+        if not self._inbox:
+            self._inbox = self.nc.new_inbox()
+            await self.nc.subscribe(f"{self._inbox}.*", cb=self._dispatch)
+        self._requests += 1
+        token = str(self._requests)
+        replies = self._replies[token] = asyncio.Queue()
+        single = "batch" not in request
+        found: list[Msg] = []
+        try:
+            async with asyncio.timeout(READ_TIMEOUT_S):
+                await self.nc.publish(
+                    f"$JS.API.DIRECT.GET.{bus.EVENT_STREAM}", json.dumps(request).encode(), reply=f"{self._inbox}.{token}"
+                )
+                while True:
+                    reply = await replies.get()
+                    status = (reply.headers or {}).get(Header.STATUS)
+                    if status in ("204", "404"):
+                        return found
+                    if status is not None:
+                        raise VoxbridgeError(Code.INTERNAL, f"The event log refused a read with status {status}.", retryable=False)
+                    found.append(reply)
+                    if single:
+                        return found
+        except (TimeoutError, NatsError) as error:
+            raise Unavailable("The event log does not answer; it is asked again.", retry_after_ms=1_000) from error
+        finally:
+            del self._replies[token]
+
+    async def _dispatch(self, message: Msg) -> None:
+        waiting = self._replies.get(message.subject.rpartition(".")[2])
+        if waiting is not None:
+            waiting.put_nowait(message)
+
+
+def decode(message: Msg) -> events.Recorded:
+    """The event in a stored message or in its live copy."""
+    headers = message.headers or {}
+    _, writer, visible = bus.parse_event_subject(headers[_SUBJECT])
+    return events.decode(message.data, seq=int(headers[_SEQUENCE]), writer=writer, visible=visible)

@@ -1,0 +1,146 @@
+"""Running a pure step: takes inputs in order, journals them, and carries out what the step asks for.
+
+The step is `step(state, input, now) -> (state, outputs)`. This shell gives it time, writes the journal ahead of
+every event it appends, and hands all other outputs to the service that knows how to perform them. Because the
+journal holds every input, `fold` gives the state again from the log, and a replay gives the outputs again.
+
+A crash loses the inputs of the last 100 ms that no output followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from shared import events
+from shared.clock import Clock
+from shared.events.journal import JOURNALS, Taken
+from shared.writer import SessionWriter
+
+JOURNAL_INTERVAL_S: Final = 0.1
+JOURNAL_LIMIT: Final = 512
+"""Inputs in one journal entry; a full one is written at once."""
+
+S = TypeVar("S")
+_encoder = msgspec.msgpack.Encoder()
+
+
+class LogInput(msgspec.Struct, frozen=True, tag="log"):
+    """An event of the log as an input; the journal keeps its position instead of its bytes."""
+
+    recorded: events.Recorded
+
+
+class Append(msgspec.Struct, frozen=True, tag="append"):
+    """Output of a step: an event for the log."""
+
+    event: events.Event
+
+
+Step = Callable[[S, Any, int], tuple[S, Sequence[Any]]]
+"""`step(state, input, now_us)`. Pure: no clock, no randomness, no I/O."""
+
+
+class Stepper(Generic[S]):
+    """One session's state in one service, and the only place where it changes."""
+
+    def __init__(
+        self,
+        step: Step[S],
+        state: S,
+        *,
+        writer: SessionWriter,
+        clock: Clock,
+        perform: Callable[[Any], None],
+        taken: int = 0,
+    ) -> None:
+        """`taken` is how many inputs the log already holds of this session in this service."""
+        self.state = state
+        self.taken = taken
+        self._step = step
+        self._writer = writer
+        self._clock = clock
+        self._perform = perform
+        self._journal_type = JOURNALS[writer.writer]
+        self._unwritten: list[Taken] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take(self, input: Any) -> None:
+        """Take one input: journal it, step, and carry out the outputs in order.
+
+        Raises what stopped the writer, when it is stopped: the session is no longer this process's.
+        """
+        if self._writer.failed is not None:
+            raise self._writer.failed
+        now = self._clock.now_us()
+        cause: int | str
+        if isinstance(input, LogInput):
+            cause = input.recorded.seq
+            self._unwritten.append(Taken(at=now, seq=cause, input=None))
+        else:
+            cause = f"{self._writer.writer}#{self.taken}"
+            self._unwritten.append(Taken(at=now, seq=None, input=msgspec.Raw(_encoder.encode(input))))
+        self.taken += 1
+        self.state, outputs = self._step(self.state, input, now)
+        for output in outputs:
+            if isinstance(output, Append):
+                self._flush(now)
+                self._writer.submit(output.event, ts=now, cause=cause)
+            else:
+                self._perform(output)
+        if len(self._unwritten) >= JOURNAL_LIMIT:
+            self._flush(now)
+        elif self._unwritten and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(JOURNAL_INTERVAL_S, self._flush_now)
+
+    async def close(self) -> None:
+        """Write what is left of the journal and wait for the log."""
+        self._flush_now()
+        await self._writer.flushed()
+
+    def _flush_now(self) -> None:
+        if self._writer.failed is None:
+            self._flush(self._clock.now_us())
+
+    def _flush(self, now: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._unwritten:
+            inputs, self._unwritten = tuple(self._unwritten), []
+            self._writer.submit(self._journal_type(first=self.taken - len(inputs), inputs=inputs), ts=now, cause=None)
+
+
+class Folded(msgspec.Struct, Generic[S]):
+    """A state folded from the log, and where the log of this service ends."""
+
+    state: S
+    taken: int
+    number: int
+    last_seq: int
+
+
+def fold(step: Step[S], initial: S, inputs: type[Any], writer: str, log: Sequence[events.Recorded]) -> Folded[S]:
+    """The state after every journalled input. `log` holds all events of the session in order; `inputs` is the
+    union of what the service takes besides events."""
+    by_seq = {recorded.seq: recorded for recorded in log}
+    decoder = msgspec.msgpack.Decoder(inputs)
+    folded = Folded(state=initial, taken=0, number=0, last_seq=0)
+    for recorded in log:
+        if recorded.writer != writer:
+            continue
+        folded.number += 1
+        folded.last_seq = recorded.seq
+        if not isinstance(recorded.event, JOURNALS[writer]):
+            continue
+        for taken in recorded.event.inputs:
+            if taken.seq is not None:
+                input: Any = LogInput(by_seq[taken.seq])
+            else:
+                input = decoder.decode(taken.input or b"")
+            folded.state, _ = step(folded.state, input, taken.at)
+            folded.taken += 1
+    return folded

@@ -1,0 +1,156 @@
+"""Typed keys in Valkey: leases, the function catalogue, notes, and the index of sessions.
+
+All of it is a cache of facts that stand in the log, so losing Valkey costs a rebuild and no data. Every key begins with
+`vx:`; this module is the only place where keys are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from shared.errors import Unavailable
+
+LEASE_MS: Final = 3_000
+NOTES_LIMIT: Final = 1_000
+"""Notes kept for one account; the oldest goes when one more is remembered."""
+
+_CATALOGUE: Final = "vx:functions"
+_SESSIONS: Final = "vx:sessions"
+_LIVE: Final = "vx:sessions:live"
+
+_ACQUIRE: Final = """
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+local term = math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(ARGV[3])) + 1
+redis.call('SET', KEYS[2], term, 'EX', 2592000)
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return term
+"""
+_RENEW: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return 0
+"""
+_RELEASE: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
+
+
+class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A function as the catalogue shows it. `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    kind: Literal["server", "browser", "async"] = "server"
+    timeout_s: float = 30.0
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Something an account asked to remember; `ts` in µs of the Unix clock."""
+
+    note_id: str
+    text: str
+    ts: int
+
+
+class Store:
+    """The keys of Voxbridge over one connection pool."""
+
+    def __init__(self, redis: Redis) -> None:
+        self.redis = redis
+        self._acquire = redis.register_script(_ACQUIRE)
+        self._renew = redis.register_script(_RENEW)
+        self._release = redis.register_script(_RELEASE)
+
+    async def acquire_lease(self, sid: str, worker: str, *, floor: int = 0) -> int | None:
+        """Take the lease of a session: its new term, or nothing while somebody holds it.
+
+        `floor` is the last term in the log, so that the term grows even if Valkey forgot it.
+        """
+        term = int(await self._run(self._acquire(keys=[_lease(sid), _term(sid)], args=[worker, LEASE_MS, floor])))
+        return term or None
+
+    async def renew_leases(self, sids: Sequence[str], worker: str) -> list[str]:
+        """Renew the leases of all `sids` in one round trip; returns those that are no longer ours."""
+        if not sids:
+            return []
+        pipeline = self.redis.pipeline(transaction=False)
+        for sid in sids:
+            await self._renew(keys=[_lease(sid)], args=[worker, LEASE_MS], client=pipeline)
+        return [sid for sid, held in zip(sids, await self._run(pipeline.execute()), strict=True) if not held]
+
+    async def release_lease(self, sid: str, worker: str) -> None:
+        """Give up the lease, if it is ours."""
+        await self._run(self._release(keys=[_lease(sid)], args=[worker]))
+
+    async def session_opened(self, sid: str, ts: int) -> None:
+        """Put a session into the index, as live. `ts` in µs."""
+        pipeline = self.redis.pipeline(transaction=False)
+        pipeline.zadd(_SESSIONS, {sid: ts})
+        pipeline.zadd(_LIVE, {sid: ts})
+        await self._run(pipeline.execute())
+
+    async def session_closed(self, sid: str) -> None:
+        """Take a session off the live ones."""
+        await self._run(self.redis.zrem(_LIVE, sid))
+
+    async def live_sessions(self) -> list[str]:
+        """Sessions that have not ended."""
+        return [str(sid) for sid in await self._run(self.redis.zrange(_LIVE, 0, -1))]
+
+    async def recent_sessions(self, *, limit: int, before: int | None = None) -> list[tuple[str, int]]:
+        """`(sid, started in µs)`, newest first, of sessions that started before `before`."""
+        top = f"({before}" if before is not None else "+inf"
+        found = await self._run(self.redis.zrange(_SESSIONS, top, "-inf", desc=True, byscore=True, offset=0, num=limit, withscores=True))
+        return [(str(sid), int(score)) for sid, score in found]
+
+    async def publish_functions(self, functions: Sequence[Function]) -> None:
+        """Replace the catalogue."""
+        await self._run(self.redis.set(_CATALOGUE, msgspec.json.encode(list(functions))))
+
+    async def functions(self) -> list[Function]:
+        """The catalogue; empty before the tool executor first started."""
+        found = await self._run(self.redis.get(_CATALOGUE))
+        return msgspec.json.decode(found, type=list[Function]) if found else []
+
+    async def add_note(self, account: str, note: Note) -> None:
+        """Keep a note; adding the same `note_id` again changes nothing."""
+        key = _notes(account)
+        pipeline = self.redis.pipeline(transaction=True)
+        pipeline.hset(f"{key}:text", note.note_id, note.text)
+        pipeline.zadd(key, {note.note_id: note.ts})
+        await self._run(pipeline.execute())
+        surplus = await self._run(self.redis.zrange(key, 0, -(NOTES_LIMIT + 1)))
+        if surplus:
+            await self._run(self.redis.zrem(key, *surplus))
+            await self._run(self.redis.hdel(f"{key}:text", *surplus))
+
+    async def notes(self, account: str) -> list[Note]:
+        """The notes of an account, newest first."""
+        key = _notes(account)
+        order = await self._run(self.redis.zrange(key, 0, -1, desc=True, withscores=True))
+        texts: Mapping[str, str] = await self._run(self.redis.hgetall(f"{key}:text"))
+        return [Note(note_id=str(id), text=texts[id], ts=int(ts)) for id, ts in order if id in texts]
+
+    async def _run(self, command: Any) -> Any:
+        try:
+            return await command
+        except RedisError as error:
+            raise Unavailable(f"Valkey does not answer: {error}.", retry_after_ms=1_000) from error
+
+
+def _lease(sid: str) -> str:
+    return f"vx:lease:{{{sid}}}"
+
+
+def _term(sid: str) -> str:
+    return f"vx:term:{{{sid}}}"
+
+
+def _notes(account: str) -> str:
+    return f"vx:notes:{{{account}}}"
