@@ -1,0 +1,169 @@
+"""Connections of a process to NATS and Redis, made so that an outage is waited out and said, never fatal or silent.
+
+Owns the clients' settings. Does not own what travels over them. Bytes that a client had not sent yet are lost in a crash, which is
+why an event counts only once it is acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+from urllib.parse import urlsplit
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.errors import SlowConsumerError
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+from redis.exceptions import RedisError
+
+from shared.errors import Unavailable
+
+START_TIMEOUT_S: Final = 30.0
+"""How long a process waits for NATS and Redis before it gives up and lets the supervisor start it again."""
+CLOSE_TIMEOUT_S: Final = 0.3
+EVENTS_PENDING: Final = 8 * 1024 * 1024
+AUDIO_PENDING: Final = 256 * 1024
+"""Bytes of audio that may wait for the socket: 200 ms of 40 sessions. More is refused, because late audio is worse than none."""
+_RECONNECT_WAIT_S: Final = 0.2
+_PING_INTERVAL_S: Final = 5
+_PROBE_TIMEOUT_S: Final = 0.5
+_SAY_EVERY_S: Final = 5.0
+_DEFAULT_PORT: Final = 4222
+
+_log = logging.getLogger(__name__)
+
+
+async def connect_nats(
+    url: str,
+    name: str,
+    *,
+    pending: int,
+    timeout_s: float = START_TIMEOUT_S,
+    on_reconnected: Callable[[], Awaitable[None]] | None = None,
+) -> Client:
+    """A client that reconnects for ever; `url` may be a list separated by commas. Raises `Unavailable` after `timeout_s`."""
+    servers = [part.strip() for part in url.split(",") if part.strip()]
+    client = Client()
+
+    async def attempt() -> bool:
+        # Connecting before the port is open would sleep for two seconds and print a traceback.
+        if not any([await _port_opens(server) for server in servers]):
+            return False
+        await client.connect(
+            servers,
+            name=name,
+            error_cb=_say,
+            disconnected_cb=_disconnected,
+            reconnected_cb=_reconnected,
+            connect_timeout=2,
+            reconnect_time_wait=_RECONNECT_WAIT_S,  # type: ignore[arg-type]  # fractions work
+            max_reconnect_attempts=-1,
+            ping_interval=_PING_INTERVAL_S,
+            max_outstanding_pings=2,
+            pending_size=pending,
+            drain_timeout=1,
+        )
+        return True
+
+    async def _disconnected() -> None:
+        if not client.is_closed:
+            _log.warning("NATS connection %s lost; it reconnects.", name)
+
+    async def _reconnected() -> None:
+        _log.info("NATS connection %s is back.", name)
+        if on_reconnected is not None:
+            await on_reconnected()
+
+    await _until("NATS", _place(servers[0]), attempt, timeout_s)
+    return client
+
+
+async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S) -> Redis:
+    """A client with short time-outs and three retries; at most 64 connections. Raises `Unavailable` after `timeout_s`."""
+    client = Redis.from_url(
+        url,
+        socket_timeout=2.0,
+        socket_connect_timeout=1.0,
+        health_check_interval=15,
+        max_connections=64,
+        decode_responses=True,
+        retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+    )
+    try:
+        await _until("Redis", _place(url), lambda: redis_answers(client), timeout_s)
+    except BaseException:
+        await client.aclose()
+        raise
+    return client
+
+
+async def redis_answers(client: Redis) -> bool:
+    """Whether Redis answers a PING within half a second."""
+    try:
+        async with asyncio.timeout(_PROBE_TIMEOUT_S):
+            return bool(await client.ping())
+    except (RedisError, OSError, TimeoutError):
+        return False
+
+
+async def close_nats(client: Client) -> None:
+    """Flush what waits for `CLOSE_TIMEOUT_S` at most, and close."""
+    with suppress(NatsError, TimeoutError, OSError):
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            if client.is_connected:
+                await client.flush()
+    with suppress(NatsError, TimeoutError, OSError):
+        async with asyncio.timeout(CLOSE_TIMEOUT_S / 3):
+            await client.close()
+
+
+async def _until(what: str, place: str, attempt: Callable[[], Awaitable[bool]], timeout_s: float) -> None:
+    begun = said = time.monotonic()
+    wait = 0.02
+    reason = "it does not answer"
+    while True:
+        try:
+            if await attempt():
+                return
+        except (NatsError, OSError, TimeoutError) as error:
+            reason = str(error) or type(error).__name__
+        now = time.monotonic()
+        if now - begun + wait > timeout_s:
+            raise Unavailable(f"{what} at {place} could not be reached within {timeout_s:g} s: {reason}. Is it running?")
+        if now - said >= _SAY_EVERY_S:
+            said = now
+            _log.warning("Waiting for %s at %s since %.0f s: %s.", what, place, now - begun, reason)
+        await asyncio.sleep(wait)
+        wait = min(wait * 1.5, 0.5)
+
+
+async def _port_opens(server: str) -> bool:
+    parts = urlsplit(server if "//" in server else f"nats://{server}")
+    try:
+        async with asyncio.timeout(_PROBE_TIMEOUT_S):
+            _, writer = await asyncio.open_connection(parts.hostname or "127.0.0.1", parts.port or _DEFAULT_PORT)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+def _place(url: str) -> str:
+    """The address of a URL, without its credentials."""
+    parts = urlsplit(url if "//" in url else f"nats://{url}")
+    if parts.scheme == "unix":
+        return parts.path
+    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+
+
+async def _say(error: Exception) -> None:
+    if isinstance(error, SlowConsumerError):
+        _log.warning("A subscription to %s is behind; messages to it are dropped.", error.subject)
+    elif not isinstance(error, ConnectionRefusedError):
+        _log.warning("NATS: %s", str(error) or type(error).__name__)

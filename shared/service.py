@@ -1,0 +1,233 @@
+"""The life of a service process: connect, build, serve, drain.
+
+Owns the process's connections, its signals, and its place in the NATS micro framework (`$SRV.PING`, `$SRV.INFO`, `$SRV.STATS`
+and `vx.svc.<name>.health`). Does not own what the service does. A crash here ends the process; the supervisor starts it
+again, and the service goes on from the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, Final, TypeVar
+
+import nats.micro
+import uvloop
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.micro.request import Request
+from nats.micro.service import EndpointStats
+from nats.micro.service import Service as Micro
+from redis.asyncio import Redis
+
+from shared import loglines
+from shared.clock import Clock, SystemClock
+from shared.config import Config
+from shared.connections import (
+    AUDIO_PENDING,
+    CLOSE_TIMEOUT_S,
+    EVENTS_PENDING,
+    START_TIMEOUT_S,
+    close_nats,
+    connect_nats,
+    connect_redis,
+    redis_answers,
+)
+from shared.errors import VoxbridgeError
+from shared.ids import new_process_id
+from shared.log import Log
+
+DRAIN_TIMEOUT_S: Final = 2.5
+"""How long a service may take to finish what it holds. With the connections' closing, a process is gone 4 s after SIGTERM."""
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+class Service(ABC):
+    """What a service process runs. `serve` returns when `drain` has finished it; when it raises, the process ends with code 1."""
+
+    @abstractmethod
+    async def serve(self) -> None:
+        """Work until drained."""
+
+    @abstractmethod
+    async def drain(self) -> None:
+        """Take no new work, finish what is held, let `serve` return; cut off after `DRAIN_TIMEOUT_S`."""
+
+    def health(self) -> Mapping[str, bool]:
+        """Each thing this service needs of its own, and whether it is there."""
+        return {}
+
+    def stats(self) -> Mapping[str, float]:
+        """Figures shown in `$SRV.STATS`."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What a service is built from. `events_nc` keeps 8 MiB of publishes while NATS is away, `audio_nc` 256 KiB."""
+
+    config: Config
+    clock: Clock
+    process_id: str
+    events_nc: Client
+    audio_nc: Client
+    redis: Redis
+    log: Log
+    """The event log over `events_nc`; its followers catch up after every reconnect."""
+    micro: Micro
+    """Add endpoints `vx.svc.<service>.<verb>` here; each gets a queue group and statistics."""
+    served: list[Service] = field(default_factory=list, repr=False)
+    """The service, once it is built: who `$SRV.STATS` asks."""
+
+    async def dependencies(self) -> dict[str, bool]:
+        """`nats` and `redis`, and whether each is there now; takes half a second at most."""
+        return {"nats": self.events_nc.is_connected and self.audio_nc.is_connected, "redis": await redis_answers(self.redis)}
+
+
+Build = Callable[[Resources], Awaitable[Service]]
+
+
+def main(name: str, build: Build) -> None:
+    """Run a service until SIGTERM or SIGINT, then end the process: code 0 drained, 1 failed, 2 wrong settings."""
+    try:
+        config = Config.from_env()
+    except VoxbridgeError as error:
+        sys.stderr.write(f"{error.message}\n")
+        sys.exit(2)
+    process_id = new_process_id(name)
+    loglines.configure(process_id, config.log_level)
+    sys.exit(uvloop.run(run(name, build, config, process_id=process_id)))
+
+
+async def run(
+    name: str,
+    build: Build,
+    config: Config,
+    *,
+    process_id: str | None = None,
+    clock: Clock | None = None,
+    start_timeout_s: float = START_TIMEOUT_S,
+) -> int:
+    """The whole life, on a loop that exists; returns the exit code. SIGTERM and SIGINT are handled while it runs."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    for number in numbers:
+        loop.add_signal_handler(number, stopping.set)
+    stop = asyncio.create_task(stopping.wait())
+    try:
+        async with AsyncExitStack() as open_things:
+            opening = connected(config, name, process_id or new_process_id(name), clock or SystemClock(), start_timeout_s)
+            resources = await _unless(stop, open_things.enter_async_context(opening))
+            service = None if resources is None else await _unless(stop, build(resources))
+            if resources is not None and service is not None:
+                await _serve(name, resources, service, stop)
+    except VoxbridgeError as error:
+        _log.error("%s", error.message)
+        return 1
+    except Exception:  # noqa: BLE001 - the edge of the process: said in full, then ended
+        _log.exception("%s failed.", name)
+        return 1
+    finally:
+        stop.cancel()
+        for number in numbers:
+            loop.remove_signal_handler(number)
+    _log.info("%s ends.", name)
+    return 0
+
+
+@asynccontextmanager
+async def connected(
+    config: Config, name: str, process_id: str, clock: Clock, timeout_s: float = START_TIMEOUT_S
+) -> AsyncIterator[Resources]:
+    """The resources of a process, closed at the end; waits for NATS and Redis, then raises `Unavailable`."""
+    async with AsyncExitStack() as closing:
+        logs: list[Log] = []
+
+        async def catch_up() -> None:
+            for log in logs:
+                await log.reconnected()
+
+        events = await connect_nats(config.nats_url, process_id, pending=EVENTS_PENDING, timeout_s=timeout_s, on_reconnected=catch_up)
+        logs.append(Log(events))
+        closing.push_async_callback(close_nats, events)
+        audio = await connect_nats(config.nats_url, f"{process_id}-audio", pending=AUDIO_PENDING, timeout_s=timeout_s)
+        closing.push_async_callback(close_nats, audio)
+        redis = await connect_redis(config.redis_url, timeout_s=timeout_s)
+        closing.push_async_callback(redis.aclose)
+        figures: list[Service] = []
+
+        def stats(_: EndpointStats) -> dict[str, float]:
+            return dict(figures[0].stats()) if figures else {}
+
+        micro = await nats.micro.add_service(
+            events, name=f"voxbridge-{name}", version=version("voxbridge"), metadata={"process": process_id}, stats_handler=stats
+        )
+        closing.push_async_callback(_leave, micro)
+        yield Resources(
+            config=config,
+            clock=clock,
+            process_id=process_id,
+            events_nc=events,
+            audio_nc=audio,
+            redis=redis,
+            log=logs[0],
+            micro=micro,
+            served=figures,
+        )
+
+
+async def _serve(name: str, resources: Resources, service: Service, stop: asyncio.Task[Any]) -> None:
+    resources.served.append(service)
+
+    async def health(request: Request) -> None:
+        found = {**await resources.dependencies(), **service.health()}
+        await request.respond(json.dumps({"ready": all(found.values()), "process": resources.process_id, "dependencies": found}).encode())
+
+    await resources.micro.add_endpoint(name="health", subject=f"vx.svc.{name}.health", handler=health)
+    serving = asyncio.ensure_future(service.serve())
+    _log.info("%s serves.", name)
+    await asyncio.wait({serving, stop}, return_when=asyncio.FIRST_COMPLETED)
+    try:
+        if not serving.done():
+            _log.info("%s drains.", name)
+            async with asyncio.timeout(DRAIN_TIMEOUT_S):
+                await service.drain()
+                await asyncio.shield(serving)
+    except TimeoutError:
+        _log.warning("%s was not drained within %g s; what it held is left to its successor.", name, DRAIN_TIMEOUT_S)
+    finally:
+        if not serving.done():
+            serving.cancel()
+            await asyncio.wait({serving}, timeout=CLOSE_TIMEOUT_S)
+    if serving.done() and not serving.cancelled():
+        serving.result()
+
+
+async def _leave(micro: Micro) -> None:
+    try:
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await micro.stop()
+    except (NatsError, TimeoutError, OSError) as error:
+        _log.info("The service list was not told of the end: %s", error)
+
+
+async def _unless(stop: asyncio.Task[Any], work: Awaitable[_T]) -> _T | None:
+    """The result of `work`, or `None` when the process was told to stop before it was there."""
+    task = asyncio.ensure_future(work)
+    await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        return task.result()
+    task.cancel()
+    await asyncio.wait({task}, timeout=CLOSE_TIMEOUT_S)
+    return None
