@@ -1,0 +1,340 @@
+"""The cascade: voice activity and transcription into turns, language and speech models into replies. Pure.
+
+What the models do arrives as inputs that carry the id of the effect they belong to; an input of an effect that is no
+longer wanted changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from services.voice import heard, inputs, phrases, turns
+from services.voice import outputs as out
+from services.voice.draft import Draft
+from services.voice.state import Piece, Reply, Stamps, Utterance
+from shared.events import voice as ev
+from shared.moments import PartialTranscript
+
+LEAD_MS: Final = 300
+"""Audio before the detected start that is transcribed too: detectors are late."""
+
+TAIL_MS: Final = 200
+COMPLETE: Final = 0.5
+"""From this probability on, the user is taken to have finished."""
+
+PATIENCE_MS: Final = 1_600
+"""Silence after which the user has finished, whatever the turn model thinks."""
+
+BLIND_PATIENCE_MS: Final = 700
+"""The same where no turn model answers."""
+
+PARTIAL_MS: Final = 700
+"""Between two partial transcripts."""
+
+APOLOGIES: Final = {
+    "stt": "Sorry, I could not make out what you said. Please try again.",
+    "llm": "Sorry, I can't answer right now. Please try again.",
+    "silence": "Sorry, that is taking too long. Please try again.",
+}
+
+
+def voice_started(d: Draft, audio_ms: int) -> None:
+    """Speech began: it cuts the agent off, and goes on with an utterance whose end was not yet decided."""
+    d.cancel_timers("endpoint", "idle")
+    utterance = d.utterance
+    if utterance is None:
+        turns.cancel_reply(d, "barge_in")
+        utterance = Utterance(from_ms=audio_ms)
+        d.append(ev.SpeechStarted(source="vad", audio_ms=audio_ms))
+    else:
+        d.cancel(utterance.final_effect, utterance.turn_effect)
+        utterance = _replace(utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, complete=False)
+    d.state.utterance = utterance
+    d.set_timer("partial", PARTIAL_MS)
+
+
+def voice_stopped(d: Draft, audio_ms: int, silence_ms: int, *, complete: bool = False) -> None:
+    """Speech paused: transcribe what was said while deciding whether it was all."""
+    utterance = d.utterance
+    if utterance is None or utterance.to_ms is not None:
+        return
+    d.cancel(utterance.partial_effect)
+    d.cancel_timers("partial")
+    d.append(ev.SpeechEnded(source="vad", audio_ms=audio_ms))
+    start, end = max(0, utterance.from_ms - LEAD_MS), audio_ms + TAIL_MS
+    stamps = Stamps(speech_ended=d.now - silence_ms * 1_000, end_of_turn=d.now if complete else None)
+    d.state.utterance = _replace(
+        utterance,
+        to_ms=audio_ms,
+        complete=complete,
+        partial_effect=None,
+        stamps=stamps,
+        final_effect=d.start(out.Transcribe(from_ms=start, to_ms=end)),
+        turn_effect=None if complete else d.start(out.JudgeTurn(from_ms=start, to_ms=end)),
+    )
+    if not complete:
+        d.set_timer("endpoint", PATIENCE_MS - silence_ms)
+
+
+def microphone_closed(d: Draft) -> None:
+    """The user let go of the microphone: whatever was being said is finished."""
+    utterance = d.utterance
+    if utterance is None:
+        return
+    if utterance.to_ms is None:
+        # The audio up to now is the utterance; its end is where the audio ends.
+        voice_stopped(d, out.AUDIO_END, 0, complete=True)
+    else:
+        end_of_turn(d)
+
+
+def end_of_turn(d: Draft) -> None:
+    """The user has finished; the transcript may still be on its way."""
+    utterance = d.utterance
+    if utterance is None or utterance.to_ms is None or utterance.complete:
+        return
+    d.cancel(utterance.turn_effect)
+    d.cancel_timers("endpoint")
+    stamps = msgspec.structs.replace(utterance.stamps, end_of_turn=d.now)
+    d.state.utterance = _replace(utterance, complete=True, turn_effect=None, stamps=stamps)
+    _utterance_ready(d)
+
+
+def judged(d: Draft, input: inputs.TurnJudged) -> None:
+    """The turn model's opinion."""
+    if d.utterance is not None and input.effect == d.utterance.turn_effect:
+        d.state.utterance = _replace(d.utterance, turn_effect=None)
+        if input.probability >= COMPLETE:
+            end_of_turn(d)
+
+
+def transcribed(d: Draft, input: inputs.Transcribed) -> None:
+    """A transcript, partial or final."""
+    utterance = d.utterance
+    if utterance is None:
+        return
+    if input.effect == utterance.partial_effect:
+        d.state.utterance = _replace(utterance, partial_effect=None)
+        d.set_timer("partial", PARTIAL_MS)
+    elif input.effect == utterance.final_effect:
+        stamps = msgspec.structs.replace(utterance.stamps, stt_final=d.now)
+        d.state.utterance = _replace(
+            utterance, final_effect=None, text=input.text, language=input.language, confidence=input.confidence, stamps=stamps
+        )
+    else:
+        return
+    if input.text:
+        d.tell(PartialTranscript("user", input.text, turn=d.state.turns + 1))
+    _utterance_ready(d)
+
+
+def partial_due(d: Draft) -> None:
+    """Transcribe what was said so far, if the user still speaks and no partial is on its way."""
+    utterance = d.utterance
+    if utterance is not None and utterance.to_ms is None and utterance.partial_effect is None:
+        effect = d.start(out.Transcribe(from_ms=max(0, utterance.from_ms - LEAD_MS), to_ms=out.AUDIO_END))
+        d.state.utterance = _replace(utterance, partial_effect=effect)
+
+
+def _utterance_ready(d: Draft) -> None:
+    utterance = d.utterance
+    if utterance is None or not utterance.complete or utterance.text is None:
+        return
+    d.state.utterance = None
+    d.cancel_timers("endpoint", "partial")
+    if not utterance.text.strip():
+        turns.no_words(d)
+        return
+    turns.user_said(
+        d,
+        utterance.text.strip(),
+        source="speech",
+        stamps=utterance.stamps,
+        language=utterance.language,
+        confidence=utterance.confidence,
+        audio_from_ms=utterance.from_ms,
+        audio_to_ms=utterance.to_ms if utterance.to_ms != out.AUDIO_END else None,
+    )
+
+
+def text_delta(d: Draft, input: inputs.TextDelta) -> None:
+    """The model wrote more: cut off what can be spoken."""
+    reply = _of(d, input.effect)
+    if reply is None:
+        return
+    stamps = reply.stamps
+    if stamps.llm_first_token is None:
+        stamps = msgspec.structs.replace(stamps, llm_first_token=d.now)
+    d.state.reply = msgspec.structs.replace(reply, unsplit=reply.unsplit + input.text, stamps=stamps)
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    speak(d)
+
+
+def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
+    """The model wants a function called."""
+    if _of(d, input.effect) is not None:
+        turns.call_function(d, input.name, input.arguments)
+
+
+def completed(d: Draft, input: inputs.Completed) -> None:
+    """The model stopped: after calls it goes on with their results, otherwise the reply has all its text."""
+    reply = _of(d, input.effect)
+    if reply is None:
+        return
+    usage = ev.Usage(
+        input_tokens=reply.usage.input_tokens + input.input_tokens, output_tokens=reply.usage.output_tokens + input.output_tokens
+    )
+    d.state.reply = msgspec.structs.replace(reply, effect=None, usage=usage, closed=not reply.uses)
+    if reply.uses:
+        speak(d)
+        turns.next_round(d)
+    elif not reply.unsplit.strip() and not reply.pieces:
+        failed(d, "llm", ev.Failure(code="PROVIDER_REFUSED", message="The language model ended its turn without a word.", retryable=True))
+    else:
+        speak(d)
+
+
+def speak(d: Draft) -> None:
+    """Cut pieces off the reply's text and keep one of them being synthesised; end the reply when all is done."""
+    reply = d.reply
+    if reply is None:
+        return
+    text = reply.unsplit
+    pieces, rest = phrases.cut(text, first=not reply.pieces)
+    if reply.closed or reply.uses:
+        pieces, rest = [*pieces, rest.strip()], ""
+    spoken = [piece for piece in map(phrases.speakable, pieces) if piece]
+    stamps = reply.stamps
+    if spoken and stamps.first_sentence is None:
+        stamps = msgspec.structs.replace(stamps, first_sentence=d.now)
+    done = d.state.output == "text"
+    added = tuple(Piece(text=piece, done=done) for piece in spoken)
+    d.state.reply = reply = msgspec.structs.replace(reply, unsplit=rest, pieces=(*reply.pieces, *added), stamps=stamps)
+    if spoken:
+        turns.announce(d, " ".join(piece.text for piece in reply.pieces))
+    _synthesize_next(d, reply)
+    _end_speech(d)
+
+
+def _synthesize_next(d: Draft, reply: Reply) -> None:
+    for index, piece in enumerate(reply.pieces):
+        if piece.done:
+            continue
+        if piece.effect is None:
+            effect = d.start(out.Synthesize(generation=reply.generation, text=piece.text, voice=d.state.voice))
+            _replace_piece(d, index, effect=effect)
+        return
+
+
+def audio_made(d: Draft, input: inputs.AudioMade) -> None:
+    """More of a piece was synthesised."""
+    reply = d.reply
+    index = _piece_of(reply, input.effect)
+    if reply is None or index is None:
+        return
+    if reply.stamps.tts_first_audio is None:
+        d.state.reply = msgspec.structs.replace(reply, stamps=msgspec.structs.replace(reply.stamps, tts_first_audio=d.now))
+    _replace_piece(d, index, ms=input.ms, done=input.done)
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    if input.done:
+        speak(d)
+
+
+def audio_sent(d: Draft, generation: int) -> None:
+    """The first frame of a generation is on its way; a client that reports nothing is taken to play it now."""
+    reply = d.reply
+    if reply is None or reply.generation != generation:
+        return
+    stamps = msgspec.structs.replace(reply.stamps, first_audio_sent=d.now)
+    d.state.reply = msgspec.structs.replace(reply, sent=d.now, stamps=stamps, playing=not d.state.reports_playback)
+    _end_speech(d)
+
+
+def _end_speech(d: Draft) -> None:
+    reply = d.reply
+    if reply is None or not turns.spoken_out(reply):
+        return
+    if d.state.output == "text" or not reply.pieces:
+        turns.finish_reply(d)
+        return
+    d.outputs.append(out.FinishSpeech(reply.generation))
+    d.cancel_timers("turn")
+    elapsed = (d.now - reply.sent) // 1_000 if reply.sent is not None else 0
+    margin = turns.REPORT_MARGIN_MS if d.state.reports_playback else turns.PLAYED_MARGIN_MS
+    d.set_timer("played", heard.made_ms(reply) - elapsed + margin)
+
+
+def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
+    """An effect ended in an error; what it was for decides what the user hears."""
+    utterance, reply = d.utterance, d.reply
+    if utterance is not None and input.effect == utterance.final_effect:
+        d.state.utterance = None
+        d.cancel(utterance.turn_effect)
+        d.cancel_timers("endpoint")
+        d.append(ev.ProviderFailed(part="stt", error=input.error, turn=d.state.turns))
+        turns.resolve_cut(d, None)
+        turns.say(d, APOLOGIES["stt"], turn=0, failed=True)
+        speak(d)
+    elif utterance is not None and input.effect == utterance.turn_effect:
+        d.append(ev.ProviderFailed(part="turn", error=input.error, turn=d.state.turns))
+        d.state.utterance = _replace(utterance, turn_effect=None)
+        d.set_timer("endpoint", BLIND_PATIENCE_MS)
+    elif utterance is not None and input.effect == utterance.partial_effect:
+        d.state.utterance = _replace(utterance, partial_effect=None)
+        d.set_timer("partial", PARTIAL_MS)
+    elif reply is not None and input.effect == reply.effect:
+        failed(d, "llm", input.error)
+    elif reply is not None and _piece_of(reply, input.effect) is not None:
+        d.append(ev.ProviderFailed(part="tts", error=input.error, turn=reply.turn))
+        turns.cancel_reply(d, "failure")
+
+
+def silent_model(d: Draft) -> None:
+    """The model has shown no sign of life for the time a turn may take."""
+    reply = d.reply
+    if reply is None:
+        return
+    if reply.calls:
+        d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+        return
+    message = f"Nothing came for {d.state.turn_timeout_s} s."
+    failed(d, "llm" if reply.effect is not None else "tts", ev.Failure(code="TIMED_OUT", message=message, retryable=True))
+
+
+def failed(d: Draft, part: Any, error: ev.Failure) -> None:
+    """The reply can't go on: say so in the same turn, once."""
+    reply = d.reply
+    if reply is None:
+        return
+    d.append(ev.ProviderFailed(part=part, error=error, turn=reply.turn))
+    if part == "tts" or reply.failed or reply.pieces:
+        turns.cancel_reply(d, "failure")
+        return
+    d.cancel(reply.effect)
+    apology = APOLOGIES["silence" if error.code == "TIMED_OUT" else "llm"]
+    turns.say(d, apology, turn=reply.turn, stamps=reply.stamps, failed=True)
+    speak(d)
+
+
+def _of(d: Draft, effect: int) -> Reply | None:
+    return d.reply if d.reply is not None and d.reply.effect == effect else None
+
+
+def _piece_of(reply: Reply | None, effect: int) -> int | None:
+    if reply is None:
+        return None
+    return next((index for index, piece in enumerate(reply.pieces) if piece.effect == effect), None)
+
+
+def _replace_piece(d: Draft, index: int, **changes: Any) -> None:
+    reply = d.reply
+    if reply is not None:
+        pieces = list(reply.pieces)
+        pieces[index] = msgspec.structs.replace(pieces[index], **changes)
+        d.state.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))
+
+
+def _replace(utterance: Utterance, **changes: Any) -> Utterance:
+    return msgspec.structs.replace(utterance, **changes)

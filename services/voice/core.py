@@ -1,0 +1,195 @@
+"""The core of a voice session: `step(state, input, now) -> (state, outputs)`. Pure.
+
+It decides everything a session does and does none of it. Time comes in with each input (µs of the Unix clock), results of
+effects come in as inputs, and audio never comes in at all: the shell routes frames as the last step said.
+
+This module takes each input to the part that knows it: `cascade` for speech and models, `turns` for what is said and
+heard. A crash loses nothing that is not in the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+from services.voice import cascade, inputs, prompt, turns
+from services.voice import outputs as out
+from services.voice.draft import Draft
+from services.voice.state import Stamps, State
+from shared.events import gateway, tools
+from shared.events import voice as ev
+from shared.step import LogInput
+
+GRACE_MS: Final = 10_000
+"""How long a session waits for a client whose socket is gone."""
+
+
+def initial(sid: str) -> State:
+    """The state before the first input."""
+    return State(sid=sid)
+
+
+def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
+    """Take one input. The outputs are to be carried out in order."""
+    if state.phase == "ended":
+        return state, ()
+    d = Draft(state, now)
+    if isinstance(input, LogInput):
+        _event(d, input.recorded.event, input.recorded.ts)
+    else:
+        _input(d, input)
+    _next_notice(d)
+    d.show()
+    return d.state, d.outputs
+
+
+def _event(d: Draft, event: Any, ts: int) -> None:
+    match event:
+        case gateway.SessionRequested():
+            d.state.request, d.state.requested_at = event, ts
+        case gateway.TextReceived(text=text):
+            turns.cancel_reply(d, "text")
+            turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now))
+        case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):
+            turns.playback(d, generation, played_ms, playback)
+        case gateway.AudioEnded():
+            cascade.microphone_closed(d)
+        case gateway.InterruptRequested():
+            turns.cancel_reply(d, "client")
+        case gateway.BrowserCallAnswered(call_id=call_id, result=result):
+            turns.answered(d, call_id, result)
+        case gateway.ClientConnected():
+            d.cancel_timers("grace")
+        case gateway.ClientDisconnected():
+            d.set_timer("grace", GRACE_MS)
+        case gateway.SessionEndRequested(reason=reason):
+            _end(d, reason)
+        case tools.ToolCompleted(call_id=call_id, result=result):
+            turns.answered(d, call_id, result)
+        case tools.ToolFailed(call_id=call_id, error=error):
+            turns.answered(d, call_id, {"error": {"code": error.code, "message": error.message}})
+        case tools.ToolInterrupted(call_id=call_id, name=name):
+            message = f"{name} was interrupted; whether it took effect is not known."
+            turns.answered(d, call_id, {"error": {"code": "INTERRUPTED", "message": message}})
+        case tools.TaskCompleted(announce=announce) if announce:
+            turns.notice(d, announce)
+        case tools.TaskFailed(function=function, error=error):
+            turns.notice(d, f"{function.replace('_', ' ')} failed: {error.message}")
+
+
+def _input(d: Draft, input: Any) -> None:
+    match input:
+        case inputs.Opened():
+            _open(d, input)
+        case inputs.VoiceStarted(audio_ms=audio_ms):
+            cascade.voice_started(d, audio_ms)
+        case inputs.VoiceStopped(audio_ms=audio_ms, silence_ms=silence_ms):
+            cascade.voice_stopped(d, audio_ms, silence_ms)
+        case inputs.Transcribed():
+            cascade.transcribed(d, input)
+        case inputs.TurnJudged():
+            cascade.judged(d, input)
+        case inputs.TextDelta():
+            cascade.text_delta(d, input)
+        case inputs.ToolRequested():
+            cascade.tool_requested(d, input)
+        case inputs.Completed():
+            cascade.completed(d, input)
+        case inputs.AudioMade():
+            cascade.audio_made(d, input)
+        case inputs.AudioSent(generation=generation):
+            cascade.audio_sent(d, generation)
+        case inputs.EffectFailed():
+            cascade.effect_failed(d, input)
+        case inputs.TimerFired(name=name):
+            _timer(d, name)
+        case inputs.Drained():
+            _end(d, "worker_stopped")
+        case inputs.Orphaned():
+            _end(d, "worker_lost", ev.Failure(code="INTERRUPTED", message="The voice worker of this session died.", retryable=True))
+
+
+def _open(d: Draft, input: inputs.Opened) -> None:
+    request = d.state.request
+    if request is None:
+        raise RuntimeError("a session is opened by its request")
+    d.state.term = input.term
+    d.append(ev.SessionOwned(worker=input.worker, term=input.term))
+    if request.mode not in input.providers:
+        known = ", ".join(input.providers)
+        message = f"Session start failed: no provider for mode {request.mode!r} is configured here; there is {known}."
+        _end(d, "refused", ev.Failure(code="PROVIDER_UNAVAILABLE", message=message))
+        return
+    d.state.phase = "open"
+    d.state.model = request.model or input.model
+    d.state.voice = request.voice or input.voice
+    d.state.output = "text" if request.mode == "claude" else "audio"
+    d.state.reports_playback = request.client.protocol == "voxbridge.v1"
+    d.state.functions = input.functions if request.mode != "echo" else ()
+    d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
+    d.state.instructions = prompt.instructions(request.system_prompt)
+    names = tuple(function.name for function in d.state.functions)
+    d.append(ev.SessionStarted(mode=request.mode, model=d.state.model, voice=d.state.voice, output=d.state.output, tools=names))
+    d.outputs.append(out.Route(_route(request.mode)))
+    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    if input.greeting and request.mode != "echo":
+        turns.notice(d, input.greeting)
+
+
+def _route(mode: str) -> Literal["detector", "echo", "nobody"]:
+    if mode == "echo":
+        return "echo"
+    return "nobody" if mode == "claude" else "detector"
+
+
+def _timer(d: Draft, name: str) -> None:
+    match name:
+        case "idle":
+            _idle(d)
+        case "turn":
+            cascade.silent_model(d)
+        case "endpoint":
+            cascade.end_of_turn(d)
+        case "partial":
+            cascade.partial_due(d)
+        case "heard":
+            turns.resolve_cut(d, None)
+        case "played":
+            if d.reply is not None:
+                turns.finish_reply(d)
+        case "grace":
+            _end(d, "client_gone")
+        case _ if name.startswith("call:"):
+            turns.call_timed_out(d, name.removeprefix("call:"))
+
+
+def _idle(d: Draft) -> None:
+    request = d.state.request
+    if (request is not None and request.mode == "echo") or d.reply is not None or d.utterance is not None:
+        d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    else:
+        _end(d, "idle")
+
+
+def _next_notice(d: Draft) -> None:
+    if d.state.phase == "open" and d.state.notices and d.utterance is None and d.reply is None and d.state.cut is None:
+        text, *rest = d.state.notices
+        d.state.notices = tuple(rest)
+        turns.say(d, text, turn=0)
+        cascade.speak(d)
+    elif d.reply is not None and d.reply.closed and d.reply.unsplit:
+        cascade.speak(d)
+
+
+def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:
+    utterance = d.utterance
+    if utterance is not None:
+        d.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect)
+        d.state.utterance = None
+    turns.cancel_reply(d, "end")
+    turns.resolve_cut(d, None)
+    duration_ms = (d.now - d.state.requested_at) // 1_000
+    d.append(ev.SessionEnded(reason=reason, turns=d.state.turns, duration_ms=duration_ms, error=error))
+    d.state.phase = "ended"
+    d.outputs.append(out.Route("nobody"))
+    d.outputs.append(out.Close())

@@ -1,0 +1,84 @@
+"""One step in the making: the copied state, the time, and the outputs so far. Pure."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from services.voice import outputs as out
+from services.voice.state import Call, Reply, State, Utterance
+from shared import events, moments
+from shared.step import Append
+
+DROPPED_LIMIT: Final = 64
+
+
+class Draft:
+    """What the parts of the core write into; `state` is a copy and may be changed."""
+
+    def __init__(self, state: State, now: int) -> None:
+        self.state = copy.copy(state)
+        self.now = now
+        self.outputs: list[Any] = []
+
+    def append(self, event: events.Event) -> None:
+        """Write an event to the log."""
+        self.outputs.append(Append(event))
+
+    def start(self, effect: out.Effect) -> int:
+        """Start an effect; returns its id, unique in the session."""
+        self.state.effects += 1
+        self.outputs.append(out.StartEffect(self.state.effects, effect))
+        return self.state.effects
+
+    def cancel(self, *effects: int | None) -> None:
+        """Cancel those of the effects that are there."""
+        self.outputs.extend(out.CancelEffect(effect) for effect in effects if effect is not None)
+
+    def set_timer(self, name: str, after_ms: int) -> None:
+        """Set or replace a timer."""
+        self.outputs.append(out.SetTimer(name, max(0, after_ms)))
+
+    def cancel_timers(self, *names: str) -> None:
+        """Forget timers."""
+        self.outputs.extend(out.CancelTimer(name) for name in names)
+
+    def tell(self, moment: moments.Moment) -> None:
+        """Tell the client about the moment."""
+        self.outputs.append(out.Tell(moment))
+
+    def drop_call(self, call: Call) -> None:
+        """Remember that a late result of this call is not wanted."""
+        self.state.dropped = (*self.state.dropped, call.call_id)[-DROPPED_LIMIT:]
+
+    @property
+    def utterance(self) -> Utterance | None:
+        """What the user is saying."""
+        return self.state.utterance
+
+    @property
+    def reply(self) -> Reply | None:
+        """What the agent is saying."""
+        return self.state.reply
+
+    def show(self) -> None:
+        """Tell the client the state, if it changed."""
+        shown = shown_state(self.state)
+        if shown != self.state.shown:
+            self.state.shown = shown
+            self.tell(moments.StateChanged(shown))
+
+
+def shown_state(state: State) -> moments.State:
+    """The state as people see it (docs/protocol.md, `state`)."""
+    if state.phase == "ended":
+        return "ended"
+    if state.phase == "new":
+        return "connecting"
+    if state.utterance is not None and state.utterance.to_ms is None:
+        return "user_speaking"
+    if state.reply is not None:
+        if state.reply.playing:
+            return "speaking"
+        return "calling_tool" if state.reply.calls else "thinking"
+    return "thinking" if state.utterance is not None else "listening"

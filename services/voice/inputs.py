@@ -1,0 +1,134 @@
+"""What the voice core takes besides events of the log: detections, results of effects, timers.
+
+All of them are journalled, so a field here is part of the log: add with a default, never rename.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from shared.events.voice import Failure
+from shared.store import Function
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
+    """The shell is ready: what the installation offers, resolved once for the session."""
+
+    worker: str
+    term: int
+    model: str
+    voice: str
+    greeting: str
+    functions: tuple[Function, ...]
+    providers: tuple[str, ...]
+    idle_timeout_s: int
+    turn_timeout_s: int
+
+
+class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):
+    """The detector is sure that speech began, at `audio_ms` of microphone audio."""
+
+    audio_ms: int
+
+
+class VoiceStopped(msgspec.Struct, frozen=True, tag="voice_stopped"):
+    """Speech ended at `audio_ms`; the detector has heard `silence_ms` of silence since."""
+
+    audio_ms: int
+    silence_ms: int
+
+
+class Transcribed(msgspec.Struct, frozen=True, kw_only=True, tag="transcribed"):
+    """A transcription is done."""
+
+    effect: int
+    text: str
+    language: str = ""
+    confidence: float | None = None
+
+
+class TurnJudged(msgspec.Struct, frozen=True, tag="turn_judged"):
+    """How likely it is that the user has finished, from 0 to 1."""
+
+    effect: int
+    probability: float
+
+
+class TextDelta(msgspec.Struct, frozen=True, tag="text_delta"):
+    """The language model wrote more."""
+
+    effect: int
+    text: str
+
+
+class ToolRequested(msgspec.Struct, frozen=True, kw_only=True, tag="tool_requested"):
+    """The language model wants a function called. `arguments` is what it wrote, parsed."""
+
+    effect: int
+    name: str
+    arguments: dict[str, Any]
+
+
+class Completed(msgspec.Struct, frozen=True, kw_only=True, tag="completed"):
+    """The language model is done."""
+
+    effect: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class AudioMade(msgspec.Struct, frozen=True, kw_only=True, tag="audio_made"):
+    """Speech was synthesised: `ms` of audio so far; `done` with the last of it."""
+
+    effect: int
+    ms: int
+    done: bool
+
+
+class AudioSent(msgspec.Struct, frozen=True, tag="audio_sent"):
+    """The first frame of a generation left for the client."""
+
+    generation: int
+
+
+class EffectFailed(msgspec.Struct, frozen=True, kw_only=True, tag="effect_failed"):
+    """An effect ended in an error."""
+
+    effect: int
+    error: Failure
+
+
+class TimerFired(msgspec.Struct, frozen=True, tag="timer_fired"):
+    """A timer that the step had set."""
+
+    name: str
+
+
+class Orphaned(msgspec.Struct, frozen=True, tag="orphaned"):
+    """A successor found the session with a dead owner."""
+
+    worker: str
+
+
+class Drained(msgspec.Struct, frozen=True, tag="drained"):
+    """This worker is being stopped."""
+
+
+Input = (
+    Opened
+    | VoiceStarted
+    | VoiceStopped
+    | Transcribed
+    | TurnJudged
+    | TextDelta
+    | ToolRequested
+    | Completed
+    | AudioMade
+    | AudioSent
+    | EffectFailed
+    | TimerFired
+    | Orphaned
+    | Drained
+)

@@ -1,0 +1,187 @@
+"""The models behind the cascade, each an OpenAI-compatible endpoint: transcription, chat completion, speech, end of turn.
+
+Which endpoint serves which part is a setting; the calls are the same for services/models, Ollama, vLLM or a vendor. Errors
+come out as `VoxbridgeError` with the part's name, so that the session can say what failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import wave
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import httpx
+import msgspec
+import openai
+from openai import AsyncOpenAI
+
+from services.voice.inputs import Completed, TextDelta, ToolRequested
+from services.voice.outputs import Complete, Message, ToolUse
+from shared.config import Config
+from shared.errors import Code, VoxbridgeError
+from shared.frames import INPUT_RATE
+from shared.store import Function
+
+CONNECT_TIMEOUT_S: Final = 3.0
+READ_TIMEOUT_S: Final = 60.0
+RETRIES: Final = 1
+MAX_TOKENS: Final = 320
+_CHUNK: Final = 4_800
+"""Bytes of speech handed on at a time: 100 ms."""
+
+
+class Transcript(msgspec.Struct, frozen=True):
+    """What a transcription gave."""
+
+    text: str
+    language: str = ""
+    confidence: float | None = None
+
+
+class Models:
+    """The endpoints of one installation, shared by all sessions of a process."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        local = config.models_base_url
+        self._http = httpx.AsyncClient(timeout=httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S))
+
+        def client(url: str, key: str) -> AsyncOpenAI:
+            timeout = openai.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+            return AsyncOpenAI(base_url=url or local, api_key=key or "local", max_retries=RETRIES, timeout=timeout)
+
+        self._stt = client(config.stt_url, config.stt_key)
+        self._llm = client(config.llm_url, config.llm_key)
+        self._tts = client(config.tts_url, config.tts_key)
+        self._turns_url = f"{local}/audio/turns"
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await asyncio.gather(self._http.aclose(), self._stt.close(), self._llm.close(), self._tts.close())
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        """The words in PCM16 at 16 kHz."""
+        with _named("transcription"):
+            found = await self._stt.audio.transcriptions.create(
+                model=self._config.stt_model,
+                file=("speech.wav", _wav(pcm), "audio/wav"),
+                language=self._config.language,
+                response_format="json",
+            )
+        return Transcript(text=found.text.strip(), language=self._config.language)
+
+    async def judge_turn(self, pcm: bytes) -> float:
+        """How likely the speaker has finished, from 0 to 1; `UNAVAILABLE` where the installation has no such model."""
+        with _named("end-of-turn"):
+            response = await self._http.post(self._turns_url, files={"file": ("speech.wav", _wav(pcm), "audio/wav")})
+            response.raise_for_status()
+            return float(response.json()["probability"])
+
+    async def complete(self, effect: int, request: Complete) -> AsyncIterator[TextDelta | ToolRequested | Completed]:
+        """Run the language model; yields inputs for the core as they come, `Completed` last."""
+        calls: dict[int, dict[str, str]] = {}
+        usage: Any = None
+        with _named("language"):
+            stream = await self._llm.chat.completions.create(
+                model=request.model or self._config.llm_model,
+                messages=[_message(message) for message in request.messages],
+                tools=[_tool(function) for function in request.functions] or openai.omit,
+                max_tokens=MAX_TOKENS,
+                temperature=0.0,
+                stream=True,
+                stream_options={"include_usage": True},
+            )
+            async with stream:
+                async for chunk in stream:
+                    usage = chunk.usage or usage
+                    for choice in chunk.choices:
+                        if choice.delta.content:
+                            yield TextDelta(effect, choice.delta.content)
+                        for call in choice.delta.tool_calls or ():
+                            into = calls.setdefault(call.index, {"name": "", "arguments": ""})
+                            if call.function is not None:
+                                into["name"] += call.function.name or ""
+                                into["arguments"] += call.function.arguments or ""
+        for call_parts in calls.values():
+            yield ToolRequested(effect=effect, name=call_parts["name"], arguments=_arguments(call_parts["arguments"]))
+        yield Completed(
+            effect=effect, input_tokens=usage.prompt_tokens if usage else 0, output_tokens=usage.completion_tokens if usage else 0
+        )
+
+    async def synthesize(self, text: str, voice: str) -> AsyncIterator[bytes]:
+        """Speech as PCM16 at 24 kHz, in even pieces, as it is made."""
+        with _named("speech"):
+            request = self._tts.audio.speech.with_streaming_response.create(
+                model=self._config.tts_model, voice=voice or "default", input=text, response_format="pcm"
+            )
+            async with request as response:
+                odd = b""
+                async for chunk in response.iter_bytes(_CHUNK):
+                    pcm = odd + chunk
+                    odd = pcm[len(pcm) & ~1 :]
+                    yield pcm[: len(pcm) & ~1]
+
+
+def _wav(pcm: bytes) -> bytes:
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(INPUT_RATE)
+        file.writeframes(pcm)
+    return out.getvalue()
+
+
+def _message(message: Message) -> Any:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+    if message.uses:
+        calls = [
+            {
+                "id": use.call_id,
+                "type": "function",
+                "function": {"name": use.name, "arguments": msgspec.json.encode(use.arguments).decode()},
+            }
+            for use in message.uses
+        ]
+        return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+    return {"role": message.role, "content": message.text}
+
+
+def _call(use: ToolUse) -> Any:
+    arguments = msgspec.json.encode(use.arguments).decode()
+    return {"id": use.call_id, "type": "function", "function": {"name": use.name, "arguments": arguments}}
+
+
+def _tool(function: Function) -> Any:
+    return {
+        "type": "function",
+        "function": {"name": function.name, "description": function.description, "parameters": function.parameters},
+    }
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text or "{}", type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise VoxbridgeError(Code.PROVIDER_REFUSED, f"The language model wrote arguments that are not JSON: {error}.") from error
+
+
+@contextmanager
+def _named(part: str) -> Iterator[None]:
+    """Turn what the clients raise into an error that names the part."""
+    try:
+        yield
+    except (openai.APITimeoutError, httpx.TimeoutException) as error:
+        raise VoxbridgeError(Code.TIMED_OUT, f"The {part} model did not answer in time.") from error
+    except (openai.APIConnectionError, httpx.TransportError) as error:
+        raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model cannot be reached: {error}") from error
+    except (openai.RateLimitError, openai.InternalServerError) as error:
+        raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model failed: {error.message}") from error
+    except openai.APIError as error:
+        raise VoxbridgeError(Code.PROVIDER_REFUSED, f"The {part} model refused: {error.message}", retryable=False) from error
+    except httpx.HTTPStatusError as error:
+        raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model answered {error.response.status_code}.") from error

@@ -1,0 +1,146 @@
+"""The state of one voice session, folded from its inputs. All of it is plain data; none of it is audio."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from services.voice.outputs import Message, ToolUse
+from shared.events.gateway import SessionRequested
+from shared.events.voice import Usage
+from shared.store import Function
+
+
+class Stamps(msgspec.Struct, frozen=True, kw_only=True):
+    """When the stages of a turn were reached, µs of the Unix clock."""
+
+    speech_ended: int | None = None
+    end_of_turn: int | None = None
+    stt_final: int | None = None
+    llm_first_token: int | None = None
+    first_sentence: int | None = None
+    tts_first_audio: int | None = None
+    first_audio_sent: int | None = None
+    first_audio_heard: int | None = None
+
+
+class Utterance(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user is saying, until the end of the turn is decided."""
+
+    from_ms: int
+    to_ms: int | None = None
+    """Where the last stretch of voice ended; nothing while the user speaks."""
+
+    complete: bool = False
+    """The end of the turn is decided."""
+
+    text: str | None = None
+    """The final transcript, once it is there."""
+
+    language: str = ""
+    confidence: float | None = None
+    final_effect: int | None = None
+    turn_effect: int | None = None
+    partial_effect: int | None = None
+    stamps: Stamps = Stamps()
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of a reply that is spoken as one. `ms` is the audio made of it so far."""
+
+    text: str
+    effect: int | None = None
+    ms: int = 0
+    done: bool = False
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A function call that is open."""
+
+    call_id: str
+    name: str
+    browser: bool = False
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What the agent is saying: one generation."""
+
+    generation: int
+    turn: int
+    """0 for what answers nobody: the greeting, a notice."""
+
+    pieces: tuple[Piece, ...] = ()
+    unsplit: str = ""
+    """Text that is not yet a piece."""
+
+    effect: int | None = None
+    """The running completion."""
+
+    rounds: int = 0
+    calls: tuple[Call, ...] = ()
+    first_piece: int = 0
+    """Where the pieces of the current round begin."""
+
+    uses: tuple[ToolUse, ...] = ()
+    """What the current round called."""
+
+    closed: bool = False
+    """No more text will come."""
+
+    sent: int | None = None
+    """When the first frame left, µs."""
+
+    playing: bool = False
+    played_ms: int = 0
+    played_at: int | None = None
+    """When `played_ms` was reported, µs."""
+
+    failed: bool = False
+    usage: Usage = Usage()
+    stamps: Stamps = Stamps()
+
+
+class State(msgspec.Struct, kw_only=True):
+    """A session. `step` copies it before it changes anything; what it holds is never changed in place."""
+
+    sid: str
+    phase: Literal["new", "open", "ended"] = "new"
+    request: SessionRequested | None = None
+    requested_at: int = 0
+    term: int = 0
+    model: str = ""
+    voice: str = ""
+    output: Literal["audio", "text"] = "audio"
+    reports_playback: bool = False
+    functions: tuple[Function, ...] = ()
+    idle_timeout_s: int = 600
+    turn_timeout_s: int = 30
+    turns: int = 0
+    generation: int = 0
+    effects: int = 0
+    calls: int = 0
+    shown: str = ""
+    instructions: str = ""
+    history: tuple[Message, ...] = ()
+    utterance: Utterance | None = None
+    reply: Reply | None = None
+    cut: Reply | None = None
+    """A reply that was stopped and whose heard part is not yet known."""
+
+    cut_by_speech: bool = False
+
+    resume: str = ""
+    """What was not heard of a reply that speech cut off; said after all if the speech had no words."""
+
+    redo: int = 0
+    """The turn whose reply speech cut off before it had any words; answered after all if the speech had none."""
+
+    results: tuple[tuple[str, dict[str, Any]], ...] = ()
+    """Answers to calls of the current round, by call id."""
+
+    dropped: tuple[str, ...] = ()
+    """Calls that were cancelled and whose result may still come; the newest 64."""
+
+    notices: tuple[str, ...] = ()
+    """What the agent wants to say when nobody speaks."""

@@ -1,0 +1,293 @@
+"""Turns, whatever model takes part in them: what was said and heard, replies, calls, notices. Pure.
+
+A turn begins with what the user said and ends when the reply was heard, was cut off, or failed. The parts that
+know how speech becomes text and text becomes speech (`cascade`) call in here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from services.voice import heard, prompt
+from services.voice import outputs as out
+from services.voice.draft import Draft
+from services.voice.state import Call, Reply, Stamps
+from shared.events import voice as ev
+from shared.moments import PartialTranscript
+
+REPORT_WAIT_MS: Final = 400
+"""How long a flushed client has to report what it had played."""
+
+PLAYED_MARGIN_MS: Final = 250
+REPORT_MARGIN_MS: Final = 3_000
+"""After the end of a reply by the clock: for a client that reports nothing, and for one that should have."""
+
+CALL_MARGIN_MS: Final = 5_000
+ROUNDS_LIMIT: Final = 5
+CALLS_LIMIT: Final = 8
+NOTICES_LIMIT: Final = 16
+
+CancelledBy = Literal["barge_in", "client", "text", "end", "failure"]
+
+
+def user_said(d: Draft, text: str, *, source: Literal["speech", "text"], stamps: Stamps, **audio: Any) -> None:
+    """The user's turn is final: record it and let the agent answer."""
+    cancel_reply(d, "text" if source == "text" else "barge_in")
+    resolve_cut(d, None)
+    d.state.turns += 1
+    d.state.resume, d.state.redo = "", 0
+    d.append(ev.UserSaid(text=text, turn=d.state.turns, source=source, **audio))
+    d.state.history = (*d.state.history, out.Message(role="user", text=text))
+    begin_reply(d, d.state.turns, stamps)
+
+
+def begin_reply(d: Draft, turn: int, stamps: Stamps) -> None:
+    """Ask the language model for an answer to the conversation so far."""
+    d.state.generation += 1
+    d.state.results = ()
+    d.state.reply = Reply(generation=d.state.generation, turn=turn, stamps=stamps)
+    ask(d)
+
+
+def ask(d: Draft) -> None:
+    """Start one round of the language model for the current reply."""
+    reply = _reply(d)
+    functions = d.state.functions if reply.rounds < ROUNDS_LIMIT else ()
+    messages = prompt.window(d.state.instructions, d.state.history)
+    effect = d.start(out.Complete(model=d.state.model, messages=messages, functions=functions))
+    d.state.reply = msgspec.structs.replace(
+        reply, effect=effect, rounds=reply.rounds + 1, uses=(), first_piece=len(reply.pieces), unsplit="", calls=()
+    )
+    d.state.results = ()
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+
+
+def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed: bool = False) -> Reply:
+    """Begin a reply whose words are known: a greeting, a notice, an apology."""
+    d.state.generation += 1
+    reply = Reply(generation=d.state.generation, turn=turn, unsplit=text, closed=True, failed=failed, stamps=stamps or Stamps())
+    d.state.reply = reply
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    return reply
+
+
+def notice(d: Draft, text: str) -> None:
+    """Have the agent say something when nobody speaks; of too many, the oldest are kept."""
+    if len(d.state.notices) < NOTICES_LIMIT:
+        d.state.notices = (*d.state.notices, text)
+
+
+def announce(d: Draft, spoken: str) -> None:
+    """Show what of the reply goes to the voice."""
+    reply = _reply(d)
+    d.tell(PartialTranscript("assistant", spoken, turn=reply.turn, generation=reply.generation))
+
+
+def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
+    """The model wants a function called."""
+    reply = _reply(d)
+    if len(reply.uses) >= CALLS_LIMIT:
+        return
+    d.state.calls += 1
+    call_id = f"fc_{d.state.sid[:8]}_{d.state.calls}"
+    function = next((f for f in d.state.functions if f.name == name), None)
+    kind = function.kind if function is not None else "server"
+    timeout_ms = int((function.timeout_s if function is not None else 30) * 1_000)
+    call = Call(call_id=call_id, name=name, browser=kind == "browser")
+    use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
+    account = d.state.request.account if d.state.request is not None else "local"
+    d.state.reply = msgspec.structs.replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use))
+    d.append(
+        ev.ToolCalled(call_id=call_id, name=name, arguments=arguments, kind=kind, turn=reply.turn, deadline_ms=timeout_ms, account=account)
+    )
+    d.set_timer(f"call:{call_id}", timeout_ms + CALL_MARGIN_MS)
+
+
+def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
+    """A call has its result: give it to the model, or drop it when nobody waits for it any more."""
+    reply = d.reply
+    if reply is None or all(call.call_id != call_id for call in reply.calls):
+        if call_id in d.state.dropped:
+            d.state.dropped = tuple(dropped for dropped in d.state.dropped if dropped != call_id)
+            d.append(ev.ToolDelivered(call_id=call_id, how="dropped"))
+        return
+    d.cancel_timers(f"call:{call_id}")
+    d.append(ev.ToolDelivered(call_id=call_id, how="response"))
+    d.state.results = (*d.state.results, (call_id, result))
+    d.state.reply = msgspec.structs.replace(reply, calls=tuple(call for call in reply.calls if call.call_id != call_id))
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    next_round(d)
+
+
+def call_timed_out(d: Draft, call_id: str) -> None:
+    """No executor answered in time: the call is cancelled and the model told so."""
+    reply = d.reply
+    call = next((call for call in reply.calls if call.call_id == call_id), None) if reply is not None else None
+    if call is None:
+        return
+    d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
+    answered(d, call_id, {"error": {"code": "TIMED_OUT", "message": f"{call.name} did not answer in time."}})
+    d.drop_call(call)
+
+
+def next_round(d: Draft) -> None:
+    """When the model has stopped and every call is answered, let it go on with the results."""
+    reply = _reply(d)
+    if reply.effect is not None or reply.calls or not reply.uses:
+        return
+    _remember_round(d, reply)
+    ask(d)
+
+
+def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
+    """The client told how far it has played."""
+    cut, reply = d.state.cut, d.reply
+    if cut is not None and generation == cut.generation and state != "playing":
+        resolve_cut(d, played_ms)
+    if reply is None or generation != reply.generation:
+        return
+    played(d, played_ms)
+    if state == "finished" and spoken_out(_reply(d)):
+        finish_reply(d)
+
+
+def played(d: Draft, played_ms: int) -> None:
+    """Audio of the current reply is being heard."""
+    reply = _reply(d)
+    stamps = reply.stamps
+    if stamps.first_audio_heard is None:
+        stamps = msgspec.structs.replace(stamps, first_audio_heard=d.now)
+    d.state.reply = msgspec.structs.replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now, stamps=stamps)
+
+
+def spoken_out(reply: Reply) -> bool:
+    """Whether all of a reply was synthesised."""
+    return reply.closed and not reply.unsplit and all(piece.done for piece in reply.pieces)
+
+
+def finish_reply(d: Draft) -> None:
+    """The reply was heard to its end."""
+    reply = _reply(d)
+    text = " ".join(piece.text for piece in reply.pieces)
+    if text:
+        spoken = heard.made_ms(reply) if d.state.output == "audio" else None
+        d.append(ev.AgentSaid(text=text, turn=reply.turn, generation=reply.generation, played_ms=spoken, output=d.state.output))
+    _remember_text(d, " ".join(piece.text for piece in reply.pieces[reply.first_piece :]))
+    _close_turn(d, reply, "failed" if reply.failed else "completed")
+    d.state.reply = None
+    d.cancel_timers("turn", "played")
+
+
+def cancel_reply(d: Draft, by: CancelledBy) -> None:
+    """Stop the reply now: its effects, its calls, its sound. What was heard is settled when the client has told."""
+    reply = d.reply
+    if reply is None:
+        return
+    resolve_cut(d, None)
+    d.cancel(reply.effect, *(piece.effect for piece in reply.pieces if not piece.done))
+    d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
+    d.outputs.append(out.Flush(reply.generation))
+    d.cancel_timers("turn", "played")
+    for call in reply.calls:
+        d.cancel_timers(f"call:{call.call_id}")
+        d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason=by))
+        d.drop_call(call)
+        d.state.results = (*d.state.results, (call.call_id, {"error": {"code": "CANCELLED", "message": "Cancelled by the user."}}))
+    if reply.uses:
+        _remember_round(d, reply)
+        reply = msgspec.structs.replace(reply, first_piece=len(reply.pieces), uses=())
+    rest = " ".join(filter(None, [*(piece.text for piece in reply.pieces), reply.unsplit]))
+    d.state.redo = reply.turn if by == "barge_in" and not rest else 0
+    d.state.reply = None
+    d.state.cut = msgspec.structs.replace(reply, calls=(), effect=None, failed=reply.failed or by == "failure")
+    d.state.cut_by_speech = by == "barge_in"
+    if reply.sent is None:
+        resolve_cut(d, 0)
+    else:
+        d.set_timer("heard", REPORT_WAIT_MS if d.state.reports_playback else 0)
+
+
+def resolve_cut(d: Draft, played_ms: int | None) -> None:
+    """Settle what was heard of the reply that was stopped; by the clock when the client did not tell."""
+    cut = d.state.cut
+    if cut is None:
+        return
+    d.state.cut = None
+    d.cancel_timers("heard")
+    if played_ms is None:
+        played_ms = heard.estimate(cut, d.now)
+    played_ms = min(played_ms, heard.made_ms(cut))
+    said, unheard = heard.split(cut.pieces, played_ms)
+    unheard = " ".join(filter(None, [unheard, cut.unsplit.strip()]))
+    if said or unheard:
+        d.append(
+            ev.AgentSaid(
+                text=said,
+                unheard=unheard,
+                turn=cut.turn,
+                generation=cut.generation,
+                interrupted=True,
+                played_ms=played_ms,
+                output=d.state.output,
+            )
+        )
+    earlier = heard.split(cut.pieces[: cut.first_piece], played_ms)[0]
+    _remember_text(d, said[len(earlier) :].strip())
+    d.state.resume = unheard if d.state.cut_by_speech else ""
+    _close_turn(d, cut, "failed" if cut.failed else "interrupted")
+
+
+def no_words(d: Draft) -> None:
+    """What sounded like speech had no words: go on with what it cut off."""
+    resolve_cut(d, None)
+    rest, turn, d.state.resume, d.state.redo = d.state.resume, d.state.redo, "", 0
+    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    if d.reply is None and rest:
+        say(d, rest, turn=0)
+    elif d.reply is None and turn:
+        begin_reply(d, turn, Stamps(speech_ended=d.now))
+
+
+def _remember_round(d: Draft, reply: Reply) -> None:
+    """Put a round's words, calls and results into the history: every call with a result beside it."""
+    text = " ".join(piece.text for piece in reply.pieces[reply.first_piece :])
+    results = dict(d.state.results)
+    d.state.history = (
+        *d.state.history,
+        out.Message(role="assistant", text=text, uses=reply.uses),
+        *(out.Message(role="tool", call_id=use.call_id, text=_json(results.get(use.call_id, {}))) for use in reply.uses),
+    )
+    d.state.results = ()
+
+
+def _remember_text(d: Draft, text: str) -> None:
+    if text:
+        d.state.history = (*d.state.history, out.Message(role="assistant", text=text))
+
+
+def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
+    if reply.turn:
+        d.append(ev.TurnCompleted(number=reply.turn, reason=reason, latency=latency(reply.stamps), usage=reply.usage))
+    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+
+
+def latency(stamps: Stamps) -> ev.Latency:
+    """The stamps in ms after the end of speech."""
+    start = stamps.speech_ended
+    if start is None:
+        return ev.Latency()
+    names = ("end_of_turn", "stt_final", "llm_first_token", "first_sentence", "tts_first_audio", "first_audio_sent", "first_audio_heard")
+    found = {name: getattr(stamps, name) for name in names}
+    return ev.Latency(**{name: (at - start) // 1_000 for name, at in found.items() if at is not None})
+
+
+def _json(value: dict[str, Any]) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _reply(d: Draft) -> Reply:
+    if d.reply is None:
+        raise RuntimeError("a reply was expected")
+    return d.reply
