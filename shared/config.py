@@ -40,6 +40,7 @@ class Config:
 
     stt_url: str = _setting("", "OpenAI-compatible base URL for transcription. Empty: services/models.")
     stt_key: str = _setting("", "Key for `VOXBRIDGE_STT_URL`.", secret=True)
+    language: str = _setting("en", "Language that is spoken, as an ISO 639-1 code.")
     stt_model: str = _setting("whisper", "Model name sent to the transcription endpoint.")
     llm_url: str = _setting("", "OpenAI-compatible base URL for chat completions. Empty: services/models.")
     llm_key: str = _setting("", "Key for `VOXBRIDGE_LLM_URL`.", secret=True)

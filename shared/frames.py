@@ -17,6 +17,9 @@ FLUSH: Final = 2
 LAST: Final = 0x0001
 """Flag: the last frame of its generation."""
 
+RATE_16K: Final = 0x0002
+"""Flag: the payload has 16,000 samples a second, as the microphone's: an echo sends it back as it came."""
+
 INPUT_RATE: Final = 16_000
 OUTPUT_RATE: Final = 24_000
 MAX_FRAME: Final = 65_536
@@ -40,8 +43,8 @@ class Prefix(NamedTuple):
 
 
 def pack(kind: int, generation: int, sequence: int, time_ms: int, pcm: bytes = b"", flags: int = 0) -> bytes:
-    """A whole frame."""
-    return PREFIX.pack(VERSION, kind, flags, generation & 0xFFFFFFFF, sequence & 0xFFFFFFFF, time_ms) + pcm
+    """A whole frame. Generation, sequence and time are taken modulo 2**32."""
+    return PREFIX.pack(VERSION, kind, flags, generation & 0xFFFFFFFF, sequence & 0xFFFFFFFF, time_ms & 0xFFFFFFFF) + pcm
 
 
 def parse(frame: bytes) -> Prefix:
@@ -97,7 +100,7 @@ def check_pcm(size: int) -> None:
 
 def restamp(frame: bytes, time_ms: int) -> bytes:
     """The frame with the gateway's time in its prefix, so that every age is measured by one clock."""
-    return b"".join((frame[:_TIME_OFFSET], _TIME.pack(time_ms), memoryview(frame)[PREFIX_SIZE:]))
+    return b"".join((frame[:_TIME_OFFSET], _TIME.pack(time_ms & 0xFFFFFFFF), memoryview(frame)[PREFIX_SIZE:]))
 
 
 def age_ms(time_ms: int, now_ms: int) -> int:

@@ -4,25 +4,37 @@ The step is `step(state, input, now) -> (state, outputs)`. This shell gives it t
 every event it appends, and hands all other outputs to the service that knows how to perform them. Because the
 journal holds every input, `fold` gives the state again from the log, and a replay gives the outputs again.
 
+When an output cannot go into the log (it is too large, the log is too far behind, somebody else owns the session), the writer
+is stopped for good: a state whose outputs are missing must not go on.
+
 A crash loses the inputs of the last 100 ms that no output followed.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from shared import events
 from shared.clock import Clock
+from shared.errors import Code, VoxbridgeError
 from shared.events.journal import JOURNALS, Taken
 from shared.writer import SessionWriter
 
 JOURNAL_INTERVAL_S: Final = 0.1
 JOURNAL_LIMIT: Final = 512
 """Inputs in one journal entry; a full one is written at once."""
+
+JOURNAL_BYTES: Final = 256 * 1024
+"""Bytes of inputs in one journal entry, beyond which it is written at once."""
+
+INPUT_LIMIT: Final = 512 * 1024
+"""Bytes of one input. Larger things come as events, which the journal names by position."""
 
 S = TypeVar("S")
 _encoder = msgspec.msgpack.Encoder()
@@ -65,33 +77,60 @@ class Stepper(Generic[S]):
         self._clock = clock
         self._perform = perform
         self._journal_type = JOURNALS[writer.writer]
+        self._waiting: deque[Any] = deque()
+        self._taking = False
         self._unwritten: list[Taken] = []
+        self._bytes = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def take(self, input: Any) -> None:
-        """Take one input: journal it, step, and carry out the outputs in order.
+        """Take one input: step, journal it, and carry out the outputs in order.
 
-        Raises what stopped the writer, when it is stopped: the session is no longer this process's.
+        An input given while another is taken (by `perform`) is taken after it. An input that is over `INPUT_LIMIT`
+        (`TOO_LARGE`) or at which the step raises was not taken: nothing has changed. Raises what stopped the writer, when it is
+        stopped: the session is no longer this process's.
         """
+        self._waiting.append(input)
+        if self._taking:
+            return
+        self._taking = True
+        try:
+            while self._waiting:
+                self._take(self._waiting.popleft())
+        finally:
+            self._taking = False
+            self._waiting.clear()
+
+    def _take(self, input: Any) -> None:
         if self._writer.failed is not None:
             raise self._writer.failed
         now = self._clock.now_us()
         cause: int | str
+        size = 0
         if isinstance(input, LogInput):
             cause = input.recorded.seq
-            self._unwritten.append(Taken(at=now, seq=cause, input=None))
+            taken = Taken(at=now, seq=cause, input=None)
         else:
             cause = f"{self._writer.writer}#{self.taken}"
-            self._unwritten.append(Taken(at=now, seq=None, input=msgspec.Raw(_encoder.encode(input))))
-        self.taken += 1
+            encoded = _encoder.encode(input)
+            size = len(encoded)
+            if size > INPUT_LIMIT:
+                name = type(input).__name__
+                raise VoxbridgeError(
+                    Code.TOO_LARGE, f"An input has at most {INPUT_LIMIT} bytes; this {name} has {size}.", limit=INPUT_LIMIT
+                )
+            taken = Taken(at=now, seq=None, input=msgspec.Raw(encoded))
         self.state, outputs = self._step(self.state, input, now)
+        self.taken += 1
+        self._unwritten.append(taken)
+        self._bytes += size
         for output in outputs:
             if isinstance(output, Append):
                 self._flush(now)
-                self._writer.submit(output.event, ts=now, cause=cause)
+                self._submit(output.event, now, cause)
             else:
                 self._perform(output)
-        if len(self._unwritten) >= JOURNAL_LIMIT:
+        if len(self._unwritten) >= JOURNAL_LIMIT or self._bytes >= JOURNAL_BYTES:
             self._flush(now)
         elif self._unwritten and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(JOURNAL_INTERVAL_S, self._flush_now)
@@ -103,15 +142,23 @@ class Stepper(Generic[S]):
 
     def _flush_now(self) -> None:
         if self._writer.failed is None:
-            self._flush(self._clock.now_us())
+            with suppress(VoxbridgeError):  # the writer is stopped and has told its owner
+                self._flush(self._clock.now_us())
 
     def _flush(self, now: int) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._unwritten:
-            inputs, self._unwritten = tuple(self._unwritten), []
-            self._writer.submit(self._journal_type(first=self.taken - len(inputs), inputs=inputs), ts=now, cause=None)
+            inputs, self._unwritten, self._bytes = tuple(self._unwritten), [], 0
+            self._submit(self._journal_type(first=self.taken - len(inputs), inputs=inputs), now, None)
+
+    def _submit(self, event: events.Event, now: int, cause: int | str | None) -> None:
+        try:
+            self._writer.submit(event, ts=now, cause=cause)
+        except VoxbridgeError as error:
+            self._writer.stop(error)
+            raise
 
 
 class Folded(msgspec.Struct, Generic[S]):
@@ -123,9 +170,9 @@ class Folded(msgspec.Struct, Generic[S]):
     last_seq: int
 
 
-def fold(step: Step[S], initial: S, inputs: type[Any], writer: str, log: Sequence[events.Recorded]) -> Folded[S]:
+def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[events.Recorded]) -> Folded[S]:
     """The state after every journalled input. `log` holds all events of the session in order; `inputs` is the
-    union of what the service takes besides events."""
+    union of what the service takes besides events. Raises `INTERNAL` when an event that the journal names is not in `log`."""
     by_seq = {recorded.seq: recorded for recorded in log}
     decoder = msgspec.msgpack.Decoder(inputs)
     folded = Folded(state=initial, taken=0, number=0, last_seq=0)
@@ -138,6 +185,9 @@ def fold(step: Step[S], initial: S, inputs: type[Any], writer: str, log: Sequenc
             continue
         for taken in recorded.event.inputs:
             if taken.seq is not None:
+                if taken.seq not in by_seq:
+                    message = f"The journal of {writer} at position {recorded.seq} names position {taken.seq}, which is not there."
+                    raise VoxbridgeError(Code.INTERNAL, message, retryable=False)
                 input: Any = LogInput(by_seq[taken.seq])
             else:
                 input = decoder.decode(taken.input or b"")

@@ -6,7 +6,7 @@ All of it is a cache of facts that stand in the log, so losing Valkey costs a re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -16,8 +16,14 @@ from redis.exceptions import RedisError
 from shared.errors import Unavailable
 
 LEASE_MS: Final = 3_000
+ORPHAN_AGE_S: Final = 30
+"""A younger session may still be waiting for its first worker."""
+
 NOTES_LIMIT: Final = 1_000
 """Notes kept for one account; the oldest goes when one more is remembered."""
+
+SESSIONS_LIMIT: Final = 100_000
+"""Sessions in the index; the oldest goes when one more is opened."""
 
 _CATALOGUE: Final = "vx:functions"
 _SESSIONS: Final = "vx:sessions"
@@ -76,7 +82,7 @@ class Store:
         return term or None
 
     async def renew_leases(self, sids: Sequence[str], worker: str) -> list[str]:
-        """Renew the leases of all `sids` in one round trip; returns those that are no longer ours."""
+        """Renew the leases of all `sids` in one pipeline; returns those that are no longer ours."""
         if not sids:
             return []
         pipeline = self.redis.pipeline(transaction=False)
@@ -93,6 +99,8 @@ class Store:
         pipeline = self.redis.pipeline(transaction=False)
         pipeline.zadd(_SESSIONS, {sid: ts})
         pipeline.zadd(_LIVE, {sid: ts})
+        pipeline.zremrangebyrank(_SESSIONS, 0, -(SESSIONS_LIMIT + 1))
+        pipeline.zremrangebyrank(_LIVE, 0, -(SESSIONS_LIMIT + 1))
         await self._run(pipeline.execute())
 
     async def session_closed(self, sid: str) -> None:
@@ -101,13 +109,23 @@ class Store:
 
     async def live_sessions(self) -> list[str]:
         """Sessions that have not ended."""
-        return [str(sid) for sid in await self._run(self.redis.zrange(_LIVE, 0, -1))]
+        return [_text(sid) for sid in await self._run(self.redis.zrange(_LIVE, 0, -1))]
+
+    async def orphans(self, now: int) -> list[str]:
+        """Live sessions, requested more than `ORPHAN_AGE_S` ago, whose lease nobody holds. `now` in µs."""
+        found = await self._run(self.redis.zrange(_LIVE, "-inf", now - ORPHAN_AGE_S * 1_000_000, byscore=True))
+        if not found:
+            return []
+        pipeline = self.redis.pipeline(transaction=False)
+        for sid in found:
+            pipeline.exists(_lease(sid))
+        return [str(sid) for sid, held in zip(found, await self._run(pipeline.execute()), strict=True) if not held]
 
     async def recent_sessions(self, *, limit: int, before: int | None = None) -> list[tuple[str, int]]:
         """`(sid, started in µs)`, newest first, of sessions that started before `before`."""
         top = f"({before}" if before is not None else "+inf"
         found = await self._run(self.redis.zrange(_SESSIONS, top, "-inf", desc=True, byscore=True, offset=0, num=limit, withscores=True))
-        return [(str(sid), int(score)) for sid, score in found]
+        return [(_text(sid), int(score)) for sid, score in found]
 
     async def publish_functions(self, functions: Sequence[Function]) -> None:
         """Replace the catalogue."""
@@ -122,8 +140,8 @@ class Store:
         """Keep a note; adding the same `note_id` again changes nothing."""
         key = _notes(account)
         pipeline = self.redis.pipeline(transaction=True)
-        pipeline.hset(f"{key}:text", note.note_id, note.text)
-        pipeline.zadd(key, {note.note_id: note.ts})
+        pipeline.hsetnx(f"{key}:text", note.note_id, note.text)
+        pipeline.zadd(key, {note.note_id: note.ts}, nx=True)
         await self._run(pipeline.execute())
         surplus = await self._run(self.redis.zrange(key, 0, -(NOTES_LIMIT + 1)))
         if surplus:
@@ -134,14 +152,19 @@ class Store:
         """The notes of an account, newest first."""
         key = _notes(account)
         order = await self._run(self.redis.zrange(key, 0, -1, desc=True, withscores=True))
-        texts: Mapping[str, str] = await self._run(self.redis.hgetall(f"{key}:text"))
-        return [Note(note_id=str(id), text=texts[id], ts=int(ts)) for id, ts in order if id in texts]
+        texts = await self._run(self.redis.hgetall(f"{key}:text"))
+        return [Note(note_id=_text(id), text=_text(texts[id]), ts=int(ts)) for id, ts in order if id in texts]
 
     async def _run(self, command: Any) -> Any:
         try:
             return await command
         except RedisError as error:
             raise Unavailable(f"Valkey does not answer: {error}.", retry_after_ms=1_000) from error
+
+
+def _text(value: bytes | str) -> str:
+    # Whether a client decodes answers is its maker's choice.
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _lease(sid: str) -> str:
