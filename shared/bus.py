@@ -21,7 +21,7 @@ AUDIO_STREAM: Final = "AUDIO"
 EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
 AUDIO_SUBJECTS: Final = "vx.s.*.audio.>"
 AUDIO_PENDING: Final = 64
-"""Frames a subscriber may be behind (1.3 s at 20 ms) before the oldest ones are lost to it."""
+"""Frames a subscriber may be behind (1.3 s at 20 ms); further ones are lost to it until it catches up."""
 
 _log = logging.getLogger(__name__)
 _encoder = msgspec.msgpack.Encoder()

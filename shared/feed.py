@@ -1,7 +1,8 @@
 """Following a session's log: what is stored and then what is added, each event once, in order, without a gap.
 
 The live copies come over core NATS, which may lose some; the stored ones are read by position. A feed subscribes first,
-reads what it missed, and merges by position; it reads again whenever the connection was cut.
+reads what it missed, and merges by position; it reads again whenever the connection was cut, its buffer was full, or a live copy
+shows that one before it is missing. One task at a time hands events over, so a slow handler delays and never reorders.
 
 A crash here loses nothing: a follower begins again after the last position it handled.
 """
@@ -10,20 +11,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
 
 from shared import bus, events
-from shared.errors import Unavailable
-from shared.log import Log, decode
+from shared.errors import Unavailable, VoxbridgeError
+from shared.log import Log, decode, position, position_before
 
 Handler = Callable[[events.Recorded], Awaitable[None] | None]
 
 BUFFER_LIMIT: Final = 4096
-"""Live events kept while the past is read; beyond it they are dropped and read again."""
+"""Live copies that wait for the handler; beyond it they are dropped and read from the log."""
 
 _RETRY_S: Final = 0.5
 
@@ -31,76 +34,133 @@ _log = logging.getLogger(__name__)
 
 
 class Feed:
-    """One writer's events of one session (or all writers' with `writer="*"`), handed to `handler` in log order."""
+    """One writer's events of one session (or all writers' with `writer="*"`), handed to `handler` in log order.
 
-    def __init__(self, log: Log, sid: str, handler: Handler, *, writer: str = "*", visibility: str = "*", after: int = 0) -> None:
+    A handler that raises is logged and has had its event: the feed goes on with the next one. What must stop a session is for
+    its owner to say, by `stop`, which a handler may call.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        sid: str,
+        handler: Handler,
+        *,
+        writer: str = "*",
+        visibility: str = "*",
+        after: int = 0,
+        buffer_limit: int = BUFFER_LIMIT,
+    ) -> None:
         self.position = after
         self._log = log
         self._sid = sid
         self._handler = handler
         self._writer = writer
         self._visibility = visibility
+        self._limit = buffer_limit
         self._subscription: Subscription | None = None
-        self._buffer: list[events.Recorded] | None = []
+        self._buffer: deque[Msg] = deque()
         self._overflowed = False
-        self._reading = asyncio.Lock()
-        self._retry: asyncio.Task[None] | None = None
+        self._stale = False
+        self._stopped = False
+        self._caught_up = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+        self._retry: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        """Subscribe, then hand over what is stored after the position; returns when the feed is live."""
+        """Subscribe, then hand over what is stored after the position; returns when the feed is live, or, while the log
+        does not answer, after the first try of many. Raises `UNAVAILABLE` when the connection is closed."""
         subject = bus.live_subject(self._sid, self._writer, self._visibility)
-        self._subscription = await self._log.nc.subscribe(subject, cb=self._live)
+        try:
+            self._subscription = await self._log.nc.subscribe(subject, cb=self._live)
+        except NatsError as error:
+            raise Unavailable(f"The bus takes no subscription: {error}.") from error
         self._log.follow(self)
         await self.catch_up()
 
     async def catch_up(self) -> None:
         """Read what was missed. Called after every cut of the connection; safe to call at any time."""
-        async with self._reading:
-            buffer: list[events.Recorded] = []
-            self._buffer = buffer
-            self._overflowed = True
-            try:
-                while self._overflowed:
-                    self._overflowed = False
-                    async for recorded in self._log.read_all(
-                        self._sid, writer=self._writer, visibility=self._visibility, after=self.position
-                    ):
-                        await self._hand_over(recorded)
-                    # Until the buffer is empty, what arrives must queue behind it.
-                    while buffer:
-                        await self._hand_over(buffer.pop(0))
-                self._buffer = None
-            except Unavailable as error:
-                _log.warning("session %s: %s", self._sid, error.message)
-                self._retry = asyncio.create_task(self._catch_up_later())
-
-    async def _catch_up_later(self) -> None:
-        await asyncio.sleep(_RETRY_S)
-        await self.catch_up()
+        self._stale = True
+        self._caught_up.clear()
+        if self._retry is not None:
+            self._retry.cancel()
+        self._run()
+        if not self._stopped and self._pump is not asyncio.current_task():
+            await self._caught_up.wait()
 
     async def stop(self) -> None:
-        """Stop following."""
+        """Stop following: nothing is handed over any more."""
+        self._stopped = True
+        self._caught_up.set()
         self._log.unfollow(self)
         if self._retry is not None:
             self._retry.cancel()
+        if self._pump is not None and self._pump is not asyncio.current_task():
+            self._pump.cancel()
         if self._subscription is not None:
             subscription, self._subscription = self._subscription, None
             if not self._log.nc.is_closed:
                 await subscription.unsubscribe()
 
     async def _live(self, message: Msg) -> None:
-        recorded = decode(message)
-        if self._buffer is None:
-            await self._hand_over(recorded)
-        elif len(self._buffer) < BUFFER_LIMIT:
-            self._buffer.append(recorded)
-        else:
+        # After the first copy that found no room, all must be read from the log: a later one would leave a gap.
+        if self._overflowed or len(self._buffer) >= self._limit:
             self._overflowed = True
-
-    async def _hand_over(self, recorded: events.Recorded) -> None:
-        if recorded.seq <= self.position:
             return
-        self.position = recorded.seq
-        result = self._handler(recorded)
-        if result is not None:
-            await result
+        self._buffer.append(message)
+        if self._retry is None:
+            self._run()
+
+    def _run(self) -> None:
+        self._retry = None
+        if self._pump is None and not self._stopped:
+            self._pump = asyncio.create_task(self._hand_over_all())
+
+    async def _hand_over_all(self) -> None:
+        try:
+            while not self._stopped:
+                if self._stale:
+                    await self._read()
+                elif self._buffer:
+                    message = self._buffer[0]
+                    # It names an event that never came here: read it first.
+                    self._stale = position_before(message) > self.position
+                    if not self._stale:
+                        self._buffer.popleft()
+                        await self._hand_over(message)
+                elif self._overflowed:
+                    self._overflowed, self._stale = False, True
+                else:
+                    return
+        except VoxbridgeError as error:
+            _log.warning("session %s: %s", self._sid, error.message)
+            self._stale = True
+            self._caught_up.set()
+            self._retry = asyncio.get_running_loop().call_later(_RETRY_S, self._run)
+        finally:
+            self._pump = None
+
+    async def _read(self) -> None:
+        more = True
+        while more and not self._stopped:
+            self._stale = False
+            page = await self._log.page(self._sid, writer=self._writer, visibility=self._visibility, after=self.position)
+            for message in page.messages:
+                await self._hand_over(message)
+            more = page.more
+        if not self._stale:
+            self._caught_up.set()
+
+    async def _hand_over(self, message: Msg) -> None:
+        seq = position(message)
+        if seq <= self.position or self._stopped:
+            return
+        self.position = seq
+        try:
+            result = self._handler(decode(message))
+            if result is not None:
+                await result
+        except VoxbridgeError as error:
+            _log.error("session %s: the event at log position %d was not handled: %s", self._sid, seq, error.message)
+        except Exception:  # noqa: BLE001 - whatever a handler raises, the events after it are still handed over
+            _log.exception("session %s: the event at log position %d was not handled.", self._sid, seq)
