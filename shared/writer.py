@@ -14,11 +14,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from nats.errors import Error as NatsError
 from nats.js.api import Header
-from nats.js.errors import APIError, BadRequestError
+from nats.js.errors import BadRequestError
 
 from shared import bus, events
 from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
@@ -26,6 +26,12 @@ from shared.log import Log
 
 PENDING_LIMIT: Final = 2048
 """Events that may wait for the log in one session."""
+
+PENDING_BYTES: Final = 16 * 1024 * 1024
+"""Bytes that may wait for the log in one session."""
+
+EVENT_LIMIT: Final = 1024 * 1024 - 4096
+"""Bytes of an event. The server counts the headers too, and cuts the connection of whoever sends more than 1 MiB."""
 
 ACK_TIMEOUT_S: Final = 2.0
 GIVE_UP_S: Final = 30.0
@@ -36,6 +42,13 @@ _WRONG_LAST_SEQUENCE: Final = 10071
 _BACK_OFF_S: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
 
 _log = logging.getLogger(__name__)
+
+
+class _Pending(NamedTuple):
+    id: str
+    subject: str
+    payload: bytes
+    acked: asyncio.Future[int] | None
 
 
 class SessionWriter:
@@ -52,6 +65,7 @@ class SessionWriter:
         last_seq: int = 0,
         fenced: bool = True,
         on_failed: Callable[[VoxbridgeError], None] | None = None,
+        give_up_s: float = GIVE_UP_S,
     ) -> None:
         """`stem` makes the ids unique where several processes write under one prefix without a fence;
         `number` and `last_seq` continue where the log ends."""
@@ -64,25 +78,40 @@ class SessionWriter:
         self._stem = f"{sid}.{writer}.{stem}." if stem else f"{sid}.{writer}."
         self._fence = bus.stored_subject(sid, writer) if fenced else ""
         self._on_failed = on_failed
-        self._queue: deque[tuple[str, str, bytes, asyncio.Future[int] | None]] = deque()
+        self._give_up_s = give_up_s
+        self._queue: deque[_Pending] = deque()
+        self._bytes = 0
         self._drain: asyncio.Task[None] | None = None
 
     def submit(self, event: events.Event, *, ts: int, cause: int | str | None, acked: asyncio.Future[int] | None = None) -> str:
         """Queue an event; returns its id. `acked` gets its log position.
 
-        Raises `OVERLOADED` when `PENDING_LIMIT` events wait, and the error that stopped the writer if one did.
+        Raises `OVERLOADED` when `PENDING_LIMIT` events or `PENDING_BYTES` wait, `TOO_LARGE` for an event over `EVENT_LIMIT`,
+        `INTERNAL` for one that is another writer's, and the error that stopped the writer if one did.
         """
         if self.failed is not None:
             raise self.failed
-        if len(self._queue) >= PENDING_LIMIT:
-            raise VoxbridgeError(
-                Code.OVERLOADED, f"The log is behind: {PENDING_LIMIT} events of this session wait for it.", limit=PENDING_LIMIT
-            )
         kind = events.kind_of(event)
+        if kind.writer != self.writer:
+            raise VoxbridgeError(Code.INTERNAL, f"{kind.name} is written by {kind.writer}, not by {self.writer}.", retryable=False)
         id = f"{self._stem}{self.number}"
         payload = events.encode(event, id=id, sid=self.sid, ts=ts, cause=cause)
+        if len(payload) > EVENT_LIMIT:
+            raise VoxbridgeError(
+                Code.TOO_LARGE,
+                f"An event has at most {EVENT_LIMIT} bytes; this {kind.name} has {len(payload)}.",
+                field=kind.name,
+                limit=EVENT_LIMIT,
+            )
+        if len(self._queue) >= PENDING_LIMIT or self._bytes + len(payload) > PENDING_BYTES:
+            raise VoxbridgeError(
+                Code.OVERLOADED,
+                f"The log is behind: {len(self._queue)} events of this session, {self._bytes} bytes, wait for it.",
+                limit=PENDING_LIMIT if len(self._queue) >= PENDING_LIMIT else PENDING_BYTES,
+            )
         self.number += 1
-        self._queue.append((id, bus.event_subject(self.sid, self.writer, kind.visible, kind.name), payload, acked))
+        self._bytes += len(payload)
+        self._queue.append(_Pending(id, bus.event_subject(self.sid, self.writer, kind.visible, kind.name), payload, acked))
         if self._drain is None:
             self._drain = asyncio.create_task(self._run())
         return id
@@ -96,57 +125,72 @@ class SessionWriter:
     async def flushed(self) -> None:
         """Wait until nothing is queued; raises what stopped the writer."""
         while self._drain is not None:
-            await asyncio.shield(self._drain)
+            await asyncio.wait({self._drain})
         if self.failed is not None:
             raise self.failed
+
+    def stop(self, error: VoxbridgeError) -> None:
+        """Stop for good, as after a conflict: nothing more is appended, and whoever waits gets `error`."""
+        if self.failed is None:
+            self._fail(error)
+            if self._drain is not None:
+                self._drain.cancel()
 
     async def _run(self) -> None:
         try:
             while self._queue:
-                id, subject, payload, acked = self._queue[0]
-                self.last_seq = await self._publish(id, subject, payload)
+                head = self._queue[0]
+                self.last_seq = await self._publish(head)
                 self._queue.popleft()
-                if acked is not None and not acked.done():
-                    acked.set_result(self.last_seq)
+                self._bytes -= len(head.payload)
+                if head.acked is not None and not head.acked.done():
+                    head.acked.set_result(self.last_seq)
         except VoxbridgeError as error:
             self._fail(error)
+        except Exception as error:  # noqa: BLE001 - else the events behind it would wait for ever
+            _log.exception("session %s: append failed.", self.sid)
+            self._fail(VoxbridgeError(Code.INTERNAL, f"An event could not be appended: {error!r}.", retryable=False))
         finally:
             self._drain = None
 
     def _fail(self, error: VoxbridgeError) -> None:
         self.failed = error
         _log.error("session %s: the %s writer stopped: %s", self.sid, self.writer, error.message)
-        for *_, acked in self._queue:
-            if acked is not None and not acked.done():
-                acked.set_exception(error)
+        for pending in self._queue:
+            if pending.acked is not None and not pending.acked.done():
+                pending.acked.set_exception(error)
         self._queue.clear()
+        self._bytes = 0
         if self._on_failed is not None:
             self._on_failed(error)
 
-    async def _publish(self, id: str, subject: str, payload: bytes) -> int:
-        headers: dict[str, str] = {Header.MSG_ID: id}
+    async def _publish(self, event: _Pending) -> int:
+        headers: dict[str, str] = {Header.MSG_ID: event.id}
         if self._fence:
             headers[Header.EXPECTED_LAST_SUBJECT_SEQUENCE] = str(self.last_seq)
             headers[_FILTER] = self._fence
-        deadline = asyncio.get_running_loop().time() + GIVE_UP_S
+        deadline = asyncio.get_running_loop().time() + self._give_up_s
         attempt = 0
         while True:
             try:
-                ack = await self._log.js.publish(subject, payload, timeout=ACK_TIMEOUT_S, headers=headers)
-            except BadRequestError as error:
-                if error.err_code != _WRONG_LAST_SEQUENCE:
-                    raise VoxbridgeError(Code.INTERNAL, f"The log refused an event: {error.description}.", retryable=False) from error
-                # The server checks the position before the id, so our own earlier try, stored but never
-                # acknowledged, looks like somebody else's write until we read what is there.
-                seq, stored_id = await self._log.position(self.sid, self.writer)
-                if stored_id == id:
-                    return seq
-                raise Conflict(f"Another process writes the {self.writer} events of session {self.sid}.") from error
-            except (TimeoutError, NatsError, APIError) as error:
+                return await self._try(event, headers)
+            except (TimeoutError, NatsError, Unavailable) as error:
                 if asyncio.get_running_loop().time() > deadline:
-                    raise Unavailable(f"The event log has not taken an event for {GIVE_UP_S:.0f} s: {error}.") from error
+                    raise Unavailable(f"The event log has not taken an event for {self._give_up_s:g} s: {error}.") from error
                 _log.warning("session %s: append tried again: %s", self.sid, error or type(error).__name__)
                 await asyncio.sleep(_BACK_OFF_S[min(attempt, len(_BACK_OFF_S) - 1)])
                 attempt += 1
-            else:
-                return ack.seq
+
+    async def _try(self, event: _Pending, headers: dict[str, str]) -> int:
+        timeout_s = min(ACK_TIMEOUT_S, self._give_up_s)
+        try:
+            return (await self._log.js.publish(event.subject, event.payload, timeout=timeout_s, headers=headers)).seq
+        except BadRequestError as error:
+            if error.err_code != _WRONG_LAST_SEQUENCE:
+                raise VoxbridgeError(Code.INTERNAL, f"The log refused an event: {error.description}.", retryable=False) from error
+            # The server checks the position before the id, so our own earlier try, stored but never
+            # acknowledged, looks like somebody else's write until we read what is there.
+            seq, stored_id = await self._log.position(self.sid, self.writer)
+            if stored_id == event.id:
+                return seq
+            raise Conflict(f"Another process writes the {self.writer} events of session {self.sid}.") from error
