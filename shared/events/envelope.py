@@ -140,5 +140,8 @@ def _typed(envelope: Envelope) -> Event:
         return msgspec.msgpack.decode(envelope.data, type=kind.cls)
     data: dict[str, Any] = msgspec.msgpack.decode(envelope.data)
     for version in range(envelope.v, kind.version):
-        data = _UPCASTERS[envelope.type, version](data)
+        upcast = _UPCASTERS.get((envelope.type, version))
+        if upcast is None:
+            raise msgspec.ValidationError(f"{envelope.type} has no upcaster from version {version}")
+        data = upcast(data)
     return msgspec.convert(data, kind.cls)
