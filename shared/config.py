@@ -7,6 +7,7 @@ cannot be read is refused at start with its name and what was expected.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
@@ -14,9 +15,21 @@ from typing import Any, Final, get_type_hints
 
 from shared.errors import Code, VoxbridgeError
 
+_URL: Final = (r"(?:https?://[^\s]+)?", "an http:// or https:// URL")
 
-def _setting(default: Any, help: str, *, low: float | None = None, high: float | None = None, secret: bool = False) -> Any:
-    return field(default=default, metadata={"help": help, "low": low, "high": high, "secret": secret})
+
+def _setting(
+    default: Any,
+    help: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    secret: bool = False,
+    form: tuple[str, str] = ("(?s:.*)", ""),
+    blank: bool = False,
+) -> Any:
+    """`form` is a pattern and what to call it; with `blank`, an empty variable means empty and not unset."""
+    return field(default=default, metadata={"help": help, "low": low, "high": high, "secret": secret, "form": form, "blank": blank})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,34 +41,55 @@ class Config:
     data_dir: Path = _setting(Path(".voxbridge"), "Folder of the event log, Valkey's file, process logs and the supervisor's lock.")
     models_dir: Path = _setting(Path("~/.cache/voxbridge/models"), "Folder of model weights, shared by checkouts.")
     models_source: str = _setting("auto", "Where weights come from: `auto`, `package`, `hub`, or a folder that holds the files.")
-    models_set: str = _setting("default", "Which models: `default`, or `small` for machines with little memory or few cores.")
+    models_set: str = _setting(
+        "default",
+        "Which models: `default`, or `small` for machines with little memory or few cores.",
+        form=("default|small", "`default` or `small`"),
+    )
     allowed_origins: str = _setting("", "Origins that may open sockets, separated by commas, beside the gateway's own loopback ones.")
     allowed_hosts: str = _setting("", "Host names the gateway answers to, separated by commas, beside loopback ones.")
-    log_level: str = _setting("info", "`debug`, `info`, `warning` or `error`.")
+    log_level: str = _setting(
+        "info", "`debug`, `info`, `warning` or `error`.", form=("debug|info|warning|error", "`debug`, `info`, `warning` or `error`")
+    )
 
     nats_url: str = _setting("", "NATS server. Empty: the embedded one, on a free loopback port.")
-    redis_url: str = _setting("", "Valkey or Redis server. Empty: the embedded one, on a socket in the data folder.", secret=True)
-    sync_interval: str = _setting("always", "When the embedded NATS server syncs events to disk: `always`, or a duration such as `100ms`.")
+    redis_url: str = _setting(
+        "",
+        "Valkey or Redis server. Empty: the embedded one, on a socket in the data folder.",
+        secret=True,
+        form=(r"(?:(?:redis|rediss|unix)://\S+)?", "a redis://, rediss:// or unix:// URL"),
+    )
+    sync_interval: str = _setting(
+        "always",
+        "When the embedded NATS server syncs events to disk: `always`, or a duration such as `100ms`.",
+        form=(r"always|\d+(?:ms|s|m)", "`always` or a duration such as `100ms`"),
+    )
     event_retention_days: int = _setting(30, "Days that events are kept.", low=1, high=3_650)
 
-    stt_url: str = _setting("", "OpenAI-compatible base URL for transcription. Empty: services/models.")
+    stt_url: str = _setting("", "OpenAI-compatible base URL for transcription. Empty: services/models.", form=_URL)
     stt_key: str = _setting("", "Key for `VOXBRIDGE_STT_URL`.", secret=True)
     language: str = _setting("en", "Language that is spoken, as an ISO 639-1 code.")
     stt_model: str = _setting("whisper", "Model name sent to the transcription endpoint.")
-    llm_url: str = _setting("", "OpenAI-compatible base URL for chat completions. Empty: services/models.")
+    llm_url: str = _setting("", "OpenAI-compatible base URL for chat completions. Empty: services/models.", form=_URL)
     llm_key: str = _setting("", "Key for `VOXBRIDGE_LLM_URL`.", secret=True)
     llm_model: str = _setting("local", "Model name sent to the chat endpoint when a session names none.")
-    tts_url: str = _setting("", "OpenAI-compatible base URL for speech. Empty: services/models.")
+    tts_url: str = _setting("", "OpenAI-compatible base URL for speech. Empty: services/models.", form=_URL)
     tts_key: str = _setting("", "Key for `VOXBRIDGE_TTS_URL`.", secret=True)
     tts_model: str = _setting("piper", "Model name sent to the speech endpoint.")
-    models_url: str = _setting("", "Base URL of services/models. Empty: the port below on loopback.")
+    models_url: str = _setting("", "Base URL of services/models. Empty: the port below on loopback.", form=_URL)
     models_port: int = _setting(8421, "Port of services/models on loopback.", low=1, high=65_535)
 
-    greeting: str = _setting("Hi, I'm listening.", "What the agent says when a session opens. Empty: nothing.")
+    greeting: str = _setting("Hi, I'm listening.", "What the agent says when a session opens. Empty: nothing.", blank=True)
     max_sessions: int = _setting(400, "Sessions one voice process takes at a time.", low=1, high=10_000)
     idle_timeout_s: int = _setting(600, "Seconds without speech, text or an answer after which a session ends.", low=5, high=86_400)
     turn_timeout_s: int = _setting(30, "Seconds a model may stay silent in a turn before the agent says so.", low=2, high=600)
     tool_timeout_s: int = _setting(30, "Seconds a function may take unless it declares its own limit.", low=1, high=3_600)
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Path):
+                object.__setattr__(self, f.name, value.expanduser())
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] | None = None) -> Config:
@@ -63,12 +97,17 @@ class Config:
         source = os.environ if env is None else env
         hints = get_type_hints(cls)
         known = {env_name(f): f for f in fields(cls)}
-        values = {f.name: _read(name, f, hints[f.name], source[name]) for name, f in known.items() if source.get(name)}
+        values = {
+            f.name: _read(name, f, hints[f.name], source[name])
+            for name, f in known.items()
+            if source.get(name) or (f.metadata["blank"] and name in source)
+        }
         return cls(**values)
 
     def as_env(self) -> dict[str, str]:
         """The environment that gives this configuration again, for child processes."""
-        return {env_name(f): str(getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default}
+        usual = Config()
+        return {env_name(f): str(getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != getattr(usual, f.name)}
 
     @property
     def models_base_url(self) -> str:
@@ -86,8 +125,12 @@ def env_name(f: Field[Any]) -> str:
 
 def _read(name: str, f: Field[Any], kind: type, text: str) -> Any:
     if kind is Path:
-        return Path(text).expanduser()
+        return Path(text)
     if kind is not int:
+        pattern, expected = f.metadata["form"]
+        if re.fullmatch(pattern, text) is None:
+            shown = "not that" if f.metadata["secret"] else repr(text)
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{name} must be {expected}; it is {shown}.", field=name, limit=expected)
         return text
     low, high = f.metadata["low"], f.metadata["high"]
     try:
