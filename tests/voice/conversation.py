@@ -1,0 +1,166 @@
+"""A conversation with the core in virtual time: feeds inputs, fires timers when their time comes, collects outputs."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from services.voice import core, inputs
+from services.voice import outputs as out
+from services.voice.state import State
+from shared import events
+from shared.events import gateway, tools
+from shared.events import voice as ev
+from shared.moments import PartialTranscript, StateChanged
+from shared.step import Append, LogInput
+from shared.store import Function
+
+SID = "0123456789abcdef0123456789abcdef"
+START_US = 1_800_000_000_000_000
+FUNCTIONS = (
+    Function(name="current_time", description="The time.", parameters={"type": "object"}, timeout_s=5),
+    Function(name="open_page", description="Open a page.", parameters={"type": "object"}, kind="browser", timeout_s=5),
+)
+E = TypeVar("E")
+
+
+class Conversation:
+    """One session of the core. `now_ms` counts from the request."""
+
+    def __init__(self, *, greeting: str = "", mode: gateway.Mode = "local", protocol: Any = "voxbridge.v1", prompt: str = "") -> None:
+        self.state: State = core.initial(SID)
+        self.now_ms = 0
+        self.inputs: list[tuple[int, Any]] = []
+        self.outputs: list[Any] = []
+        self._timers: dict[str, int] = {}
+        self._seq = 0
+        client = gateway.ClientCapabilities(protocol=protocol)
+        self.log(gateway.SessionRequested(mode=mode, system_prompt=prompt, client=client))
+        self.take(
+            inputs.Opened(
+                worker="voice-1",
+                term=1,
+                model="local",
+                voice="",
+                greeting=greeting,
+                functions=FUNCTIONS,
+                providers=("local", "echo"),
+                idle_timeout_s=600,
+                turn_timeout_s=30,
+            )
+        )
+
+    def log(self, event: events.Event) -> list[Any]:
+        """Take an event of the log."""
+        self._seq += 1
+        kind = events.kind_of(event)
+        recorded = events.Recorded(
+            seq=self._seq,
+            id=f"{SID}.{kind.writer}.{self._seq}",
+            sid=SID,
+            ts=START_US + self.now_ms * 1_000,
+            cause=None,
+            writer=kind.writer,
+            visible=kind.visible,
+            type=kind.name,
+            v=kind.version,
+            event=event,
+        )
+        return self.take(LogInput(recorded))
+
+    def take(self, input: Any) -> list[Any]:
+        """Take an input now; returns what came of it."""
+        now = START_US + self.now_ms * 1_000
+        self.inputs.append((now, input))
+        self.state, outputs = core.step(self.state, input, now)
+        for output in outputs:
+            if isinstance(output, out.SetTimer):
+                self._timers[output.name] = self.now_ms + output.after_ms
+            elif isinstance(output, out.CancelTimer):
+                self._timers.pop(output.name, None)
+        self.outputs.extend(outputs)
+        return list(outputs)
+
+    def pass_ms(self, ms: int) -> None:
+        """Let time pass; timers fire when they are due."""
+        until = self.now_ms + ms
+        while self._timers:
+            name, due = min(self._timers.items(), key=lambda item: item[1])
+            if due > until:
+                break
+            del self._timers[name]
+            self.now_ms = due
+            self.take(inputs.TimerFired(name))
+        self.now_ms = until
+
+    def events(self, kind: type[E]) -> list[E]:
+        """The events of a type that were appended so far."""
+        return [o.event for o in self.outputs if isinstance(o, Append) and isinstance(o.event, kind)]
+
+    def effects(self, kind: type[E]) -> list[tuple[int, E]]:
+        """The effects of a kind that were started so far, with their ids."""
+        return [(o.id, o.effect) for o in self.outputs if isinstance(o, out.StartEffect) and isinstance(o.effect, kind)]
+
+    def last_effect(self, kind: type[E]) -> tuple[int, E]:
+        """The newest effect of a kind."""
+        return self.effects(kind)[-1]
+
+    def cancelled(self) -> set[int]:
+        """Ids of effects that were cancelled."""
+        return {o.id for o in self.outputs if isinstance(o, out.CancelEffect)}
+
+    def flushed(self) -> list[int]:
+        """Generations that were flushed."""
+        return [o.generation for o in self.outputs if isinstance(o, out.Flush)]
+
+    def states(self) -> list[str]:
+        """The states shown, in order."""
+        return [o.moment.state for o in self.outputs if isinstance(o, out.Tell) and isinstance(o.moment, StateChanged)]
+
+    def partials(self, role: str) -> list[str]:
+        """The partial transcripts shown for a role."""
+        found = [o.moment for o in self.outputs if isinstance(o, out.Tell) and isinstance(o.moment, PartialTranscript)]
+        return [moment.text for moment in found if moment.role == role]
+
+    def speak(self, text: str, *, ms: int = 1_500, probability: float = 0.9) -> None:
+        """The user speaks for `ms`, pauses, is judged and transcribed."""
+        began = self.now_ms
+        self.take(inputs.VoiceStarted(began))
+        self.pass_ms(ms)
+        self.take(inputs.VoiceStopped(began + ms, 256))
+        self.pass_ms(50)
+        self.take(inputs.TurnJudged(self.last_effect(out.JudgeTurn)[0], probability))
+        self.pass_ms(100)
+        self.take(inputs.Transcribed(effect=self.last_effect(out.Transcribe)[0], text=text))
+
+    def write(self, *deltas: str, done: bool = True) -> int:
+        """The language model writes; returns the id of the completion."""
+        effect, _ = self.last_effect(out.Complete)
+        for delta in deltas:
+            self.pass_ms(30)
+            self.take(inputs.TextDelta(effect, delta))
+        if done:
+            self.take(inputs.Completed(effect=effect, input_tokens=10, output_tokens=len(deltas)))
+        return effect
+
+    def synthesize(self, *, ms_each: int = 1_000) -> int:
+        """Everything that waits to be spoken is synthesised; returns how many pieces."""
+        pieces = 0
+        while True:
+            open_pieces = [p for p in (self.state.reply.pieces if self.state.reply else ()) if p.effect is not None and not p.done]
+            if not open_pieces:
+                return pieces
+            effect = open_pieces[0].effect or 0
+            self.take(inputs.AudioMade(effect=effect, ms=100, done=False))
+            if self.state.reply is not None and self.state.reply.sent is None:
+                self.take(inputs.AudioSent(self.state.reply.generation))
+            self.take(inputs.AudioMade(effect=effect, ms=ms_each, done=True))
+            pieces += 1
+
+    def play(self, played_ms: int, state: gateway.PlaybackState = "playing", generation: int | None = None) -> None:
+        """The client reports playback of the current (or given) generation."""
+        self.log(gateway.PlaybackReported(generation=generation or self.state.generation, played_ms=played_ms, state=state))
+
+    def complete_tool(self, result: dict[str, Any]) -> None:
+        """The executor answers the newest call."""
+        call = self.events(ev.ToolCalled)[-1]
+        self.log(tools.ToolCompleted(call_id=call.call_id, name=call.name, result=result, ms=5))
