@@ -137,6 +137,12 @@ class Log:
                 after = position(message)
             more = found.more
 
+    async def requested_after(self, after: int) -> tuple[list[events.Recorded], bool]:
+        """A page of the requests of all sessions after a position, and whether there are more: the index, rebuilt from the log."""
+        subject = bus.event_subject("*", "gateway", visible=False, type="session.requested")
+        found = await self._get({"seq": after + 1, "next_by_subj": subject, "batch": PAGE, "max_bytes": PAGE_BYTES})
+        return [decode(message) for message in found.messages], found.more
+
     async def last(self, subjects: Sequence[str], *, limit: int = 1024) -> list[events.Recorded]:
         """The last event on each subject that matches one of `subjects`, in log order."""
         return [decode(message) for message in (await self._get({"multi_last": list(subjects), "batch": limit})).messages]

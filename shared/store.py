@@ -6,7 +6,7 @@ All of it is a cache of facts that stand in the log, so losing Valkey costs a re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -28,6 +28,7 @@ SESSIONS_LIMIT: Final = 100_000
 _CATALOGUE: Final = "vx:functions"
 _SESSIONS: Final = "vx:sessions"
 _LIVE: Final = "vx:sessions:live"
+_WHOLE: Final = "vx:sessions:whole"
 
 _ACQUIRE: Final = """
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
@@ -94,6 +95,12 @@ class Store:
         """Give up the lease, if it is ours."""
         await self._run(self._release(keys=[_lease(sid)], args=[worker]))
 
+    async def held(self, sids: Sequence[str]) -> list[bool]:
+        """For each session, whether a worker holds its lease now; one command."""
+        if not sids:
+            return []
+        return [value is not None for value in await self._run(self.redis.mget([_lease(sid) for sid in sids]))]
+
     async def session_opened(self, sid: str, ts: int) -> None:
         """Put a session into the index, as live. `ts` in µs."""
         pipeline = self.redis.pipeline(transaction=False)
@@ -106,6 +113,23 @@ class Store:
     async def session_closed(self, sid: str) -> None:
         """Take a session off the live ones."""
         await self._run(self.redis.zrem(_LIVE, sid))
+
+    async def index_is_whole(self) -> bool:
+        """Whether the index was built from the log since Valkey last forgot it."""
+        return bool(await self._run(self.redis.exists(_WHOLE)))
+
+    async def add_to_index(self, started: Mapping[str, int], live: Mapping[str, int]) -> None:
+        """Put sessions read from the log into the index: `sid: started in µs`, and of those the ones that have not ended."""
+        pipeline = self.redis.pipeline(transaction=False)
+        if started:
+            pipeline.zadd(_SESSIONS, dict(started))
+        if live:
+            pipeline.zadd(_LIVE, dict(live))
+        await self._run(pipeline.execute())
+
+    async def index_built(self) -> None:
+        """Remember that the index is whole."""
+        await self._run(self.redis.set(_WHOLE, b"1"))
 
     async def live_sessions(self) -> list[str]:
         """Sessions that have not ended."""

@@ -1,0 +1,362 @@
+"""One VOX connection as a pure state machine: what came in, what must go out (docs/protocol.md).
+
+Owns every rule of the protocol: what may be said when, what a wrong message is answered with, when the socket is closed. Does
+not own the socket, the bus or the clock: each call takes one input and returns the outputs, in order, for the shell to perform.
+Audio frames pass beside it (`takes_audio` says whether they may). A crash loses nothing that the log does not have.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum, auto
+from typing import Final
+
+from services.gateway import messages, outbound
+from services.gateway.messages import ClientMessage
+from services.gateway.outputs import (
+    FAULT,
+    NORMAL,
+    RESTARTING,
+    TOO_MANY_WRONG,
+    TOO_SLOW,
+    TRY_LATER,
+    Append,
+    Close,
+    Ended,
+    Open,
+    Output,
+    Outputs,
+    PublishMic,
+    Send,
+)
+from shared import events, frames, moments
+from shared.errors import Code, VoxbridgeError
+
+START_TIMEOUT_MS: Final = 10_000
+"""How long a session may wait for a voice worker."""
+END_TIMEOUT_MS: Final = 5_000
+"""How long the end of a session may wait for the voice worker."""
+OWNER_GRACE_MS: Final = 5_000
+OWNER_TIMEOUT_MS: Final = 30_000
+WRONG_LIMIT: Final = 100
+WRONG_WINDOW_MS: Final = 10_000
+WAITING_LIMIT: Final = 64
+"""Events that may wait while the session is opened."""
+OPEN_CALLS_LIMIT: Final = 256
+"""Calls of the page that may be open; the oldest is forgotten when one more comes."""
+
+
+class Phase(Enum):
+    """Where the connection stands."""
+
+    FRESH = auto()
+    OPENING = auto()
+    REQUESTED = auto()
+    LIVE = auto()
+    ENDING = auto()
+    CLOSED = auto()
+
+
+class Connection:
+    """The state of one connection. `sid` is the id its session will have; `v1` whether it speaks `voxbridge.v1`."""
+
+    def __init__(self, *, sid: str, v1: bool, gateway: str, name: str) -> None:
+        self.phase = Phase.FRESH
+        self.last_seq = 0
+        self._reader = outbound.Reader(sid, v1)
+        self._gateway = gateway
+        self._name = name
+        self._asked_ms = 0
+        self._lost_since: int | None = None
+        self._restoring = False
+        self._state: moments.StateChanged | None = None
+        self._calls: dict[str, str] | None = None
+        self._waiting: list[events.Event] | None = None
+        self._wrong: deque[int] | None = None
+
+    @property
+    def takes_audio(self) -> bool:
+        """Whether microphone frames may be published now."""
+        return self.phase in (Phase.REQUESTED, Phase.LIVE)
+
+    @property
+    def attached(self) -> bool:
+        """Whether the connection holds a session that has not ended."""
+        return self.phase in (Phase.REQUESTED, Phase.LIVE, Phase.ENDING)
+
+    def receive_text(self, payload: bytes, now_ms: int) -> Outputs:
+        """A text message, as its bytes."""
+        if self.phase is Phase.CLOSED:
+            return ()
+        try:
+            return self._take(messages.read(payload), now_ms)
+        except VoxbridgeError as error:
+            return self._wrong_message(error, now_ms)
+
+    def receive_binary(self, payload: bytes, now_ms: int) -> Outputs:
+        """A binary message that the audio path did not take: why not. Frames while a session is opened or ends are dropped."""
+        if self.phase is Phase.CLOSED:
+            return ()
+        try:
+            self._check_binary(payload)
+        except VoxbridgeError as error:
+            return self._wrong_message(error, now_ms)
+        return ()
+
+    def opened(self) -> Outputs:
+        """`Open` was done: the session is in the log and its feeds are on. A client that left meanwhile leaves no session behind."""
+        if self.phase is not Phase.OPENING:
+            return (Append(events.gateway.SessionEndRequested(by="gateway", reason="the client left while the session was opened")),)
+        self.phase = Phase.REQUESTED
+        waiting, self._waiting = self._waiting or [], None
+        outputs: list[Output] = [Append(events.gateway.ClientConnected(gateway=self._gateway, connection=self._name))]
+        for event in waiting:
+            outputs.append(Append(event))
+            if isinstance(event, events.gateway.SessionEndRequested):
+                self.phase = Phase.ENDING
+        return outputs
+
+    def receive_event(self, recorded: events.Recorded) -> Outputs:
+        """An event of the log that the client may see."""
+        if self.phase is Phase.CLOSED or recorded.seq <= self.last_seq:
+            return ()
+        self.last_seq = recorded.seq
+        event = recorded.event
+        if isinstance(event, events.voice.SessionEnded):
+            return self._session_ended(recorded, event)
+        if isinstance(event, events.voice.SessionStarted) and self.phase is Phase.REQUESTED:
+            self.phase = Phase.LIVE
+        elif isinstance(event, events.voice.ToolCalled) and event.kind == "browser":
+            self._call_opened(event)
+        elif isinstance(
+            event, events.voice.ToolCancelled | events.tools.ToolCompleted | events.tools.ToolFailed | events.tools.ToolInterrupted
+        ):
+            self._call_closed(event.call_id)
+        message = outbound.of_event(recorded, self._reader)
+        return () if message is None else (Send(message),)
+
+    def receive_moment(self, moment: moments.Moment) -> Outputs:
+        """What the voice service says of the moment."""
+        if not self.attached:
+            return ()
+        if isinstance(moment, moments.StateChanged):
+            self._state = moment
+            self._restoring = False
+        message = outbound.of_moment(moment, self._reader)
+        return () if message is None else (Send(message),)
+
+    def tick(self, now_ms: int, *, owned: bool | None) -> Outputs:
+        """Time passed. `owned` says whether a voice worker holds the session's lease; nothing when that is not known."""
+        if self.phase in (Phase.OPENING, Phase.REQUESTED) and now_ms - self._asked_ms >= START_TIMEOUT_MS:
+            error = VoxbridgeError(
+                Code.OVERLOADED,
+                f"No voice worker took the session within {START_TIMEOUT_MS // 1000} s. Try again later.",
+                limit=START_TIMEOUT_MS,
+            )
+            return self._give_up(error, "no worker took the session")
+        if self.phase is Phase.ENDING and now_ms - self._asked_ms >= END_TIMEOUT_MS:
+            return self._close(NORMAL, "the session ended")
+        if self.phase is not Phase.LIVE or owned is None:
+            return ()
+        return self._found() if owned else self._lost(now_ms)
+
+    def failed(self, error: VoxbridgeError) -> Outputs:
+        """The log, or the opening, failed for good."""
+        if self.phase is Phase.CLOSED:
+            return ()
+        outputs: list[Output] = [Send(outbound.of_error(error))]
+        outputs.extend(self._close(TRY_LATER if error.retryable else FAULT, "the gateway cannot go on with this session"))
+        return outputs
+
+    def disconnected(self, reason: str) -> Outputs:
+        """The socket is gone."""
+        outputs = self._detached(reason)
+        self.phase = Phase.CLOSED
+        return outputs
+
+    def shut_down(self) -> Outputs:
+        """The gateway is stopping."""
+        if self.phase is Phase.CLOSED:
+            return ()
+        outputs: list[Output] = [Send(outbound.go_away(self._reader.sid))]
+        outputs.extend(self._detached("the gateway is restarting"))
+        outputs.extend(self._close(RESTARTING, "the gateway is restarting"))
+        return outputs
+
+    def too_slow(self) -> Outputs:
+        """The client did not read, and its queue was full."""
+        if self.phase is Phase.CLOSED:
+            return ()
+        outputs = [*self._detached("the client reads too slowly")]
+        outputs.extend(self._close(TOO_SLOW, "reconnect"))
+        return outputs
+
+    def _check_binary(self, payload: bytes) -> None:
+        if not self._reader.v1:
+            raise VoxbridgeError(Code.INVALID_MESSAGE, "Binary messages need the sub-protocol `voxbridge.v1`; send `audio` as JSON.")
+        if len(payload) > messages.MESSAGE_LIMIT:
+            raise messages.too_large(len(payload))
+        frames.check(payload)
+        if self.phase is Phase.FRESH:
+            raise _before_start("An audio frame")
+
+    def _take(self, message: ClientMessage, now_ms: int) -> Outputs:
+        if isinstance(message, messages.V1_ONLY) and not self._reader.v1:
+            name = message.__struct_config__.tag
+            raise VoxbridgeError(Code.INVALID_MESSAGE, f"`{name}` needs the sub-protocol `voxbridge.v1`.", field="type")
+        if isinstance(message, messages.Start):
+            return self._start(message, now_ms)
+        if self.phase is Phase.FRESH:
+            raise _before_start(f"`{message.__struct_config__.tag}`")
+        if isinstance(message, messages.Audio):
+            pcm = messages.pcm_of(message)
+            return (PublishMic(pcm),) if self.takes_audio else ()
+        if self.phase is Phase.ENDING:
+            if isinstance(message, messages.Playback | messages.End | messages.AudioEnd):
+                return ()
+            raise VoxbridgeError(Code.CONFLICT, "The session is ending; nothing more is taken.")
+        if isinstance(message, messages.End) and self.phase is not Phase.OPENING:
+            self.phase = Phase.ENDING
+            self._asked_ms = now_ms
+        event = self._event(message)
+        if self.phase is not Phase.OPENING:
+            return (Append(event),)
+        self._waiting = self._waiting or []
+        if len(self._waiting) >= WAITING_LIMIT:
+            raise VoxbridgeError(
+                Code.OVERLOADED, f"{WAITING_LIMIT} messages wait for the session to open. Wait for `setup_complete`.", limit=WAITING_LIMIT
+            )
+        self._waiting.append(event)
+        return ()
+
+    def _start(self, message: messages.Start, now_ms: int) -> Outputs:
+        if self.phase is not Phase.FRESH:
+            raise VoxbridgeError(Code.CONFLICT, "This socket has its session; open another socket for another one.", field="type")
+        self.phase = Phase.OPENING
+        self._asked_ms = now_ms
+        return (
+            Open(
+                events.gateway.SessionRequested(
+                    mode=message.mode,  # type: ignore[arg-type]  # checked against MODES
+                    model=message.model or "",
+                    voice=message.voice or "",
+                    system_prompt=message.system_prompt or "",
+                    client=events.gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reader.v1 else "vox"),
+                )
+            ),
+        )
+
+    def _event(self, message: ClientMessage) -> events.Event:
+        match message:
+            case messages.Text():
+                return events.gateway.TextReceived(text=message.text)
+            case messages.Playback():
+                return events.gateway.PlaybackReported(
+                    generation=message.generation,
+                    played_ms=message.played_ms,
+                    state=message.state,  # type: ignore[arg-type]  # checked against PLAYBACK_STATES
+                )
+            case messages.Interrupt():
+                return events.gateway.InterruptRequested()
+            case messages.AudioEnd():
+                return events.gateway.AudioEnded()
+            case messages.BrowserFunctionResult():
+                return self._answer(message)
+            case _:
+                return events.gateway.SessionEndRequested(by="client", reason="the client ended the session")
+
+    def _answer(self, message: messages.BrowserFunctionResult) -> events.Event:
+        calls = self._calls or {}
+        if message.fn_call_id is None:
+            call_id = next((id for id, name in calls.items() if name == message.name), None)
+        else:
+            call_id = message.fn_call_id if calls.get(message.fn_call_id) == message.name else None
+        if call_id is None:
+            raise VoxbridgeError(
+                Code.NOT_FOUND,
+                f"No call of {message.name[:64]!r} with this id is open: it was answered, cancelled, or never made.",
+                field="fn_call_id",
+            )
+        self._call_closed(call_id)
+        return events.gateway.BrowserCallAnswered(call_id=call_id, name=message.name, result=message.result)
+
+    def _call_opened(self, event: events.voice.ToolCalled) -> None:
+        if self._calls is None:
+            self._calls = {}
+        self._calls[event.call_id] = event.name
+        if len(self._calls) > OPEN_CALLS_LIMIT:
+            del self._calls[next(iter(self._calls))]
+
+    def _call_closed(self, call_id: str) -> None:
+        if self._calls is not None:
+            self._calls.pop(call_id, None)
+
+    def _session_ended(self, recorded: events.Recorded, event: events.voice.SessionEnded) -> Outputs:
+        outputs: list[Output] = [Ended()]
+        if event.error is not None:
+            outputs.append(Send({"type": "error", **outbound.failure(event.error), "seq": recorded.seq}))
+        message = outbound.of_event(recorded, self._reader)
+        if message is not None:
+            outputs.append(Send(message))
+        refused = event.error is not None and event.error.code == Code.OVERLOADED
+        outputs.extend(self._close(TRY_LATER if refused else NORMAL, "no worker is free" if refused else "the session ended"))
+        return outputs
+
+    def _lost(self, now_ms: int) -> Outputs:
+        if self._lost_since is None:
+            self._lost_since = now_ms
+        gone = now_ms - self._lost_since
+        if gone >= OWNER_TIMEOUT_MS:
+            error = VoxbridgeError(
+                Code.UNAVAILABLE,
+                f"The session's worker was lost and none took over within {OWNER_TIMEOUT_MS // 1000} s.",
+                limit=OWNER_TIMEOUT_MS,
+            )
+            return self._give_up(error, "the worker was lost")
+        if gone < OWNER_GRACE_MS or self._restoring:
+            return ()
+        self._restoring = True
+        return self._say_state(moments.StateChanged(state="restoring", reason="the session's worker was lost; waiting for another"))
+
+    def _found(self) -> Outputs:
+        self._lost_since = None
+        if not self._restoring:
+            return ()
+        self._restoring = False
+        return () if self._state is None else self._say_state(self._state)
+
+    def _say_state(self, moment: moments.StateChanged) -> Outputs:
+        message = outbound.of_moment(moment, self._reader)
+        return () if message is None else (Send(message),)
+
+    def _give_up(self, error: VoxbridgeError, reason: str) -> Outputs:
+        outputs: list[Output] = [Send(outbound.of_error(error))]
+        if self.attached:
+            outputs.append(Append(events.gateway.SessionEndRequested(by="gateway", reason=reason)))
+        outputs.extend(self._close(TRY_LATER, reason))
+        return outputs
+
+    def _wrong_message(self, error: VoxbridgeError, now_ms: int) -> Outputs:
+        if self._wrong is None:
+            self._wrong = deque(maxlen=WRONG_LIMIT)
+        self._wrong.append(now_ms)
+        outputs: list[Output] = [Send(outbound.of_error(error))]
+        if len(self._wrong) == WRONG_LIMIT and now_ms - self._wrong[0] <= WRONG_WINDOW_MS:
+            outputs.extend(self._detached("too many wrong messages"))
+            outputs.extend(self._close(TOO_MANY_WRONG, f"{WRONG_LIMIT} wrong messages within {WRONG_WINDOW_MS // 1000} s"))
+        return outputs
+
+    def _detached(self, reason: str) -> Outputs:
+        if not self.attached:
+            return ()
+        return (
+            Append(events.gateway.ClientDisconnected(gateway=self._gateway, connection=self._name, reason=reason, last_seq=self.last_seq)),
+        )
+
+    def _close(self, code: int, reason: str) -> Outputs:
+        self.phase = Phase.CLOSED
+        return (Close(code, reason),)
+
+
+def _before_start(what: str) -> VoxbridgeError:
+    return VoxbridgeError(Code.CONFLICT, f"{what} came before `start`. Send `start` first.", field="type")

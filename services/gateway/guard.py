@@ -1,0 +1,64 @@
+"""Who may talk to the gateway at all: exact allow-lists of Host and Origin, checked ahead of everything else.
+
+Owns the check and its 403. A page of another site can reach a server on loopback; what gives it away is its Origin, and,
+where a foreign name was pointed at this machine, its Host.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from shared.config import Config
+from shared.errors import Code, VoxbridgeError
+
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
+_SAFE: Final = frozenset({"GET", "HEAD"})
+
+
+class Guard:
+    """The allow-lists of one listening address."""
+
+    def __init__(self, config: Config) -> None:
+        names = [*_LOOPBACK, *_listed(config.allowed_hosts)]
+        self._hosts = frozenset(names) | {f"{name}:{config.port}" for name in names if not _has_port(name)}
+        if config.port != 80:
+            self._hosts -= frozenset(_LOOPBACK)
+        own = {f"http://{name}:{config.port}" for name in _LOOPBACK}
+        if config.port == 80:
+            own |= {f"http://{name}" for name in _LOOPBACK}
+        self._origins = frozenset(own) | frozenset(_listed(config.allowed_origins))
+
+    def check(self, scope: dict[str, Any]) -> None:
+        """Raise `FORBIDDEN_ORIGIN` unless the Host and, where it matters, the Origin of this request are allowed."""
+        hosts, origins = [], []
+        for name, value in scope["headers"]:
+            if name == b"host":
+                hosts.append(value.decode("latin-1"))
+            elif name == b"origin":
+                origins.append(value.decode("latin-1"))
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            raise VoxbridgeError(
+                Code.FORBIDDEN_ORIGIN,
+                f"Host {_shown(hosts)} is not allowed. Name it in VOXBRIDGE_ALLOWED_HOSTS if it is yours.",
+                field="Host",
+            )
+        if not origins or (scope["type"] == "http" and scope["method"] in _SAFE):
+            return
+        if len(origins) != 1 or origins[0].lower() not in self._origins:
+            raise VoxbridgeError(
+                Code.FORBIDDEN_ORIGIN,
+                f"Origin {_shown(origins)} is not allowed. Name it in VOXBRIDGE_ALLOWED_ORIGINS if it is yours.",
+                field="Origin",
+            )
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip().rstrip("/").lower() for part in text.split(",") if part.strip()]
+
+
+def _has_port(name: str) -> bool:
+    return name.rpartition("]")[2].count(":") == 1
+
+
+def _shown(values: list[str]) -> str:
+    return ", ".join(repr(value[:128]) for value in values) if values else "(none)"

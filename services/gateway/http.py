@@ -1,0 +1,173 @@
+"""The REST interface: reading sessions, what is installed, health, figures (docs/protocol.md, section 7).
+
+Owns the routes, their bounds and how an error is answered. Nothing is lost in a crash here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from services.gateway import pages, views
+from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT
+from shared.errors import Code, VoxbridgeError
+
+if TYPE_CHECKING:
+    from services.gateway.service import Gateway
+
+_POSITION_LIMIT: Final = 2**63 - 2
+_TIME_LIMIT_MS: Final = 2**43
+_STATUS: Final = {
+    Code.INVALID_MESSAGE: 400,
+    Code.INVALID_ARGUMENT: 422,
+    Code.NOT_FOUND: 404,
+    Code.CONFLICT: 409,
+    Code.RATE_LIMITED: 429,
+    Code.OVERLOADED: 503,
+    Code.UNAVAILABLE: 503,
+    Code.PROVIDER_UNAVAILABLE: 503,
+    Code.TIMED_OUT: 504,
+}
+_BAD: Final[dict[int | str, dict[str, Any]]] = {422: {"model": views.Problem, "description": "An argument is out of its range"}}
+_NONE: Final[dict[int | str, dict[str, Any]]] = {404: {"model": views.Problem, "description": "There is no such session"}}
+_AWAY: Final[dict[int | str, dict[str, Any]]] = {503: {"model": views.Problem, "description": "Something the answer needs is away"}}
+SessionId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="32 lower-case hexadecimal digits.")]
+
+
+def application(gateway: Gateway) -> FastAPI:
+    """The HTTP application of a gateway."""
+    app = FastAPI(
+        title="Voxbridge",
+        version="0.1.0",
+        description="Reading the event log of voice sessions over HTTP. Sessions themselves are held on the socket `/ws/vox`.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        redirect_slashes=False,
+    )
+    app.include_router(_sessions(gateway))
+    app.include_router(_installed(gateway))
+    app.include_router(_operations(gateway))
+    pages.mount(app)
+    app.add_exception_handler(VoxbridgeError, _voxbridge_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    return app
+
+
+def _sessions(gateway: Gateway) -> APIRouter:
+    router = APIRouter(prefix="/api/sessions", tags=["sessions"])
+
+    @router.get("", response_model=views.SessionPage, response_model_exclude_none=True, responses=_BAD | _AWAY)
+    async def list_sessions(
+        limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 50, before: Annotated[int | None, Query(ge=0, le=_TIME_LIMIT_MS)] = None
+    ) -> Any:
+        """Sessions, newest first, of those that started before `before` (ms of the Unix clock)."""
+        return await gateway.sessions.page(limit=limit, before_ms=before)
+
+    @router.get("/{session_id}", response_model=views.SessionDetail, response_model_exclude_none=True, responses=_BAD | _NONE | _AWAY)
+    async def session(session_id: SessionId) -> Any:
+        """A session and its transcript, folded from the log."""
+        return await gateway.sessions.detail(session_id)
+
+    @router.get("/{session_id}/events", response_model=views.EventPage, responses=_BAD | _NONE | _AWAY)
+    async def session_events(
+        session_id: SessionId,
+        after: Annotated[int, Query(ge=0, le=_POSITION_LIMIT)] = 0,
+        limit: Annotated[int, Query(ge=1, le=EVENTS_LIMIT)] = 256,
+    ) -> Response:
+        """Events of a session that follow position `after`, in log order."""
+        page = await gateway.sessions.events(session_id, after=after, limit=limit)
+        return Response(msgspec.json.encode(page), media_type="application/json")
+
+    return router
+
+
+def _installed(gateway: Gateway) -> APIRouter:
+    router = APIRouter(prefix="/api/vox", tags=["installed"])
+
+    @router.get("/voices", response_model=views.Voices, responses=_AWAY)
+    async def voices() -> Any:
+        """The voices that are installed."""
+        return {"voices": await gateway.readiness.voices()}
+
+    @router.get("/status", response_model=views.Status, responses=_AWAY)
+    async def status() -> Any:
+        """Which modes can be started, and how many sessions have not ended."""
+        found = await gateway.readiness.ask()
+        return {
+            "local_available": all(found[name].ok for name in ("voice", "models")),
+            "gemini_available": False,
+            "claude_available": False,
+            "active_sessions": await gateway.sessions.live(),
+        }
+
+    @router.get("/functions", response_model=views.Functions, responses=_AWAY)
+    async def functions() -> Any:
+        """The functions an agent can call, with their JSON Schemas."""
+        found = await gateway.store.functions()
+        return {"functions": [{name: getattr(one, name) for name in one.__struct_fields__} for one in found], "count": len(found)}
+
+    return router
+
+
+def _operations(gateway: Gateway) -> APIRouter:
+    router = APIRouter(tags=["operations"])
+
+    @router.get("/healthz", response_model=views.Alive)
+    async def alive() -> Any:
+        """The process runs."""
+        return {"ok": True}
+
+    @router.get("/readyz", response_model=views.Ready, responses={503: {"model": views.Ready, "description": "Something is missing"}})
+    async def ready(response: Response) -> Any:
+        """Each dependency by name."""
+        found = await gateway.readiness.ask()
+        is_ready = all(one.ok for one in found.values())
+        response.status_code = 200 if is_ready else 503
+        return {"ready": is_ready, "dependencies": {name: {"ok": one.ok, "detail": one.detail} for name, one in found.items()}}
+
+    @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text"}})
+    async def metrics() -> Response:
+        """Figures for Prometheus."""
+        return Response(gateway.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return router
+
+
+async def _voxbridge_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, VoxbridgeError)  # noqa: S101 - registered for this class only
+    return _problem(error, _STATUS.get(error.code, 500))
+
+
+async def _validation_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
+    first = error.errors()[0]
+    field = str(first["loc"][-1])
+    limits = first.get("ctx", {})
+    limit = next((limits[name] for name in ("le", "ge", "pattern") if name in limits), None)
+    problem = VoxbridgeError(Code.INVALID_ARGUMENT, f"`{field}`: {_sentence(first['msg'])}", field=field, limit=limit)
+    return _problem(problem, 422)
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
+    code = Code.NOT_FOUND if error.status_code == 404 else Code.INVALID_MESSAGE
+    return _problem(VoxbridgeError(code, _sentence(error.detail)), error.status_code, error.headers)
+
+
+def _problem(error: VoxbridgeError, status: int, headers: Any = None) -> Response:
+    headers = dict(headers or {})
+    if error.retry_after_ms is not None:
+        headers["Retry-After"] = str(max(1, error.retry_after_ms // 1_000))
+    return JSONResponse(error.as_dict(), status_code=status, headers=headers)
+
+
+def _sentence(text: str) -> str:
+    return re.sub(r"\.?$", ".", text, count=1)

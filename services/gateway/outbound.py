@@ -1,0 +1,198 @@
+"""What the gateway says to a client: facts of the log, moments and audio, each as the message of docs/protocol.md.
+
+Owns the shapes of sections 3 and 4 and the table of section 6. Does not own when anything is said: `core` does. Pure.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from shared import events, frames, moments
+from shared.errors import VoxbridgeError
+
+Message = dict[str, Any]
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """For whom a message is made."""
+
+    sid: str
+    v1: bool
+
+
+_E = TypeVar("_E", bound=events.Event)
+_MAKERS: Final[dict[type[events.Event], Callable[[Any, Reader], Message | None]]] = {}
+
+
+def of_event(recorded: events.Recorded, reader: Reader) -> Message | None:
+    """The message that states this fact, with its position as `seq`; nothing when the client is not told of it."""
+    make = _MAKERS.get(type(recorded.event))
+    message = None if make is None else make(recorded.event, reader)
+    if message is not None:
+        message["seq"] = recorded.seq
+    return message
+
+
+def of_moment(moment: moments.Moment, reader: Reader) -> Message | None:
+    """The message about the moment; plain VOX has none."""
+    if not reader.v1:
+        return None
+    if isinstance(moment, moments.StateChanged):
+        return state(moment.state, moment.reason)
+    message: Message = {"type": "transcript", "role": moment.role, "text": moment.text, "final": False, "turn": moment.turn}
+    if moment.role == "assistant":
+        message["generation"] = moment.generation
+    return message
+
+
+def of_error(error: VoxbridgeError) -> Message:
+    """The `error` message."""
+    return {"type": "error", **error.as_dict()}
+
+
+def state(name: str, reason: str = "") -> Message:
+    """The `state` message."""
+    return {"type": "state", "state": name, "reason": reason} if reason else {"type": "state", "state": name}
+
+
+def go_away(sid: str) -> Message:
+    """The gateway is shutting down."""
+    return {"type": "go_away", "session_token": sid, "message": "The gateway is restarting. Connect again."}
+
+
+def audio(frame: bytes) -> bytes | None:
+    """A reply frame as plain VOX carries it, already JSON; nothing for a flush or an empty last frame."""
+    if frame[1] != frames.PCM16 or len(frame) <= frames.PREFIX_SIZE:
+        return None
+    data = binascii.b2a_base64(memoryview(frame)[frames.PREFIX_SIZE :], newline=False)
+    return b"".join((b'{"type":"audio","data":"', data, b'"}'))
+
+
+def _makes(kind: type[_E]) -> Callable[[Callable[[_E, Reader], Message | None]], Callable[[_E, Reader], Message | None]]:
+    def declare(make: Callable[[_E, Reader], Message | None]) -> Callable[[_E, Reader], Message | None]:
+        _MAKERS[kind] = make
+        return make
+
+    return declare
+
+
+@_makes(events.voice.SessionStarted)
+def _started(event: events.voice.SessionStarted, reader: Reader) -> Message:
+    return {"type": "setup_complete", "sessionId": reader.sid, "mode": event.mode, "resumed": event.resumed}
+
+
+@_makes(events.voice.SessionEnded)
+def _ended(event: events.voice.SessionEnded, reader: Reader) -> Message | None:
+    return {"type": "session_ended", "reason": event.reason} if reader.v1 else None
+
+
+@_makes(events.voice.ProviderFailed)
+def _provider_failed(event: events.voice.ProviderFailed, _: Reader) -> Message:
+    return {"type": "error", **failure(event.error)}
+
+
+@_makes(events.voice.UserSaid)
+def _user_said(event: events.voice.UserSaid, reader: Reader) -> Message:
+    message: Message = {"type": "transcript", "role": "user", "text": event.text}
+    if reader.v1:
+        message |= {"final": True, "turn": event.turn}
+    return message
+
+
+@_makes(events.voice.AgentSaid)
+def _agent_said(event: events.voice.AgentSaid, reader: Reader) -> Message | None:
+    written = event.output == "text"
+    if not reader.v1 and not event.text:
+        return None
+    message: Message = {"type": "text", "text": event.text} if written else {"type": "transcript", "role": "assistant", "text": event.text}
+    if reader.v1:
+        message |= {"turn": event.turn, "generation": event.generation, "interrupted": event.interrupted, "unheard": event.unheard}
+        if not written:
+            message["final"] = True
+    return message
+
+
+@_makes(events.voice.TurnCompleted)
+def _turn_completed(event: events.voice.TurnCompleted, reader: Reader) -> Message:
+    message: Message = {"type": "turn_complete", "turn": event.number}
+    if reader.v1:
+        message |= {"reason": event.reason, "latency": msgspec.to_builtins(event.latency)}
+    return message
+
+
+@_makes(events.voice.ToolCalled)
+def _tool_called(event: events.voice.ToolCalled, _: Reader) -> Message:
+    return {
+        "type": "function_call",
+        "name": event.name,
+        "args": event.arguments,
+        "server_handled": event.kind != "browser",
+        "fn_call_id": event.call_id,
+    }
+
+
+@_makes(events.voice.ToolCancelled)
+def _tool_cancelled(event: events.voice.ToolCancelled, reader: Reader) -> Message | None:
+    return {"type": "function_cancelled", "fn_call_id": event.call_id, "name": event.name} if reader.v1 else None
+
+
+@_makes(events.tools.ToolCompleted)
+def _tool_completed(event: events.tools.ToolCompleted, _: Reader) -> Message:
+    return {"type": "function_result", "name": event.name, "result": event.result, "fn_call_id": event.call_id}
+
+
+@_makes(events.tools.ToolFailed)
+def _tool_failed(event: events.tools.ToolFailed, _: Reader) -> Message:
+    return {"type": "function_result", "name": event.name, "result": {"error": failure(event.error)}, "fn_call_id": event.call_id}
+
+
+@_makes(events.tools.ToolInterrupted)
+def _tool_interrupted(event: events.tools.ToolInterrupted, _: Reader) -> Message:
+    return {"type": "function_result", "name": event.name, "result": {"error": _CUT_SHORT}, "fn_call_id": event.call_id}
+
+
+@_makes(events.tools.TaskStarted)
+def _task_started(event: events.tools.TaskStarted, _: Reader) -> Message:
+    return {"type": "async_task_started", "task_id": event.task_id, "function": event.function}
+
+
+@_makes(events.tools.TaskCompleted)
+def _task_completed(event: events.tools.TaskCompleted, _: Reader) -> Message:
+    return _task_over(event.task_id, event.function, event.result)
+
+
+@_makes(events.tools.TaskFailed)
+def _task_failed(event: events.tools.TaskFailed, _: Reader) -> Message:
+    return _task_over(event.task_id, event.function, {"error": failure(event.error)})
+
+
+@_makes(events.tools.TaskCancelled)
+def _task_cancelled(event: events.tools.TaskCancelled, _: Reader) -> Message:
+    return _task_over(
+        event.task_id, event.function, {"error": {"code": "CANCELLED", "message": f"Cancelled: {event.reason}.", "retryable": False}}
+    )
+
+
+@_makes(events.tools.TaskInterrupted)
+def _task_interrupted(event: events.tools.TaskInterrupted, _: Reader) -> Message:
+    return _task_over(event.task_id, event.function, {"error": _CUT_SHORT})
+
+
+def _task_over(task_id: str, function: str, result: dict[str, Any]) -> Message:
+    return {"type": "async_task_complete", "task_id": task_id, "function": function, "result": result}
+
+
+def failure(error: events.voice.Failure) -> dict[str, Any]:
+    """A failure of the log as clients get it."""
+    return {"code": error.code, "message": error.message, "retryable": error.retryable}
+
+
+_CUT_SHORT: Final = {
+    "code": "INTERRUPTED",
+    "message": "The executor stopped while this ran. Whether it took effect is not known, and it is not run again.",
+    "retryable": False,
+}

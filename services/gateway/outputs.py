@@ -1,0 +1,56 @@
+"""What a connection asks its shell to do, and the codes it closes a socket with (docs/protocol.md, section 5). Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from shared import events
+
+NORMAL: Final = 1000
+FAULT: Final = 1011
+RESTARTING: Final = 1012
+TRY_LATER: Final = 1013
+TOO_SLOW: Final = 4008
+TOO_MANY_WRONG: Final = 4009
+
+
+class Send(msgspec.Struct, frozen=True):
+    """A JSON message for the client."""
+
+    message: dict[str, Any]
+
+
+class Open(msgspec.Struct, frozen=True):
+    """Subscribe, then write this event; answer with `opened` or `failed`."""
+
+    event: events.gateway.SessionRequested
+
+
+class Append(msgspec.Struct, frozen=True):
+    """An event for the log."""
+
+    event: events.Event
+
+
+class PublishMic(msgspec.Struct, frozen=True):
+    """Microphone samples (PCM16, 16 kHz) that came without a prefix."""
+
+    pcm: bytes
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """The session is over in the log."""
+
+
+class Close(msgspec.Struct, frozen=True):
+    """Close the socket; nothing follows."""
+
+    code: int
+    reason: str
+
+
+Output = Send | Open | Append | PublishMic | Ended | Close
+Outputs = Sequence[Output]

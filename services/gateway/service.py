@@ -1,0 +1,179 @@
+"""The gateway as a service: its listening socket, its connections, and what they share.
+
+Owns the set of connections, the second's tick and the drain. Owns no state of a session: a crash here costs the browsers
+their sockets and nothing else; they connect again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import uvicorn
+
+from services.gateway.core import Phase
+from services.gateway.endpoint import Door
+from services.gateway.guard import Guard
+from services.gateway.http import application
+from services.gateway.metrics import Metrics
+from services.gateway.readiness import Readiness
+from services.gateway.sessions import Sessions
+from services.gateway.socket import Socket
+from services.gateway.vox import Vox
+from shared.errors import VoxbridgeError
+from shared.ids import new_session_id
+from shared.log import Log
+from shared.service import Resources, Service
+from shared.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TICK_S: Final = 1.0
+DRAIN_S: Final = 2.0
+"""How long the log may take for the last events of a gateway that stops."""
+WS_LIMIT: Final = 4 * 1024 * 1024
+PING_S: Final = 20.0
+_KEEP_ALIVE_S: Final = 30
+_GRACE_S: Final = 1
+
+_log = logging.getLogger(__name__)
+
+
+class Gateway(Service):
+    """One gateway process."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self.log = Log(resources.events_nc)
+        self.store = Store(resources.redis)
+        self.metrics = Metrics()
+        self.readiness = Readiness(resources, self.log)
+        self.sessions = Sessions(self.log, self.store, resources.clock)
+        self.connections: set[Vox] = set()
+        self.draining = False
+        self._numbered = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+        config = resources.config
+        self._server = _Server(
+            uvicorn.Config(
+                Door(Guard(config), self, application(self)),
+                host=config.host,
+                port=config.port,
+                loop="none",
+                ws=Socket,
+                ws_max_size=WS_LIMIT,
+                ws_ping_interval=PING_S,
+                ws_ping_timeout=PING_S,
+                ws_per_message_deflate=False,
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=_KEEP_ALIVE_S,
+                timeout_graceful_shutdown=_GRACE_S,
+            )
+        )
+
+    async def serve(self) -> None:
+        """Listen until drained."""
+        await self.log.ensure_streams(retention_days=self.resources.config.event_retention_days)
+        ticking = asyncio.create_task(self._tick())
+        self.background(self.sessions.ensure_index())
+        try:
+            await self._server.serve()
+        finally:
+            ticking.cancel()
+            await asyncio.wait({ticking})
+            await self.readiness.close()
+
+    async def drain(self) -> None:
+        """Tell every client to connect again, wait for the log, and stop listening."""
+        self.draining = True
+        leaving = list(self.connections)
+        for connection in leaving:
+            connection.shut_down()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                await asyncio.gather(*(connection.flushed() for connection in leaving))
+        self._server.should_exit = True
+
+    def health(self) -> Mapping[str, bool]:
+        """Whether it listens."""
+        return {"listening": self._server.started}
+
+    def stats(self) -> Mapping[str, float]:
+        """Figures for `$SRV.STATS`."""
+        return {"sockets": len(self.connections), "frames_in": self.metrics.frames_in, "frames_out": self.metrics.frames_out}
+
+    async def serve_socket(self, socket: Socket, *, v1: bool) -> None:
+        """Serve one accepted socket until it is gone."""
+        self._numbered += 1
+        name = f"{self.resources.process_id}-{self._numbered}"
+        connection = Vox(self, socket, sid=new_session_id(), name=name, v1=v1)
+        self.connections.add(connection)
+        self.metrics.sockets += 1
+        socket.attach(connection)
+        try:
+            await connection.closed
+        finally:
+            self.metrics.sockets -= 1
+
+    def left(self, connection: Vox) -> None:
+        """A connection is over."""
+        self.connections.discard(connection)
+
+    def background(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run a coroutine that outlives its caller; an outage it meets is said in the log of the process."""
+        task = asyncio.create_task(_guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tick(self) -> None:
+        reconnects = self.resources.events_nc.stats["reconnects"]
+        while True:
+            await asyncio.sleep(TICK_S)
+            now = self.resources.events_nc.stats["reconnects"]
+            if now != reconnects and self.resources.events_nc.is_connected:
+                reconnects = now
+                self.background(self.log.reconnected())
+            await self._look_after()
+
+    async def _look_after(self) -> None:
+        connections = list(self.connections)
+        live = [connection for connection in connections if connection.core.phase is Phase.LIVE]
+        self.metrics.sessions = sum(connection.core.attached for connection in connections)
+        owned: dict[str, bool] = {}
+        try:
+            held = await self.store.held([connection.sid for connection in live])
+            owned = {connection.sid: is_held for connection, is_held in zip(live, held, strict=True)}
+        except VoxbridgeError as error:
+            _log.warning("%s Who holds which session is not known.", error.message)
+        now_ms = self.resources.clock.now_us() // 1_000
+        for connection in connections:
+            connection.tick(now_ms, owned=owned.get(connection.sid))
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: `shared.service` owns the signals of the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def _guarded(work: Coroutine[Any, Any, Any]) -> None:
+    try:
+        await work
+    except VoxbridgeError as error:
+        _log.warning("%s", error.message)
+
+
+async def build(resources: Resources) -> Gateway:
+    """Build the gateway."""
+    return Gateway(resources)

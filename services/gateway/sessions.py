@@ -1,0 +1,173 @@
+"""Sessions as the log has them: the list, one session's transcript, its events.
+
+Owns how the log is read for people. The order of the list is an index in Valkey; when Valkey lost it, it is built again
+from the log. Nothing is lost in a crash here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from shared import bus, events
+from shared.clock import Clock
+from shared.errors import Code, VoxbridgeError
+from shared.ids import check_session_id
+from shared.log import Log, decode
+from shared.store import Store
+
+LIST_LIMIT: Final = 200
+EVENTS_LIMIT: Final = 1_000
+TRANSCRIPT_LIMIT: Final = 5_000
+"""Entries of a transcript; a longer one is cut and says so."""
+
+_SUMMARY: Final = (
+    ("gateway", False, "session.requested"),
+    ("voice", True, "session.started"),
+    ("voice", True, "turn.completed"),
+    ("voice", True, "session.ended"),
+)
+_PER_READ: Final = 1_024 // len(_SUMMARY)
+
+_log = logging.getLogger(__name__)
+
+
+class Sessions:
+    """Reads the sessions of the installation."""
+
+    def __init__(self, log: Log, store: Store, clock: Clock) -> None:
+        self._log = log
+        self._store = store
+        self._clock = clock
+        self._building = asyncio.Lock()
+
+    async def page(self, *, limit: int, before_ms: int | None) -> dict[str, Any]:
+        """Up to `limit` sessions, newest first, of those that started before `before_ms`; more when several began in one ms."""
+        await self.ensure_index()
+        found = await self._store.recent_sessions(limit=limit, before=None if before_ms is None else before_ms * 1_000)
+        more = len(found) == limit
+        if more:
+            # `before` is in ms, so a page never ends inside one.
+            last_ms = found[-1][1] // 1_000
+            rest = await self._store.recent_sessions(limit=LIST_LIMIT, before=found[-1][1])
+            found += [(sid, ts) for sid, ts in rest if ts // 1_000 == last_ms]
+        summaries = await self.summaries([sid for sid, _ in found])
+        page: dict[str, Any] = {"sessions": [summaries[sid] for sid, _ in found if sid in summaries]}
+        if more:
+            page["next_before"] = found[-1][1] // 1_000
+        return page
+
+    async def detail(self, sid: str) -> dict[str, Any]:
+        """One session with its transcript; raises `NOT_FOUND`."""
+        summary = (await self.summaries([check_session_id(sid)])).get(sid)
+        if summary is None:
+            raise _not_found()
+        transcript: list[dict[str, Any]] = []
+        async for recorded in self._log.read_all(sid, writer="voice", visibility="c"):
+            entry = _spoken(recorded)
+            if entry is not None:
+                if len(transcript) == TRANSCRIPT_LIMIT:
+                    summary["truncated"] = True
+                    break
+                transcript.append(entry)
+        return {**summary, "transcript": transcript}
+
+    async def events(self, sid: str, *, after: int, limit: int) -> dict[str, Any]:
+        """A page of a session's events as plain values; raises `NOT_FOUND` for a session that never was."""
+        found = await self._log.page(check_session_id(sid), after=after, limit=limit)
+        if not found.messages and not await self.summaries([sid]):
+            raise _not_found()
+        return {"events": [_plain(decode(message)) for message in found.messages], "more": found.more}
+
+    async def summaries(self, sids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """What the last events of each session say of it; sessions whose events are gone are left out."""
+        found: dict[str, dict[str, Any]] = {}
+        for first in range(0, len(sids), _PER_READ):
+            subjects = [
+                bus.event_subject(sid, writer, visible, name)
+                for sid in sids[first : first + _PER_READ]
+                for writer, visible, name in _SUMMARY
+            ]
+            by_session: dict[str, dict[str, events.Recorded]] = {}
+            for recorded in await self._log.last(subjects):
+                by_session.setdefault(recorded.sid, {})[recorded.type] = recorded
+            found |= {sid: _summary(sid, facts) for sid, facts in by_session.items() if "session.requested" in facts}
+        return found
+
+    async def live(self) -> int:
+        """How many sessions have not ended."""
+        return len(await self._store.live_sessions())
+
+    async def ensure_index(self) -> None:
+        """Build the index from the log if Valkey does not have it."""
+        if await self._store.index_is_whole():
+            return
+        async with self._building:
+            if await self._store.index_is_whole():
+                return
+            count, after, more = 0, 0, True
+            while more:
+                requests, more = await self._log.requested_after(after)
+                if requests:
+                    after = requests[-1].seq
+                    started = {one.sid: one.ts for one in requests}
+                    ended = await self._log.last([bus.event_subject(sid, "voice", visible=True, type="session.ended") for sid in started])
+                    over = {one.sid for one in ended}
+                    await self._store.add_to_index(started, {sid: ts for sid, ts in started.items() if sid not in over})
+                    count += len(requests)
+            await self._store.index_built()
+            _log.info("The index of sessions was built from the log: %d sessions.", count)
+
+
+def _summary(sid: str, facts: dict[str, events.Recorded]) -> dict[str, Any]:
+    requested = facts["session.requested"]
+    summary: dict[str, Any] = {"id": sid, "mode": "local", "started_at_ms": requested.ts // 1_000, "state": "connecting", "turns": 0}
+    if isinstance(requested.event, events.gateway.SessionRequested):
+        summary["mode"] = requested.event.mode
+    if "session.started" in facts:
+        summary["state"] = "live"
+    turn = facts.get("turn.completed")
+    if turn is not None and isinstance(turn.event, events.voice.TurnCompleted):
+        summary["turns"] = turn.event.number
+    ended = facts.get("session.ended")
+    if ended is not None:
+        summary["state"] = "ended"
+        summary["ended_at_ms"] = ended.ts // 1_000
+        if isinstance(ended.event, events.voice.SessionEnded):
+            summary["ended_reason"] = ended.event.reason
+    return summary
+
+
+def _spoken(recorded: events.Recorded) -> dict[str, Any] | None:
+    event = recorded.event
+    entry = {"seq": recorded.seq, "at_ms": recorded.ts // 1_000}
+    if isinstance(event, events.voice.UserSaid):
+        return {**entry, "role": "user", "turn": event.turn, "text": event.text}
+    if isinstance(event, events.voice.AgentSaid):
+        return {
+            **entry, "role": "assistant", "turn": event.turn, "text": event.text, "unheard": event.unheard, "interrupted": event.interrupted
+        }  # fmt: skip
+    return None
+
+
+def _plain(recorded: events.Recorded) -> dict[str, Any]:
+    """An event with nothing in it that JSON does not have; inputs in a journal are shown as what they hold, bytes as base64."""
+    return {
+        "seq": recorded.seq,
+        "id": recorded.id,
+        "type": recorded.type,
+        "v": recorded.v,
+        "writer": recorded.writer,
+        "visibility": "c" if recorded.visible else "i",
+        "ts": recorded.ts,
+        "cause": recorded.cause,
+        "data": msgspec.to_builtins(msgspec.msgpack.decode(msgspec.msgpack.encode(recorded.event)), str_keys=True),
+    }
+
+
+def _not_found() -> VoxbridgeError:
+    return VoxbridgeError(Code.NOT_FOUND, "There is no session with this id.", field="session_id")

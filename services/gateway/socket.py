@@ -1,0 +1,161 @@
+"""The WebSocket below a VOX connection: uvicorn's protocol, with the frames handed over where they are parsed.
+
+Owns the outbound queue and its limits, and what happens when a client does not read. Does not own what the messages mean. A
+connection has no task and no buffer of its own until its client falls behind: what is said is written at once, or queued
+until the transport takes more. A crash here loses what was not yet sent, which the log has.
+
+Text arrives as its bytes, so that text that is not UTF-8 gets a typed error and not a closed socket. Audio must not pass
+through the ASGI queue, which costs a task switch and two calls of the selector for each frame.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, Protocol
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidState
+from websockets.http11 import Request
+
+EXTENSION: Final = "voxbridge.socket"
+"""Where the ASGI scope has the socket."""
+QUEUE_MESSAGES: Final = 512
+QUEUE_BYTES: Final = 1024 * 1024
+CLOSE_WAIT_S: Final = 5.0
+"""How long a client may take to read its last messages and the close frame."""
+ABNORMAL: Final = 1006
+
+
+class Sink(Protocol):
+    """Who takes what arrives on a socket. Called from the transport: must not block and must not raise."""
+
+    def text(self, payload: bytes) -> None:
+        """A text message."""
+
+    def binary(self, payload: bytes) -> None:
+        """A binary message."""
+
+    def overflowed(self) -> None:
+        """The client reads too slowly: its queue is full and nothing more is taken."""
+
+    def lost(self, code: int) -> None:
+        """The socket is gone; `code` is what the client closed with, or 1006."""
+
+
+class Socket(WebSocketsSansIOProtocol):
+    """One socket. Until `attach`, it is uvicorn's own and speaks ASGI."""
+
+    _sink: Sink | None = None
+    _queue: deque[tuple[bool, bytes]] | None = None
+    _queued = 0
+
+    def attach(self, sink: Sink) -> None:
+        """Hand everything that arrives from now on to `sink`."""
+        self._sink = sink
+        self._read_on()
+
+    def send_text(self, payload: bytes) -> None:
+        """Say UTF-8 text."""
+        if self._queue is None and self.writable.is_set():
+            self._write(True, payload)
+        else:
+            self._enqueue(True, payload)
+
+    def send_binary(self, payload: bytes) -> None:
+        """Say bytes."""
+        if self._queue is None and self.writable.is_set():
+            self._write(False, payload)
+        else:
+            self._enqueue(False, payload)
+
+    def finish(self, code: int, reason: str) -> None:
+        """Send what is queued and then the close frame; a client that does not read on is cut off after `CLOSE_WAIT_S`."""
+        if self.close_sent or self.disconnected or self.transport.is_closing():
+            return
+        queue, self._queue, self._queued = self._queue, None, 0
+        for text, payload in queue or ():
+            self._write(text, payload)
+        try:
+            self.conn.send_close(code, reason)
+        except InvalidState:
+            return
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self._read_on()
+        self.close_timer = self.loop.call_later(CLOSE_WAIT_S, self.transport.abort)
+
+    def drop_queue(self) -> None:
+        """Forget what is queued."""
+        self._queue, self._queued = None, 0
+
+    def handle_connect(self, event: Request) -> None:
+        """Parse the handshake and put this socket into the scope."""
+        super().handle_connect(event)
+        if not self.close_sent:
+            self.scope["extensions"][EXTENSION] = self  # type: ignore[assignment]
+
+    def send_receive_event_to_app(self) -> None:
+        """A whole message has arrived."""
+        sink = self._sink
+        if sink is None:
+            super().send_receive_event_to_app()
+            return
+        frames = self.frames
+        payload = frames[0] if len(frames) == 1 else b"".join(frames)
+        self.frames = []
+        if self.close_sent:
+            return
+        if self.curr_msg_data_type == "text":
+            sink.text(payload)
+        else:
+            sink.binary(payload)
+
+    def resume_writing(self) -> None:
+        """The transport takes more: send what is queued until it does not."""
+        super().resume_writing()
+        queue = self._queue
+        if queue is None:
+            return
+        while queue and self.writable.is_set():
+            text, payload = queue.popleft()
+            self._queued -= len(payload)
+            self._write(text, payload)
+        if not queue:
+            self._queue = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The transport is gone."""
+        super().connection_lost(exc)
+        sink, self._sink, self._queue = self._sink, None, None
+        if sink is not None:
+            received = self.conn.close_rcvd
+            sink.lost(received.code if received is not None else ABNORMAL)
+
+    def _write(self, text: bool, payload: bytes) -> None:
+        if self.close_sent or self.disconnected:
+            return
+        try:
+            if text:
+                self.conn.send_text(payload)
+            else:
+                self.conn.send_binary(payload)
+        except InvalidState:
+            return  # the client's close frame has arrived; `lost` follows
+        self.transport.write(b"".join(self.conn.data_to_send()))
+
+    def _enqueue(self, text: bool, payload: bytes) -> None:
+        if self.close_sent or self.disconnected:
+            return
+        if self._queue is None:
+            self._queue = deque()
+        if len(self._queue) >= QUEUE_MESSAGES or self._queued + len(payload) > QUEUE_BYTES:
+            if self._sink is not None:
+                self._sink.overflowed()
+            return
+        self._queue.append((text, payload))
+        self._queued += len(payload)
+
+    def _read_on(self) -> None:
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()

@@ -1,0 +1,242 @@
+"""One VOX connection at work: performs what `core` asks for, and carries the audio beside it.
+
+Owns the subscriptions and the writer of one socket's session. Does not own the rules (`core`), the socket (`socket`), or what
+all connections share (`service`). A crash here loses the socket; the session is the voice worker's and lives on in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Final, Protocol
+
+import msgspec
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+from services.gateway import outbound
+from services.gateway.core import Connection, Phase
+from services.gateway.metrics import Metrics
+from services.gateway.outputs import TOO_SLOW, Append, Close, Ended, Open, Outputs, PublishMic, Send
+from services.gateway.socket import Socket
+from shared import bus, events, frames, moments
+from shared.clock import Clock, wall_ms32
+from shared.errors import Unavailable, VoxbridgeError
+from shared.feed import Feed
+from shared.log import Log
+from shared.service import Resources
+from shared.store import Store
+from shared.writer import SessionWriter
+
+MAX_AGE_MS: Final = 200
+"""Audio older than this is dropped on its way to the client."""
+
+_FLAGS_OFFSET: Final = 2
+_TIME_OFFSET: Final = 12
+_encode = msgspec.json.Encoder().encode
+_log = logging.getLogger(__name__)
+
+
+class House(Protocol):
+    """What all connections of a gateway share."""
+
+    resources: Resources
+    log: Log
+    store: Store
+    metrics: Metrics
+
+    def left(self, connection: Vox) -> None:
+        """A connection is over."""
+
+    def background(self, work: Any) -> None:
+        """Run a coroutine that outlives its caller."""
+
+
+class Vox:
+    """The sink of one socket."""
+
+    def __init__(self, house: House, socket: Socket, *, sid: str, name: str, v1: bool) -> None:
+        self.sid = sid
+        self.v1 = v1
+        self.core = Connection(sid=sid, v1=v1, gateway=house.resources.process_id, name=name)
+        self._house = house
+        self._socket = socket
+        self._name = name
+        self._clock: Clock = house.resources.clock
+        self._audio_nc = house.resources.audio_nc
+        self._audio_in = bus.audio_in(sid)
+        self._metrics = house.metrics
+        self._sequence = 0
+        self._takes_audio = False
+        self._opening: asyncio.Task[None] | None = None
+        self._writer: SessionWriter | None = None
+        self._feed: Feed | None = None
+        self._subscriptions: list[Subscription] = []
+        self.closed = asyncio.get_running_loop().create_future()
+
+    def text(self, payload: bytes) -> None:
+        """A text message of the client."""
+        self._perform(self.core.receive_text(payload, self._now_ms()))
+
+    def binary(self, payload: bytes) -> None:
+        """A binary message: an audio frame goes straight to the bus."""
+        if self._takes_audio and self.v1:
+            try:
+                frames.check(payload)
+            except VoxbridgeError:
+                pass
+            else:
+                self._publish(frames.restamp(payload, wall_ms32()))
+                return
+        self._perform(self.core.receive_binary(payload, self._now_ms()))
+
+    def overflowed(self) -> None:
+        """The client does not read."""
+        self._socket.drop_queue()
+        self._perform(self.core.too_slow())
+
+    def lost(self, code: int) -> None:
+        """The socket is gone."""
+        self._perform(self.core.disconnected(f"the socket closed with {code}"))
+        self._house.background(self._leave())
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def tick(self, now_ms: int, *, owned: bool | None) -> None:
+        """A second passed."""
+        self._perform(self.core.tick(now_ms, owned=owned))
+
+    def shut_down(self) -> None:
+        """The gateway is stopping."""
+        self._perform(self.core.shut_down())
+
+    async def flushed(self) -> None:
+        """Wait until the log has what was written; errors were already handled."""
+        if self._writer is not None:
+            try:
+                await self._writer.flushed()
+            except VoxbridgeError as error:
+                _log.warning("session %s: %s", self.sid, error.message)
+
+    def _perform(self, outputs: Outputs) -> None:
+        for output in outputs:
+            match output:
+                case Send(message):
+                    self._say(message)
+                case Append(event):
+                    self._append(event)
+                case PublishMic(pcm):
+                    self._publish(frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm))
+                    self._sequence += 1
+                case Open(event):
+                    self._opening = asyncio.create_task(self._open(event))
+                case Ended():
+                    self._house.background(self._house.store.session_closed(self.sid))
+                case Close(code, reason):
+                    self._metrics.closes[code] += 1
+                    if code == TOO_SLOW:
+                        _log.info("session %s: the client reads too slowly", self.sid)
+                    self._socket.finish(code, reason)
+        self._takes_audio = self.core.takes_audio
+
+    def _say(self, message: outbound.Message) -> None:
+        if message["type"] == "error":
+            self._metrics.errors[message["code"]] += 1
+        self._socket.send_text(_encode(message))
+
+    def _append(self, event: events.Event) -> None:
+        writer = self._writer
+        if writer is None:
+            return
+        try:
+            writer.submit(event, ts=self._clock.now_us(), cause=None)
+        except VoxbridgeError as error:
+            if error is not writer.failed:
+                self._say(outbound.of_error(error))
+
+    def _publish(self, frame: bytes) -> None:
+        """Publish without waiting: a frame that the connection does not take now would be late anyway."""
+        publishing = bus.publish_now(self._audio_nc, self._audio_in, frame)
+        try:
+            publishing.send(None)
+        except StopIteration:
+            self._metrics.frames_in += 1
+        else:
+            publishing.close()
+            self._metrics.dropped["bus_busy"] += 1
+
+    async def _open(self, event: events.gateway.SessionRequested) -> None:
+        try:
+            await self._enter(event)
+        except VoxbridgeError as error:
+            self._perform(self.core.failed(error))
+        except (NatsError, TimeoutError) as error:
+            _log.warning("session %s: cannot be opened: %s", self.sid, error)
+            self._perform(self.core.failed(Unavailable("The event log does not answer. Try again.", retry_after_ms=1_000)))
+
+    async def _enter(self, event: events.gateway.SessionRequested) -> None:
+        house = self._house
+        nc = house.resources.audio_nc
+        self._subscriptions.append(await bus.subscribe_audio(nc, bus.audio_out(self.sid), self._audio_out))
+        self._subscriptions.append(await nc.subscribe(bus.moments(self.sid), cb=self._moment, pending_msgs_limit=256))
+        await nc.flush(timeout=2)
+        writer = SessionWriter(house.log, self.sid, "gateway", stem=self._name, fenced=False, on_failed=self._writer_failed)
+        began = self._clock.now_us()
+        house.background(house.store.session_opened(self.sid, began))
+        self._writer = writer
+        position = await writer.append(event, ts=began, cause=None)
+        self._metrics.append_seconds.observe((self._clock.now_us() - began) / 1e6)
+        # Nothing that the client may see can stand before its own request, so the feed begins there.
+        self._feed = Feed(house.log, self.sid, self._event, visibility="c", after=position)
+        self._perform(self.core.opened())
+        if self.core.phase is not Phase.CLOSED:
+            await self._feed.start()
+
+    async def _leave(self) -> None:
+        opening = self._opening
+        if opening is not None:
+            await asyncio.wait({opening})
+        if self._feed is not None:
+            await self._feed.stop()
+        for subscription in self._subscriptions:
+            if not self._audio_nc.is_closed:
+                await subscription.unsubscribe()
+        await self.flushed()
+        self._house.left(self)
+
+    def _event(self, recorded: events.Recorded) -> None:
+        self._perform(self.core.receive_event(recorded))
+
+    async def _moment(self, message: Msg) -> None:
+        try:
+            moment = moments.decode(message.data)
+        except msgspec.DecodeError as error:
+            _log.warning("session %s: a moment cannot be read: %s", self.sid, error)
+            return
+        self._perform(self.core.receive_moment(moment))
+
+    async def _audio_out(self, message: Msg) -> None:
+        frame = message.data
+        if len(frame) < frames.PREFIX_SIZE or self.core.phase is Phase.CLOSED:
+            return
+        age = frames.age_ms(int.from_bytes(frame[_TIME_OFFSET : frames.PREFIX_SIZE], "little"), wall_ms32())
+        if age > MAX_AGE_MS and frame[1] != frames.FLUSH:
+            self._metrics.dropped["too_old"] += 1
+            if not frame[_FLAGS_OFFSET] & frames.LAST:
+                return
+            frame = frame[: frames.PREFIX_SIZE]  # that a reply is over is still news
+        if self.v1:
+            self._socket.send_binary(frame)
+        else:
+            said = outbound.audio(frame)
+            if said is None:
+                return
+            self._socket.send_text(said)
+        self._metrics.frames_out += 1
+
+    def _writer_failed(self, error: VoxbridgeError) -> None:
+        self._perform(self.core.failed(error))
+
+    def _now_ms(self) -> int:
+        return self._clock.now_us() // 1_000

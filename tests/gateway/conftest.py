@@ -1,0 +1,145 @@
+"""A gateway on a free port over real servers, and a voice service that does what the test says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from services.gateway.service import Gateway
+from shared.clock import SystemClock
+from shared.config import Config
+from shared.connections import AUDIO_PENDING, connect_nats
+from shared.service import connected
+from tests.gateway.stand_in import StandIn
+
+PATIENCE_S = 10.0
+
+
+class Client:
+    """A browser's side of a socket."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+
+    async def say(self, message: dict[str, Any]) -> None:
+        """Send a JSON message."""
+        await self.socket.send(json.dumps(message))
+
+    async def next(self) -> Any:
+        """The next message: an object, or the bytes of a binary one."""
+        received = await asyncio.wait_for(self.socket.recv(), PATIENCE_S)
+        return received if isinstance(received, bytes) else json.loads(received)
+
+    async def until(self, type: str) -> dict[str, Any]:
+        """The next message of a type; others are skipped."""
+        while True:
+            message = await self.next()
+            if isinstance(message, dict) and message["type"] == type:
+                return message
+
+    async def started(self, mode: str = "echo", **fields: Any) -> dict[str, Any]:
+        """Start a session and wait for `setup_complete`."""
+        await self.say({"type": "start", "mode": mode, **fields})
+        return await self.until("setup_complete")
+
+    async def close_code(self) -> int:
+        """The code that the gateway closes with; messages before it are skipped."""
+        async with asyncio.timeout(PATIENCE_S):
+            async for _ in self.socket:
+                pass
+            await self.socket.wait_closed()
+        assert self.socket.close_code is not None
+        return self.socket.close_code
+
+
+class Running:
+    """A gateway that serves."""
+
+    def __init__(self, gateway: Gateway, port: int) -> None:
+        self.gateway = gateway
+        self.port = port
+        self.base = f"http://127.0.0.1:{port}"
+
+    @asynccontextmanager
+    async def client(self, *, v1: bool = True, **options: Any) -> AsyncIterator[Client]:
+        """Open a socket."""
+        protocols = [Subprotocol("voxbridge.v1")] if v1 else None
+        async with connect(f"ws://127.0.0.1:{self.port}/ws/vox", subprotocols=protocols, compression=None, **options) as socket:
+            yield Client(socket)
+
+    async def get(self, path: str, **options: Any) -> httpx.Response:
+        """GET a path."""
+        async with httpx.AsyncClient(base_url=self.base, trust_env=False, timeout=PATIENCE_S) as client:
+            return await client.get(path, **options)
+
+
+Serve = Callable[[str, str], Awaitable[Running]]
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    """Start gateways over the servers at these URLs; drained after the test."""
+    async with AsyncExitStack() as stack:
+
+        async def start(nats_url: str, redis_url: str) -> Running:
+            port = free_port()
+            config = Config(port=port, nats_url=nats_url, redis_url=redis_url, models_port=free_port())
+            resources = await stack.enter_async_context(connected(config, "gateway", "gateway-test", SystemClock()))
+            gateway = Gateway(resources)
+            serving = asyncio.create_task(gateway.serve())
+
+            async def stop() -> None:
+                await gateway.drain()
+                await asyncio.wait_for(serving, PATIENCE_S)
+
+            stack.push_async_callback(stop)
+            running = Running(gateway, port)
+            await listening(running)
+            return running
+
+        yield start
+
+
+@pytest.fixture
+async def running(serve: Serve, nats_url: str, redis_url: str) -> Running:
+    """A gateway over the servers of the test run."""
+    return await serve(nats_url, redis_url)
+
+
+@pytest.fixture
+async def voice(running: Running, nats_url: str) -> AsyncIterator[StandIn]:
+    """The voice service of the gateway under test."""
+    nc = await connect_nats(nats_url, "voice-test", pending=AUDIO_PENDING)
+    try:
+        async with StandIn(nc, running.gateway.store) as stand_in:
+            yield stand_in
+    finally:
+        await nc.close()
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def listening(running: Running) -> None:
+    """Wait until the gateway takes connections."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection("127.0.0.1", running.port)
+                writer.close()
+                await writer.wait_closed()
+                return
+            await asyncio.sleep(0.01)

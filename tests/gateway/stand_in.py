@@ -1,0 +1,119 @@
+"""A voice service for tests of the gateway: it speaks through the real bus and the real log, and does what the test tells it to."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+from shared import bus, events, moments
+from shared.clock import SystemClock, wall_ms32
+from shared.frames import PCM16, pack
+from shared.log import Log
+from shared.store import Store
+from shared.writer import SessionWriter
+
+WORKER = "voice-stand-in"
+
+
+class Session:
+    """One session that the stand-in took: its writers, and the microphone frames that came."""
+
+    def __init__(self, voice: StandIn, sid: str) -> None:
+        self.sid = sid
+        self._voice = voice
+        self._writers = {name: SessionWriter(voice.log, sid, name) for name in ("voice", "tools")}
+        self.microphone: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def says(self, event: events.Event) -> int:
+        """Append an event as the service that writes it."""
+        return await self._writers[events.kind_of(event).writer].append(event, ts=self._voice.clock.now_us(), cause=None)
+
+    async def moment(self, moment: moments.StateChanged | moments.PartialTranscript) -> None:
+        """Say something of the moment."""
+        await bus.publish_moment(self._voice.nc, self.sid, moment)
+
+    async def plays(self, frame: bytes) -> None:
+        """Publish a reply frame."""
+        await self._voice.nc.publish(bus.audio_out(self.sid), frame)
+
+    async def holds_lease(self) -> None:
+        """Take the lease of the session."""
+        assert await self._voice.store.acquire_lease(self.sid, WORKER) is not None
+
+    async def heard(self, msg: Msg) -> None:
+        """A microphone frame."""
+        self.microphone.put_nowait(msg.data)
+        if self._voice.echo:
+            await self.plays(pack(PCM16, 1, 0, wall_ms32(), msg.data[16:]))
+
+
+class StandIn:
+    """Takes every requested session and starts it, unless `refusal` or `silent` say otherwise."""
+
+    def __init__(self, nc: Client, store: Store) -> None:
+        self.nc = nc
+        self.store = store
+        self.log = Log(nc)
+        self.clock = SystemClock()
+        self.refusal: events.voice.Failure | None = None
+        self.silent = False
+        self.echo = False
+        self.sessions: dict[str, Session] = {}
+        self.requests: asyncio.Queue[events.Recorded] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+        self._pull: JetStreamContext.PullSubscription | None = None
+
+    async def __aenter__(self) -> StandIn:
+        await self.log.ensure_streams(retention_days=1)
+        subject = bus.event_subject("*", "gateway", visible=False, type="session.requested")
+        self._pull = await self.log.js.pull_subscribe(subject, durable="voice", stream=bus.EVENT_STREAM)
+        self._task = asyncio.create_task(self._run(self._pull))
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _run(self, pull: JetStreamContext.PullSubscription) -> None:
+        while True:
+            with suppress(TimeoutError):
+                for message in await pull.fetch(16, timeout=1):
+                    await message.ack()
+                    await self._take(decode_pulled(message))
+
+    async def _take(self, recorded: events.Recorded) -> None:
+        session = Session(self, recorded.sid)
+        self.sessions[recorded.sid] = session
+        if not self.silent:
+            await self._begin(session, recorded)
+        self.requests.put_nowait(recorded)
+
+    async def _begin(self, session: Session, recorded: events.Recorded) -> None:
+        if self.refusal is not None:
+            await session.says(events.voice.SessionEnded(reason="refused", error=self.refusal))
+            return
+        assert isinstance(recorded.event, events.gateway.SessionRequested)
+        await session.holds_lease()
+        await bus.subscribe_audio(self.nc, bus.audio_in(session.sid), session.heard)
+        await self.nc.flush()
+        await session.says(events.voice.SessionOwned(worker=WORKER, term=1))
+        await session.says(events.voice.SessionStarted(mode=recorded.event.mode, model="none", voice="none", output="audio"))
+
+    async def session(self) -> Session:
+        """The next session that was requested."""
+        recorded = await asyncio.wait_for(self.requests.get(), 10)
+        return self.sessions[recorded.sid]
+
+
+def decode_pulled(message: Msg) -> events.Recorded:
+    """The event in a message of a consumer."""
+    sid, writer, visible = bus.parse_event_subject(message.subject)
+    assert sid
+    return events.decode(message.data, seq=message.metadata.sequence.stream, writer=writer, visible=visible)
