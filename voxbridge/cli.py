@@ -1,0 +1,91 @@
+"""The `voxbridge` command: its groups, and how an error ends it.
+
+Owns the words of the command line. Groups with heavy imports are loaded when they are called.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Final
+
+import click
+
+from shared.config import Config, as_markdown
+from shared.errors import VoxbridgeError
+
+_LATER: Final = {"models": ("voxbridge.models_cli", "models")}
+
+
+class Commands(click.Group):
+    """The command with its groups; those of `_LATER` are imported when they are named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *_LATER})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _LATER:
+            module, name = _LATER[cmd_name]
+            command = getattr(import_module(module), name)
+            return command if isinstance(command, click.Command) else None
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(None, "-V", "--version", package_name="voxbridge", message="voxbridge %(version)s")
+def cli() -> None:
+    """Voice agents on an event log.
+
+    \b
+    Examples:
+      voxbridge up                       start everything on this machine, on 127.0.0.1:8420
+      VOXBRIDGE_PORT=9000 voxbridge up   on another port
+      voxbridge config                   every setting, its value and its meaning
+      voxbridge models ls                the models, and whether they are here
+
+    Settings are environment variables; docs/configuration.md lists them.
+    """
+
+
+@cli.command()
+def up() -> None:
+    """Start everything on this machine and keep it running; Ctrl-C stops it.
+
+    \b
+    Starts a nats-server and a Valkey on loopback (unless VOXBRIDGE_NATS_URL and VOXBRIDGE_REDIS_URL name others)
+    and one process per service, restarts what dies, and says when everything is ready. Each process writes to
+    its own file in the folder `logs` of VOXBRIDGE_DATA_DIR.
+    """
+    from voxbridge.console import Board
+    from voxbridge.up import up as run
+
+    sys.exit(run(Config.from_env(), Board()))
+
+
+@cli.command()
+@click.option("--markdown", is_flag=True, help="Print docs/configuration.md.")
+def config(markdown: bool) -> None:
+    """Print every setting, its value here and its meaning.
+
+    \b
+    Examples:
+      voxbridge config
+      voxbridge config --markdown > docs/configuration.md
+    """
+    from voxbridge.settings import document, table
+
+    if markdown:
+        click.echo(document(as_markdown()), nl=False)
+    else:
+        from rich.console import Console
+
+        Console().print(table(Config.from_env()))
+
+
+def main() -> None:
+    """Run the command; an error of ours is one line on standard error and exit code 1, wrong settings 2."""
+    try:
+        cli()
+    except VoxbridgeError as error:
+        click.echo(error.message, err=True)
+        sys.exit(2 if error.code == "INVALID_ARGUMENT" else 1)

@@ -1,0 +1,115 @@
+"""What must hold before anything is started: a folder to write to, room on the disk, free ports, nobody else on the folder.
+
+Owns the checks and their one-line messages. Does not own the servers' own checks (`shared.embedded`).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from pathlib import Path
+from typing import Final, Self
+
+from shared.embedded import MIN_FREE_BYTES, StartError, port_is_free
+
+_LISTEN: Final = "0A"
+
+
+class FolderLock:
+    """Held by the one `voxbridge up` of a data folder, for as long as its process lives."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    @classmethod
+    def take(cls, folder: Path, url: str) -> Self:
+        """Take it, or raise `StartError` that names who has it."""
+        handle = os.open(folder / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            who = os.read(handle, 200).decode(errors="replace").strip() or "another process"
+            os.close(handle)
+            raise StartError(
+                f"Voxbridge is already running on {folder} ({who}). Stop it, or set VOXBRIDGE_DATA_DIR and VOXBRIDGE_PORT to others.",
+                field="VOXBRIDGE_DATA_DIR",
+            ) from None
+        os.ftruncate(handle, 0)
+        os.write(handle, f"process {os.getpid()}, {url}".encode())
+        return cls(handle)
+
+    def release(self) -> None:
+        """Give it back; the file stays, empty."""
+        os.ftruncate(self._handle, 0)
+        os.close(self._handle)
+
+
+def check_folder(folder: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
+    """Make the data folder and write to it; raises `StartError`."""
+    probe = folder / f".write-{os.getpid()}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        probe.write_bytes(b"x")
+        probe.unlink()
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise _full(folder, 0, min_free_bytes) from error
+        reason = (error.strerror or str(error)).lower()
+        raise StartError(
+            f"The data folder {folder} cannot be written: {reason}. Make it writable, or set VOXBRIDGE_DATA_DIR to another.",
+            field="VOXBRIDGE_DATA_DIR",
+        ) from error
+    if free < min_free_bytes:
+        raise _full(folder, free, min_free_bytes)
+
+
+def check_port(host: str, port: int, variable: str) -> None:
+    """Raise `StartError` unless a service can listen there; it names the process that has the port where the system tells."""
+    try:
+        free = port_is_free(port, host)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartError(f"{host}:{port} cannot be listened on: {reason}. Set {variable} to another.", field=variable) from error
+    if not free:
+        holder = port_holder(port)
+        by = f" by {holder}" if holder else ""
+        raise StartError(f"Port {port} is taken{by}. Stop it, or choose another port: {variable}={port + 10} make up.", field=variable)
+
+
+def port_holder(port: int) -> str | None:
+    """`name (process 123)` of who listens on a port, where this user may see it."""
+    inodes = _listening(port)
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            links = {str(link.readlink()) for link in (folder / "fd").iterdir()}
+            if links & inodes:
+                return f"{(folder / 'comm').read_text().strip()} (process {folder.name})"
+        except OSError:
+            continue
+    return None
+
+
+def _listening(port: int) -> set[str]:
+    found: set[str] = set()
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        try:
+            rows = table.read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            cells = row.split()
+            if cells[3] == _LISTEN and int(cells[1].rpartition(":")[2], 16) == port:
+                found.add(f"socket:[{cells[9]}]")
+    return found
+
+
+def _full(folder: Path, free: int, needed: int) -> StartError:
+    return StartError(
+        f"The disk of {folder} is full: {free >> 20} MiB are free and {needed >> 20} MiB are needed. "
+        "Free some space, or set VOXBRIDGE_DATA_DIR to another disk.",
+        field="VOXBRIDGE_DATA_DIR",
+        limit=needed,
+    )

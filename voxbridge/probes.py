@@ -1,0 +1,66 @@
+"""Asks a service whether it is ready: over HTTP where it has a port, over NATS where it has none.
+
+Owns the connections the questions travel on. Does not own the answer's consequences. Nothing is lost with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+
+import httpx
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+
+from shared.connections import close_nats, connect_nats
+from shared.errors import Unavailable
+from voxbridge.children import Probe
+
+TIMEOUT_S = 1.0
+_PENDING = 64 * 1024
+
+
+class Probes:
+    """Makes probes, and closes what they used."""
+
+    def __init__(self, nats_url: str) -> None:
+        self._nats_url = nats_url
+        self._http = httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False, limits=httpx.Limits(max_connections=4))
+        self._nats: Client | None = None
+        self._connecting = asyncio.Lock()
+
+    def http(self, url: str) -> Probe:
+        """Ready when a GET is answered with 200 and, where it is JSON with a `ready`, that is true."""
+
+        async def ready() -> bool:
+            try:
+                answer = await self._http.get(url)
+                found = answer.json() if answer.status_code == httpx.codes.OK else {"ready": False}
+            except (httpx.HTTPError, ValueError):
+                return False
+            return bool(found.get("ready", True)) if isinstance(found, dict) else True
+
+        return ready
+
+    def bus(self, service: str) -> Probe:
+        """Ready when `vx.svc.<service>.health` says so."""
+
+        async def ready() -> bool:
+            try:
+                async with self._connecting:
+                    if self._nats is None:
+                        self._nats = await connect_nats(self._nats_url, "voxbridge-up", pending=_PENDING, timeout_s=TIMEOUT_S)
+                answer = await self._nats.request(f"vx.svc.{service}.health", b"", timeout=TIMEOUT_S)
+                return bool(json.loads(answer.data)["ready"])
+            except (NatsError, Unavailable, OSError, TimeoutError, ValueError, KeyError, TypeError):
+                return False
+
+        return ready
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._nats is not None:
+            await close_nats(self._nats)
+        with suppress(httpx.HTTPError):
+            await self._http.aclose()

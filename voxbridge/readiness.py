@@ -1,0 +1,61 @@
+"""Whether the whole product is ready, from what is known of its parts, and when that is news. Pure.
+
+Owns what counts as ready: every part runs and every probe of a part says so. Does not own the probes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """The life of one part, as it is shown."""
+
+    WAITING = "waiting"
+    STARTING = "starting"
+    CHECKING = "checking"
+    """It was ready until another part failed, and has not been asked since."""
+    READY = "ready"
+    CRASHED = "crashed"
+    LOOPING = "crash loop"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is known of one process."""
+
+    phase: Phase = Phase.WAITING
+    pid: int | None = None
+    restarts: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """All parts, and whether readiness was announced."""
+
+    parts: dict[str, Part] = field(default_factory=dict)
+    announced: bool = False
+    ever: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Every part is ready."""
+        return all(part.phase is Phase.READY for part in self.parts.values())
+
+
+def update(whole: Whole, name: str, part: Part, url: str) -> tuple[Whole, str | None]:
+    """The state with one part changed, and the line to print when readiness was gained or lost by it."""
+    now = replace(whole, parts={**whole.parts, name: part})
+    if now.ready and not now.announced:
+        line = f"Voxbridge is ready again at {url}" if now.ever else f"Voxbridge is ready at {url}"
+        return replace(now, announced=True, ever=True), line
+    if now.announced and not now.ready:
+        if part.phase is Phase.STOPPING:
+            return replace(now, announced=False), None
+        others = {other: replace(seen, phase=Phase.CHECKING) if seen.phase is Phase.READY else seen for other, seen in now.parts.items()}
+        return replace(now, parts=others, announced=False), f"Voxbridge is not ready: {name} {part.detail or part.phase}"
+    return now, None

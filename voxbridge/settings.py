@@ -1,0 +1,57 @@
+"""How settings are shown: as the page of the documentation, and as a table with the values in force here.
+
+Owns the words around them. The settings themselves are `shared.config`'s. Secrets are never printed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Final
+
+from rich.table import Table
+from rich.text import Text
+
+from shared.config import Config, env_name
+
+_HEAD: Final = """# Configuration
+
+Every setting is an environment variable, read once when a process starts. A value that cannot be read ends the process with
+one line that names the variable and what was expected. `voxbridge config` shows the values in force.
+This page is printed by `voxbridge config --markdown`.
+
+"""
+_TAIL: Final = """
+## Setting up
+
+`deploy/bootstrap.py` and the tools it calls also honour:
+
+| variable | meaning |
+|---|---|
+| `UV_DEFAULT_INDEX`, `UV_INDEX_URL` or `PIP_INDEX_URL` | The Python package index that uv is fetched from when it is not installed. |
+| `HTTPS_PROXY`, `NO_PROXY` | The proxy to the package indexes and the models' hub. |
+| `SSL_CERT_FILE` | The certificates to trust, where the system's do not do. |
+
+## Examples
+
+```sh
+VOXBRIDGE_PORT=9000 make up                      # another port
+VOXBRIDGE_DATA_DIR=/var/lib/voxbridge make up    # another folder for the log
+VOXBRIDGE_MODELS_SET=small make up               # for machines with little memory
+VOXBRIDGE_LLM_URL=http://127.0.0.1:11434/v1 VOXBRIDGE_LLM_MODEL=qwen2.5:7b make up
+```
+"""
+
+
+def document(settings: str) -> str:
+    """The whole of `docs/configuration.md` around the table of settings."""
+    return f"{_HEAD}{settings}{_TAIL}"
+
+
+def table(config: Config) -> Table:
+    """Every setting with its value here; one that was changed is bold."""
+    grid = Table("variable", "value", "meaning", show_lines=False)
+    for setting in fields(Config):
+        value, default = getattr(config, setting.name), setting.default
+        text = "set" if setting.metadata["secret"] and value else str(value)
+        grid.add_row(Text(env_name(setting)), Text(text, style="bold" if value != default else ""), Text(setting.metadata["help"]))
+    return grid

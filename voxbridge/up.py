@@ -1,0 +1,106 @@
+"""`voxbridge up`: the whole product on this machine, in one console.
+
+Owns which processes there are and with what settings. Does not own how they are kept (`voxbridge.supervisor`). A crash here
+ends them all, and loses nothing that was acknowledged: the next start goes on from the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from shared.config import PREFIX, Config
+from shared.embedded import EmbeddedServer, NatsServer, StartError, ValkeyServer
+from voxbridge.children import Child, Probe, Program, child_environment, embedded, start_command
+from voxbridge.console import Board
+from voxbridge.logfile import LogFile
+from voxbridge.preflight import FolderLock, check_folder, check_port
+from voxbridge.probes import Probes
+from voxbridge.supervisor import Supervisor
+
+SERVICES: Final = ("models", "tools", "voice", "gateway")
+
+
+def up(config: Config, board: Board) -> int:
+    """Check, fetch what is missing, start everything, wait for a signal, stop everything; the exit code."""
+    url = public_url(config)
+    check_folder(config.data_dir)
+    lock = FolderLock.take(config.data_dir, url)
+    try:
+        check_port(config.host, config.port, "VOXBRIDGE_PORT")
+        if not config.models_url:
+            check_port("127.0.0.1", config.models_port, "VOXBRIDGE_MODELS_PORT")
+            _fetch_models(config)
+        with board:
+            asyncio.run(_run(config, board, url))
+    finally:
+        lock.release()
+    return 0
+
+
+def public_url(config: Config) -> str:
+    """Where a browser on this machine finds it."""
+    host = "127.0.0.1" if config.host in ("0.0.0.0", "::", "") else config.host  # noqa: S104 - compared, not bound
+    return f"http://[{host}]:{config.port}" if ":" in host else f"http://{host}:{config.port}"
+
+
+def _fetch_models(config: Config) -> None:
+    done = subprocess.run([sys.executable, "-m", "voxbridge", "models", "get"], env=child_environment(config.as_env(), PREFIX), check=False)
+    if done.returncode:
+        raise StartError("The models are not all here, so nothing was started; the reason is above.", field="VOXBRIDGE_MODELS_SOURCE")
+
+
+async def _run(config: Config, board: Board, url: str) -> None:
+    config, servers = with_servers(config)
+    probes = Probes(config.nats_url)
+    programs = [*(embedded(server) for server in servers), *services(config, probes, board.line)]
+    supervisor = Supervisor(programs, board, url)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, supervisor.stop)
+    try:
+        await supervisor.run()
+    finally:
+        await probes.close()
+
+
+def with_servers(config: Config) -> tuple[Config, list[EmbeddedServer]]:
+    """The settings with the URLs of the servers that this process starts, and those servers."""
+    servers: list[EmbeddedServer] = []
+    if not config.nats_url:
+        bus = NatsServer(config.data_dir / "nats", sync_interval=config.sync_interval)
+        servers.append(bus)
+        config = replace(config, nats_url=bus.reserve())
+    if not config.redis_url:
+        store = ValkeyServer(config.data_dir / "valkey")
+        servers.append(store)
+        config = replace(config, redis_url=store.reserve())
+    return config, servers
+
+
+def services(config: Config, probes: Probes, say: Callable[[str], None]) -> list[Program]:
+    """One program per service that this machine runs."""
+    env = child_environment(config.as_env(), PREFIX)
+    ready: Mapping[str, Probe] = {
+        "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
+        "tools": probes.bus("tools"),
+        "voice": probes.bus("voice"),
+        "gateway": probes.http(f"{public_url(config)}/readyz"),
+    }
+    names = [name for name in SERVICES if name != "models" or not config.models_url]
+    return [Program(name=name, spawn=_service(name, env, config.data_dir / "logs", say), ready=ready[name]) for name in names]
+
+
+def _service(name: str, env: Mapping[str, str], logs: Path, say: Callable[[str], None]) -> Callable[[], Awaitable[Child]]:
+    log = LogFile(logs / f"{name}.log")
+
+    async def spawn() -> Child:
+        return await start_command([sys.executable, "-m", f"services.{name}"], env, log, lambda line: say(f"{name}: {line[:300]}"))
+
+    return spawn
