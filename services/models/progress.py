@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -51,7 +52,9 @@ class ConsoleProgress:
         if self._task is not None:
             self._bars.advance(self._task, count)
         if not self._console.is_terminal and self._total >= SMALL_BYTES and self._done >= self._next:
-            self._console.print(f"{self._label}: {100 * self._done // self._total} % of {self._total / 1e6:,.0f} MB", highlight=False, soft_wrap=True)
+            self._console.print(
+                f"{self._label}: {100 * self._done // self._total} % of {self._total / 1e6:,.0f} MB", highlight=False, soft_wrap=True
+            )
             self._next = self._done + self._total // LINES
 
     def note(self, text: str) -> None:
@@ -62,9 +65,9 @@ class ConsoleProgress:
 class CountingProgress:
     """Keeps the figures for whoever asks, and passes notes to a log function."""
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], object]) -> None:
         self.label, self.total, self.done = "", 0, 0
-        self.notes: list[str] = []
+        self._say = say
 
     def begin(self, label: str, total: int) -> None:
         """A file of `total` bytes begins."""
@@ -76,7 +79,7 @@ class CountingProgress:
 
     def note(self, text: str) -> None:
         """Something worth a line."""
-        self.notes.append(text)
+        self._say(text)
 
     @property
     def percent(self) -> int:

@@ -1,0 +1,44 @@
+"""Who may work with a model now, who waits, and who is told to come back: one bounded line for each model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from shared.errors import Code, VoxbridgeError
+
+WAITING: Final = 32
+RETRY_AFTER_MS: Final = 1_000
+
+
+class Line:
+    """At most `at_once` requests at work and `waiting` behind them; the next one is refused with `OVERLOADED`."""
+
+    def __init__(self, name: str, at_once: int, waiting: int = WAITING) -> None:
+        self.name, self._limit = name, at_once + waiting
+        self._gate = asyncio.Semaphore(at_once)
+        self._inside = 0
+
+    @property
+    def inside(self) -> int:
+        """Requests at work and waiting."""
+        return self._inside
+
+    @asynccontextmanager
+    async def enter(self) -> AsyncIterator[None]:
+        """Wait for a place and hold it for the block."""
+        if self._inside >= self._limit:
+            raise VoxbridgeError(
+                Code.OVERLOADED,
+                f"{self._limit} requests for {self.name} are at work or waiting; try again in a moment.",
+                limit=self._limit,
+                retry_after_ms=RETRY_AFTER_MS,
+            )
+        self._inside += 1
+        try:
+            async with self._gate:
+                yield
+        finally:
+            self._inside -= 1
