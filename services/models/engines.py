@@ -181,15 +181,13 @@ class Engines:
         self._turn = await self.in_thread("turn", work)
 
     async def _load_llm(self, path: Path) -> None:
-        self._llm = await asyncio.to_thread(Llm.load, path, CPU_THREADS)
+        llm = Llm(path, CPU_THREADS)
+        await llm.start()
+        self._llm = llm
 
     async def _load_tts(self, path: Path) -> None:
         piper = Piper(path)
-        try:
-            await piper.start()
-        except BaseException:
-            await piper.close()
-            raise
+        await piper.start()
         self._tts = piper
 
     async def close(self) -> None:

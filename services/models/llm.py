@@ -1,21 +1,24 @@
-"""The language model: llama.cpp in this process, asked through its own HTTP server on a loopback port behind a random key.
+"""The language model: llama.cpp in a process of its own, asked over HTTP on a loopback port behind a random key.
 
-Owns the engine, its slots and its request format. A request whose caller goes away closes its connection, and the engine
-drops the work after the token it is at. A crash of the engine takes this process with it; the supervisor starts it again.
+Owns the slots and the request format. A request whose caller goes away closes its connection, and the engine drops the work
+after the token it is at. A crash of the engine fails the answers in work; it is started again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import msgspec
-import xllamacpp
 
+from services.models.child import Child
 from services.models.core import Prompt
+from services.models.llama import Settings, Started
 from services.models.slots import Slots
 from shared.errors import Code, Unavailable, VoxbridgeError
 
@@ -66,39 +69,49 @@ class _Line(msgspec.Struct, frozen=True):
 _LINE: Final = msgspec.json.Decoder(_Line)
 
 
-class Llm:
-    """A loaded model. Make it with `load`, from a thread: it takes seconds."""
+class Llm(Child):
+    """A llama.cpp process with one model. `start` returns when it serves, which takes seconds."""
 
-    def __init__(self, server: Any, key: str) -> None:
-        self._server = server
-        self._headers = {"Authorization": f"Bearer {key}"}
+    name = "llama.cpp"
+    start_timeout_s = 120.0
+
+    def __init__(self, weights: Path, threads: int) -> None:
+        super().__init__()
+        self._key = secrets.token_urlsafe(32)
+        self._settings = Settings(str(weights), self._key, threads, SLOTS, CONTEXT_TOKENS)
         self.slots = Slots(SLOTS)
+        self._address = ""
         # The engine closes kept connections without a word, so each request has its own.
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        timeout = httpx.Timeout(FIRST_TOKEN_TIMEOUT_S, connect=5.0)
-        self._client = httpx.AsyncClient(base_url=server.listening_address, limits=limits, timeout=timeout, trust_env=False)
+        self._client = httpx.AsyncClient(
+            limits=httpx.Limits(max_keepalive_connections=0),
+            timeout=httpx.Timeout(FIRST_TOKEN_TIMEOUT_S, connect=5.0),
+            headers={"Authorization": f"Bearer {self._key}"},
+            trust_env=False,
+        )
 
-    @classmethod
-    def load(cls, weights: Path, threads: int) -> Llm:
-        """Load the weights; blocks for seconds. Raises `UNAVAILABLE`."""
-        key = secrets.token_urlsafe(32)
-        params = xllamacpp.CommonParams()
-        params.model.path = str(weights)
-        params.n_ctx, params.n_parallel = CONTEXT_TOKENS * SLOTS, SLOTS
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-        params.api_keys = [key]
-        params.ui, params.endpoint_slots, params.offline = False, True, True
-        # Slots are chosen here, so the engine's own store of idle prompts would only take memory.
-        params.cache_ram_mib, params.cache_idle_slots = 0, False
-        params.verbosity = -1
-        try:
-            server = xllamacpp.Server(params)
-        except RuntimeError as error:
-            raise Unavailable(f"llama.cpp cannot load {weights.name}: {error}") from error
-        return cls(server, key)
+    def command(self) -> list[str]:
+        """Python with the engine in it."""
+        return [sys.executable, "-m", "services.models.llama"]
+
+    async def become_ready(self, process: asyncio.subprocess.Process) -> None:
+        """Send the settings, read the address."""
+        if process.stdin is None or process.stdout is None:
+            raise Unavailable("llama.cpp was started without pipes.")
+        process.stdin.write(msgspec.json.encode(self._settings) + b"\n")
+        await process.stdin.drain()
+        line = await process.stdout.readline()
+        if not line:
+            await process.wait()
+            raise Unavailable(f"llama.cpp ended with status {process.returncode} while it loaded {Path(self._settings.weights).name}.")
+        started = msgspec.json.decode(line, type=Started)
+        if started.error:
+            raise Unavailable(f"llama.cpp cannot load {Path(self._settings.weights).name}: {started.error}")
+        self._address = started.address
+        self.slots = Slots(SLOTS)
 
     async def generate(self, prompt: Prompt, sampling: Sampling) -> AsyncGenerator[Step]:
         """Write an answer; close the iterator to stop. Raises `TOO_LARGE`, `INVALID_ARGUMENT`, `TIMED_OUT`, `UNAVAILABLE`."""
+        await self.up()
         async with self.slots.hold(prompt.family) as slot:
             body = {
                 "prompt": prompt.text,
@@ -116,7 +129,7 @@ class Llm:
             if sampling.grammar:
                 body["grammar"] = sampling.grammar
             try:
-                async with self._client.stream("POST", "/completion", json=body, headers=self._headers) as answer:
+                async with self._client.stream("POST", f"{self._address}/completion", json=body) as answer:
                     if answer.status_code != httpx.codes.OK:
                         raise _refusal(await answer.aread())
                     async for line in answer.aiter_lines():
@@ -131,12 +144,13 @@ class Llm:
 
     async def busy_slots(self) -> int:
         """Slots that the engine itself says are at work."""
-        answer = await self._client.get("/slots", headers=self._headers)
+        answer = await self._client.get(f"{self._address}/slots")
         states: Sequence[dict[str, Any]] = answer.raise_for_status().json()
         return sum(bool(state["is_processing"]) for state in states)
 
     async def close(self) -> None:
-        """Close the connections; the engine ends with the process."""
+        """Stop the process."""
+        await super().close()
         await self._client.aclose()
 
 
