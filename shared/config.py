@@ -84,6 +84,7 @@ class Config:
     idle_timeout_s: int = _setting(600, "Seconds without speech, text or an answer after which a session ends.", low=5, high=86_400)
     turn_timeout_s: int = _setting(30, "Seconds a model may stay silent in a turn before the agent says so.", low=2, high=600)
     tool_timeout_s: int = _setting(30, "Seconds a function may take unless it declares its own limit.", low=1, high=3_600)
+    tool_packs: str = _setting("", "Modules with the functions agents may call, separated by commas. Empty: the built-in ones.")
 
     def __post_init__(self) -> None:
         for f in fields(self):

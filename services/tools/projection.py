@@ -1,0 +1,83 @@
+"""The notes as Valkey holds them: a projection of `note.remembered`, made again from the log when it is lost.
+
+Owns when it is made again. Does not own the facts (the log) nor the keys (`shared.store`). Losing Valkey costs one read of the notes
+in the log; the catalogue's key, written after it, says that the projection is whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from nats.errors import Error as NatsError
+from nats.js.api import AckPolicy, ConsumerConfig
+
+from shared import bus, events
+from shared.errors import Unavailable
+from shared.events.tools import NoteRemembered
+from shared.log import Log
+from shared.store import Note, Store
+
+SUBJECT: Final = "vx.s.*.ev.tools.i.note.remembered"
+_PAGE: Final = 256
+_TIMEOUT_S: Final = 5.0
+_INACTIVE_S: Final = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class Notes:
+    """The notes of all accounts."""
+
+    def __init__(self, log: Log, store: Store) -> None:
+        self._log = log
+        self._store = store
+        self._making = asyncio.Lock()
+        self.stale = False
+        """Whether Valkey missed a note that is in the log."""
+
+    async def add(self, account: str, note: Note) -> None:
+        """Keep a note that is in the log already; when Valkey is away it is made good later."""
+        try:
+            await self._store.add_note(account, note)
+        except Unavailable as error:
+            self.stale = True
+            _log.warning("a note waits for Valkey: %s", error.message)
+
+    async def of(self, account: str) -> list[Note]:
+        """The notes of an account, newest first. Raises `UNAVAILABLE`."""
+        found = await self._store.notes(account)
+        if found or not (self.stale or await self.lost()):
+            return found
+        await self.restore()
+        return await self._store.notes(account)
+
+    async def lost(self) -> bool:
+        """Whether Valkey forgot what it held."""
+        return not await self._store.functions()
+
+    async def restore(self) -> int:
+        """Make the projection again from the log; returns how many notes it read. Raises `UNAVAILABLE`."""
+        async with self._making:
+            count = 0
+            try:
+                config = ConsumerConfig(ack_policy=AckPolicy.NONE, inactive_threshold=_INACTIVE_S, mem_storage=True)
+                reader = await self._log.js.pull_subscribe(SUBJECT, stream=bus.EVENT_STREAM, config=config)
+                try:
+                    left = (await reader.consumer_info()).num_pending or 0
+                    while left > 0:
+                        messages = await reader.fetch(min(left, _PAGE), timeout=_TIMEOUT_S)
+                        for message in messages:
+                            recorded = events.decode(message.data, seq=message.metadata.sequence.stream, writer="tools", visible=False)
+                            if isinstance(recorded.event, NoteRemembered):
+                                note = Note(note_id=recorded.event.note_id, text=recorded.event.text, ts=recorded.ts)
+                                await self._store.add_note(recorded.event.account, note)
+                                count += 1
+                        left -= len(messages)
+                finally:
+                    await reader.unsubscribe()
+            except (NatsError, TimeoutError) as error:
+                raise Unavailable("The notes cannot be read from the log now.", retry_after_ms=1_000) from error
+            self.stale = False
+            return count

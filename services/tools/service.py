@@ -1,0 +1,399 @@
+"""The tool executor: takes calls from the log, runs their functions, and keeps each call's message until the call is over.
+
+Owns the shared durable consumer, whose unacknowledged messages are the index of open work; the sessions held in memory; timers.
+Does not own the rules (`core`), the order of recording (`session`) nor the running (`effects`). A crash loses what ran: the messages
+of its calls are delivered to another process after `ACK_WAIT_S`, which folds the session and goes on as `core` says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+from nats.js.api import AckPolicy, ConsumerConfig
+from nats.js.errors import APIError
+from nats.micro.request import Request
+
+from services.tools.context import Context
+from services.tools.core import (
+    Accepted,
+    CancelEffect,
+    CancelTimer,
+    Done,
+    Input,
+    Progressed,
+    Raised,
+    Rejected,
+    Resolve,
+    SetTimer,
+    StartEffect,
+    Stated,
+    TimerFired,
+)
+from services.tools.effects import RUNNING_LIMIT, Effects, Key, Outcome
+from services.tools.projection import Notes
+from services.tools.registry import BUILT_IN, Tool, load, prepare
+from services.tools.session import WRITER, Session
+from shared import bus, events, log
+from shared.errors import Code, VoxbridgeError
+from shared.events.voice import Failure, SessionEnded, ToolCalled, ToolCancelled
+from shared.service import Resources, Service
+from shared.step import LogInput
+from shared.store import Store
+
+DURABLE: Final = "tools"
+FILTERS: Final = tuple(f"vx.s.*.ev.voice.c.{type}" for type in ("tool.called", "tool.cancelled", "session.ended"))
+LIVE: Final = tuple(f"vxc.*.voice.c.{type}" for type in ("tool.cancelled", "session.ended"))
+ACK_WAIT_S: Final = 10.0
+HEARTBEAT_S: Final = 3.0
+MAX_ACK_PENDING: Final = 10_000
+HELD_LIMIT: Final = 4_096
+"""Open calls and tasks of one process; beyond it calls are refused with `OVERLOADED`."""
+
+SESSIONS_KEPT: Final = 1_024
+RECORD_TRIES: Final = 8
+LOOK_AFTER_S: Final = 5.0
+_PULL_S: Final = 0.5
+_IDLE_S: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class ToolService(Service):
+    """One process of the tool executor. Make it with `build`."""
+
+    def __init__(self, resources: Resources, packs: Sequence[str]) -> None:
+        self._nc = resources.events_nc
+        self._clock = resources.clock
+        self._process_id = resources.process_id
+        self._packs = packs
+        self._tools: Mapping[str, Tool] = load(packs, timeout_s=resources.config.tool_timeout_s)
+        self._log = log.Log(resources.events_nc)
+        self._store = Store(resources.redis)
+        self._notes = Notes(self._log, self._store)
+        self._effects = Effects(self._ended)
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._opened = 0
+        self._held: dict[tuple[str, int], Msg] = {}
+        self._holding: Counter[str] = Counter()
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._doing: set[asyncio.Task[None]] = set()
+        self._stopping = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._catalogued = False
+
+    def health(self) -> Mapping[str, bool]:
+        return {"catalogue": self._catalogued}
+
+    def stats(self) -> Mapping[str, float]:
+        return {"running": len(self._effects), "open": len(self._held), "sessions": len(self._sessions)}
+
+    async def prepare(self, *, retention_days: int) -> None:
+        """Make what the service needs in NATS: the streams and its consumer."""
+        await self._log.ensure_streams(retention_days=retention_days)
+        await self._ensure_consumer()
+        for subject in LIVE:
+            await self._nc.subscribe(subject, cb=self._live)
+
+    async def catalogue(self, request: Request) -> None:
+        """Answer `vx.svc.tools.list`: the functions as JSON."""
+        await request.respond(msgspec.json.encode([tool.card() for tool in self._tools.values()]))
+
+    async def serve(self) -> None:
+        self._do(asyncio.to_thread(prepare, self._packs))
+        beside = [asyncio.create_task(self._heartbeats()), asyncio.create_task(self._look_after())]
+        try:
+            await self._pull()
+            await self._settle()
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+            self._effects.close()
+            self._drained.set()
+
+    async def drain(self) -> None:
+        self._stopping.set()
+        await self._drained.wait()
+
+    # --- messages ---
+
+    async def _ensure_consumer(self) -> None:
+        config = ConsumerConfig(
+            durable_name=DURABLE,
+            ack_policy=AckPolicy.EXPLICIT,
+            ack_wait=ACK_WAIT_S,
+            max_ack_pending=MAX_ACK_PENDING,
+            filter_subjects=list(FILTERS),
+        )
+        await self._log.js.add_consumer(bus.EVENT_STREAM, config)
+
+    async def _pull(self) -> None:
+        subscription = await self._log.js.pull_subscribe_bind(DURABLE, stream=bus.EVENT_STREAM)
+        while not self._stopping.is_set():
+            # A full process takes nothing: the stream is the queue, and other processes take from it.
+            if len(self._effects) >= RUNNING_LIMIT:
+                await self._effects.idle_one(_PULL_S)
+                continue
+            try:
+                # One at a time: a larger request would wait for its rest.
+                for message in await subscription.fetch(1, timeout=_PULL_S):
+                    self._take(message)
+            except TimeoutError:
+                continue
+            except (NatsError, APIError) as error:
+                _log.warning("calls cannot be taken now: %s", error)
+                await asyncio.sleep(_PULL_S)
+                await self._try_again_to_consume()
+        await subscription.unsubscribe()
+
+    async def _try_again_to_consume(self) -> None:
+        try:
+            await self._ensure_consumer()
+        except (TimeoutError, NatsError, APIError) as error:
+            _log.warning("the consumer cannot be made now: %s", error)
+
+    def _take(self, message: Msg) -> None:
+        sid, writer, visible = bus.parse_event_subject(message.subject)
+        seq = message.metadata.sequence.stream
+        if (sid, seq) in self._held:
+            self._held[sid, seq] = message
+            return
+        try:
+            recorded = events.decode(message.data, seq=seq, writer=writer, visible=visible)
+        except VoxbridgeError as error:
+            _log.error("%s", error.message)
+            self._do(message.term())
+            return
+        if isinstance(recorded.event, events.Unknown) or (isinstance(recorded.event, ToolCalled) and recorded.event.kind == "browser"):
+            self._do(message.ack())
+            return
+        self._held[sid, seq] = message
+        self._holding[sid] += 1
+        self._do(self._handle(recorded))
+
+    async def _handle(self, recorded: events.Recorded) -> None:
+        try:
+            await self._session(recorded.sid).take(LogInput(recorded))
+        except VoxbridgeError as error:
+            _log.warning("session %s: %s waits: %s", recorded.sid, recorded.type, error.message)
+            await self._let_go(recorded.sid, recorded.seq, after_s=1.0)
+        except Exception:
+            await self._let_go(recorded.sid, recorded.seq, after_s=ACK_WAIT_S)
+            raise
+
+    async def _live(self, message: Msg) -> None:
+        """A cancellation reaches the process that runs the call, whichever process the consumer gives it to."""
+        recorded = log.decode(message)
+        session = self._sessions.get(recorded.sid)
+        if session is None or self._stopping.is_set():
+            return
+        event = recorded.event
+        wanted = [event.call_id] if isinstance(event, ToolCancelled) else list(session.state.open)
+        if isinstance(event, ToolCancelled | SessionEnded) and any(
+            call_id in session.state.open and (recorded.sid, session.state.open[call_id].seq) in self._held for call_id in wanted
+        ):
+            self._do(self._record(session, LogInput(recorded)))
+
+    async def _heartbeats(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_S)
+            for message in list(self._held.values()):
+                try:
+                    await message.in_progress()
+                except NatsError as error:
+                    _log.warning("open calls cannot be renewed now: %s", error)
+                    break
+
+    async def _let_go(self, sid: str, seq: int, *, after_s: float) -> None:
+        message = self._release(sid, seq)
+        if message is not None:
+            await message.nak(delay=after_s)
+
+    def _release(self, sid: str, seq: int) -> Msg | None:
+        message = self._held.pop((sid, seq), None)
+        if message is not None:
+            self._holding[sid] -= 1
+            if not self._holding[sid]:
+                del self._holding[sid]
+        return message
+
+    # --- sessions ---
+
+    def _session(self, sid: str) -> Session:
+        session = self._sessions.get(sid)
+        if session is None:
+            self._opened += 1
+            stem = f"{self._process_id}-{self._opened}"
+            session = Session(self._log, sid, stem=stem, clock=self._clock, decide=self._decide, perform=self._perform)
+            self._sessions[sid] = session
+            self._forget_idle(sid)
+        self._sessions.move_to_end(sid)
+        return session
+
+    def _forget_idle(self, keep: str) -> None:
+        if len(self._sessions) <= SESSIONS_KEPT:
+            return
+        for sid, session in self._sessions.items():
+            if sid != keep and not session.busy and not self._holding[sid]:
+                del self._sessions[sid]
+                self._do(session.close())
+                return
+
+    def _decide(self, wanted: Resolve) -> Accepted | Rejected:
+        tool = self._tools.get(wanted.name)
+        if tool is None:
+            return Rejected(call_id=wanted.call_id, error=_unknown(wanted.name))
+        if len(self._held) > HELD_LIMIT or len(self._effects) >= RUNNING_LIMIT:
+            error = Failure(code=Code.OVERLOADED, message="Too many functions are open; try again in a moment.", retryable=True)
+            return Rejected(call_id=wanted.call_id, error=error)
+        try:
+            tool.check(wanted.arguments)
+        except VoxbridgeError as wrong:
+            return Rejected(call_id=wanted.call_id, error=Failure(code=wrong.code, message=wrong.message, retryable=wrong.retryable))
+        return Accepted(call_id=wanted.call_id, mode=tool.mode, timeout_ms=round(tool.timeout_s * 1_000), idempotent=tool.idempotent)
+
+    async def _perform(self, session: Session, output: Any) -> None:
+        if isinstance(output, StartEffect):
+            self._start(session, output)
+        elif isinstance(output, CancelEffect):
+            self._effects.cancel((session.sid, output.call_id))
+        elif isinstance(output, SetTimer):
+            self._set_timer(session, output)
+        elif isinstance(output, CancelTimer):
+            self._cancel_timer((session.sid, output.call_id))
+        elif isinstance(output, Done):
+            message = self._release(session.sid, output.seq)
+            if message is not None:
+                await message.ack()
+
+    def _start(self, session: Session, effect: StartEffect) -> None:
+        call_id, attempt = effect.call_id, effect.attempt
+        tool = self._tools.get(effect.name)
+        if tool is None:  # begun by an executor that had it
+            self._do(self._record(session, Raised(call_id=call_id, attempt=attempt, error=_unknown(effect.name))))
+            return
+
+        async def say(input: Input) -> None:
+            await session.take(input)
+            call = session.state.open.get(call_id)
+            if call is None or call.attempt != attempt:
+                raise VoxbridgeError(Code.CANCELLED, f"The call of {effect.name} is over.", retryable=False)
+
+        async def emit(event: events.Event) -> None:
+            kind = events.kind_of(event)
+            if kind.writer != WRITER or kind.visible:
+                raise ValueError(f"a function cannot state {kind.name}")
+            await say(Stated(call_id=call_id, attempt=attempt, kind=kind.name, data=msgspec.to_builtins(event)))
+
+        async def progress(done: float, message: str) -> None:
+            await say(Progressed(call_id=call_id, attempt=attempt, done=done, message=message))
+
+        context = Context(
+            account=effect.account,
+            sid=session.sid,
+            call_id=call_id,
+            attempt=attempt,
+            now=self._clock.now_us(),
+            store=self._store,
+            notes=self._notes,
+            emit=emit,
+            progress=progress,
+        )
+        self._effects.start((session.sid, call_id), effect, tool, context)
+
+    def _ended(self, key: Key, outcome: Outcome) -> None:
+        if not self._stopping.is_set() or not isinstance(outcome, Raised) or outcome.error.code != Code.CANCELLED:
+            self._do(self._record(self._session(key[0]), outcome))
+
+    async def _record(self, session: Session, input: Input | LogInput) -> None:
+        """Take an input that must not be lost while the log is away; given up, its call is delivered again and seen as interrupted."""
+        wait = 0.2
+        for _ in range(RECORD_TRIES):
+            try:
+                await session.take(input)
+            except VoxbridgeError as error:
+                _log.warning("session %s: %s; tried again.", session.sid, error.message)
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, 5.0)
+            else:
+                return
+        if not isinstance(input, LogInput) and (call := session.state.open.get(input.call_id)) is not None:
+            self._release(session.sid, call.seq)
+        _log.error("session %s: gave up on %s.", session.sid, type(input).__name__)
+
+    # --- timers ---
+
+    def _set_timer(self, session: Session, wanted: SetTimer) -> None:
+        key = (session.sid, wanted.call_id)
+        self._cancel_timer(key)
+
+        def fire() -> None:
+            self._timers.pop(key, None)
+            self._do(self._record(session, TimerFired(call_id=wanted.call_id)))
+
+        delay = max(0.0, (wanted.at - self._clock.now_us()) / 1_000_000)
+        self._timers[key] = asyncio.get_running_loop().call_later(delay, fire)
+
+    def _cancel_timer(self, key: Key) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+
+    # --- the rest ---
+
+    async def _look_after(self) -> None:
+        """Bring back what Valkey lost: the notes first, then the catalogue, which says that they are there."""
+        while True:
+            try:
+                if not self._catalogued or self._notes.stale or await self._notes.lost():
+                    count = await self._notes.restore()
+                    await self._store.publish_functions([tool.card() for tool in self._tools.values()])
+                    self._catalogued = True
+                    _log.info("the catalogue has %d functions; the log has %d notes.", len(self._tools), count)
+            except VoxbridgeError as error:
+                _log.warning("the catalogue waits: %s", error.message)
+            await asyncio.sleep(LOOK_AFTER_S)
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._doing.add(task)
+        task.add_done_callback(self._did)
+
+    def _did(self, task: asyncio.Task[None]) -> None:
+        self._doing.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a fault in the tool executor: %s", error, exc_info=error)
+
+    async def _settle(self) -> None:
+        """Let what is short end, and hand the rest to a successor at once."""
+        for timer in self._timers.values():
+            timer.cancel()
+        await self._effects.idle(_IDLE_S)
+        if self._doing:
+            await asyncio.wait(set(self._doing), timeout=_IDLE_S / 2)
+        self._effects.close()
+        for sid, seq in list(self._held):
+            await self._let_go(sid, seq, after_s=0)
+        for session in self._sessions.values():
+            if not session.busy:
+                await session.close()
+
+
+def _unknown(name: str) -> Failure:
+    return Failure(code=Code.NOT_FOUND, message=f"There is no function {name[:64]!r}.")
+
+
+async def build(resources: Resources) -> ToolService:
+    """The service of one process: functions loaded, streams and consumer made, `vx.svc.tools.list` answered."""
+    packs = [pack.strip() for pack in resources.config.tool_packs.split(",") if pack.strip()] or list(BUILT_IN)
+    service = ToolService(resources, packs)
+    await service.prepare(retention_days=resources.config.event_retention_days)
+    await resources.micro.add_endpoint(name="list", subject="vx.svc.tools.list", handler=service.catalogue)
+    return service

@@ -1,0 +1,154 @@
+"""A tool executor on real servers, and the voice service's side of its conversations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, TypeVar
+
+import nats
+import pytest
+from nats.aio.client import Client
+from redis.asyncio import Redis
+
+from services.tools.service import ToolService, build
+from shared import events
+from shared.clock import SystemClock
+from shared.config import Config
+from shared.events.voice import ToolCalled, ToolCancelled
+from shared.feed import Feed
+from shared.ids import new_process_id, new_session_id
+from shared.log import Log
+from shared.service import connected
+from shared.store import Store
+from shared.writer import SessionWriter
+
+BOUND_S = 30.0
+E = TypeVar("E", bound=events.Event)
+
+
+class Caller:
+    """A session as the voice service sees it: it calls, and hears what the executor says."""
+
+    def __init__(self, log: Log, sid: str) -> None:
+        self.sid = sid
+        self.log = log
+        self.heard: list[events.Recorded] = []
+        self._came = asyncio.Condition()
+        self._clock = SystemClock()
+        self._voice = SessionWriter(log, sid, "voice")
+        self._feed = Feed(log, sid, self._hear, writer="tools")
+
+    async def start(self) -> None:
+        await self._feed.start()
+
+    async def stop(self) -> None:
+        await self._feed.stop()
+
+    async def call(self, name: str, call_id: str = "c1", *, deadline_ms: int = 30_000, account: str = "local", **arguments: Any) -> int:
+        """Call a function; returns the position of the call."""
+        event = ToolCalled(
+            call_id=call_id, name=name, arguments=arguments, kind="server", turn=1, deadline_ms=deadline_ms, account=account
+        )
+        return await self.say(event)
+
+    async def cancel(self, call_id: str = "c1") -> int:
+        return await self.say(ToolCancelled(call_id=call_id, name="any", reason="barge_in"))
+
+    async def say(self, event: events.Event) -> int:
+        return await self._voice.append(event, ts=self._clock.now_us(), cause=None)
+
+    async def next(self, type: type[E], call_id: str = "c1") -> tuple[E, events.Recorded]:
+        """The event of this type about this call or its task, once it is there."""
+
+        def found() -> tuple[E, events.Recorded] | None:
+            for recorded in self.heard:
+                event = recorded.event
+                if isinstance(event, type) and call_id in (getattr(event, "call_id", ""), getattr(event, "task_id", "").removeprefix("task-")):
+                    return event, recorded
+            return None
+
+        async with asyncio.timeout(BOUND_S), self._came:
+            await self._came.wait_for(lambda: found() is not None)
+        answer = found()
+        assert answer is not None
+        return answer
+
+    def told(self, *types: type[events.Event]) -> list[events.Event]:
+        """What was heard so far of these types, without the journal."""
+        wanted = types or tuple(kind.cls for kind in events.KINDS.values() if not kind.name.endswith(".journal"))
+        return [recorded.event for recorded in self.heard if isinstance(recorded.event, wanted)]
+
+    async def _hear(self, recorded: events.Recorded) -> None:
+        async with self._came:
+            self.heard.append(recorded)
+            self._came.notify_all()
+
+
+class Executors:
+    """Executors in this process, each with its own connections, on the servers of the test."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    @asynccontextmanager
+    async def running(self, packs: str = "services.tools.functions.time,tests.tools.pack") -> AsyncIterator[ToolService]:
+        config = Config(nats_url=self.config.nats_url, redis_url=self.config.redis_url, tool_packs=packs)
+        async with connected(config, "tools", new_process_id("tools"), SystemClock()) as resources:
+            service = await build(resources)
+            serving = asyncio.create_task(service.serve())
+            try:
+                yield service
+            finally:
+                await service.drain()
+                await serving
+
+
+@pytest.fixture
+def config(nats_url: str, redis_url: str) -> Config:
+    return Config(nats_url=nats_url, redis_url=redis_url)
+
+
+@pytest.fixture
+def executors(config: Config) -> Executors:
+    return Executors(config)
+
+
+@pytest.fixture
+async def connection(config: Config) -> AsyncIterator[Client]:
+    client = await nats.connect(config.nats_url)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def log(connection: Client) -> Log:
+    log = Log(connection)
+    await log.ensure_streams(retention_days=1)
+    return log
+
+
+@pytest.fixture
+async def store(config: Config) -> AsyncIterator[Store]:
+    async with Redis.from_url(config.redis_url, decode_responses=True) as redis:
+        yield Store(redis)
+
+
+@pytest.fixture
+async def callers(log: Log) -> AsyncIterator[Callable[[], Awaitable[Caller]]]:
+    """Makes sessions that call."""
+    async with AsyncExitStack() as open_things:
+
+        async def make() -> Caller:
+            caller = Caller(log, new_session_id())
+            await caller.start()
+            open_things.push_async_callback(caller.stop)
+            return caller
+
+        yield make
+
+
+@pytest.fixture
+async def caller(callers: Callable[[], Awaitable[Caller]]) -> Caller:
+    return await callers()

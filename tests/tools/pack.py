@@ -1,0 +1,149 @@
+"""Functions for tests of the executor: they count how often they ran, wait to be released, and misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from services.tools.context import Context
+from services.tools.core import Alarm
+from services.tools.registry import function
+from shared.events.tools import NoteRemembered
+
+
+def _ran(file: str) -> None:
+    """One more line: counts runs over processes."""
+    handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(handle, f"{os.getpid()}\n".encode())
+    os.close(handle)
+
+
+async def _released(file: str) -> None:
+    while not Path(f"{file}.go").exists():
+        await asyncio.sleep(0.005)
+
+
+@function()
+async def echo(text: str) -> dict[str, Any]:
+    """Say it back.
+
+    Args:
+        text: What to say.
+    """
+    return {"text": text, "spoken": text}
+
+
+@function()
+async def effect(file: str, ctx: Context) -> dict[str, Any]:
+    """Leave one line in a file for each run, then wait for the file's release.
+
+    Args:
+        file: Where.
+    """
+    _ran(file)
+    await _released(file)
+    return {"attempt": ctx.attempt}
+
+
+@function(idempotent=True)
+async def harmless(file: str, ctx: Context) -> dict[str, Any]:
+    """As `effect`, and may be run again.
+
+    Args:
+        file: Where.
+    """
+    _ran(file)
+    await _released(file)
+    return {"attempt": ctx.attempt}
+
+
+@function()
+async def stubborn(file: str) -> dict[str, Any]:
+    """Ends well though it is told to stop.
+
+    Args:
+        file: Where.
+    """
+    _ran(file)
+    try:
+        await _released(file)
+    except asyncio.CancelledError:
+        return {"stopped": False}
+    return {"stopped": False}
+
+
+@function(timeout_s=0.2)
+async def slow() -> dict[str, Any]:
+    """Never ends by itself."""
+    await asyncio.Event().wait()
+    return {}
+
+
+@function(timeout_s=0.2)
+def blocking(seconds: float) -> dict[str, Any]:
+    """Blocks its thread.
+
+    Args:
+        seconds: How long.
+    """
+    time.sleep(seconds)
+    return {}
+
+
+@function()
+async def large(size: int) -> dict[str, Any]:
+    """Return a text of this length as a plain value.
+
+    Args:
+        size: Characters.
+    """
+    return {"text": "x" * size}
+
+
+@function()
+async def faulty() -> dict[str, Any]:
+    """Raise what nobody expects."""
+    raise RuntimeError("secret detail")
+
+
+@function()
+async def unsayable(ctx: Context) -> Any:
+    """Return what is no JSON."""
+    return ctx
+
+
+@function(kind="async")
+async def work(file: str, ctx: Context) -> dict[str, Any]:
+    """Go on in the background until released.
+
+    Args:
+        file: Where.
+    """
+    _ran(file)
+    await ctx.progress(0.5, "half way")
+    await _released(file)
+    return {"pages": 3, "announce": "Your report is ready."}
+
+
+@function(kind="async", idempotent=True)
+async def remind(ms: int) -> Alarm:
+    """Speak up after some milliseconds.
+
+    Args:
+        ms: How long.
+    """
+    return Alarm(after_ms=ms, announce="It is time.", spoken="Set.", label="test")
+
+
+@function()
+async def note(text: str, ctx: Context) -> dict[str, Any]:
+    """State a fact.
+
+    Args:
+        text: The fact.
+    """
+    await ctx.emit(NoteRemembered(note_id=ctx.call_id, account=ctx.account, text=text))
+    return {}
