@@ -135,6 +135,7 @@ class SessionWriter:
             self._fail(error)
             if self._drain is not None:
                 self._drain.cancel()
+                self._drain = None  # a task cancelled before its first step never gets to say so
 
     async def _run(self) -> None:
         try:

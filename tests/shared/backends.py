@@ -1,0 +1,141 @@
+"""Where the behaviour suite of the bus and the log runs: on embedded servers, and on containers where a Docker engine answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import docker  # type: ignore[import-untyped]
+import docker.errors  # type: ignore[import-untyped]
+import nats
+from testcontainers.core.container import DockerContainer
+
+from shared.connections import close_nats
+from shared.embedded import NatsServer, ValkeyServer
+from shared.errors import Unavailable
+from shared.log import READ_TIMEOUT_S, Log
+
+NATS_IMAGE = "nats:2-alpine"
+VALKEY_IMAGE = "valkey/valkey:8-alpine"
+
+
+class Server(Protocol):
+    """A server that a test may kill and start again: same address, same store."""
+
+    url: str
+
+    def start(self) -> Any:
+        """Start it and wait until it answers."""
+
+    def kill(self) -> None:
+        """As a crash would."""
+
+    def stop(self) -> None:
+        """End it."""
+
+
+class Container:
+    """A server in a container; its host port is fixed, so that it comes back where it was."""
+
+    def __init__(self, image: str, port: int, command: str, scheme: str) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = int(probe.getsockname()[1])
+        self.url = f"{scheme}://127.0.0.1:{self._port}"
+        self._container = DockerContainer(image).with_command(command).with_bind_ports(port, self._port)
+        self._made = False
+
+    def start(self) -> Container:
+        if self._made:
+            self._container.get_wrapped_container().start()
+        else:
+            self._container.start()
+            self._made = True
+        end = time.monotonic() + 30
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", self._port), 1) as connection:
+                    connection.sendall(b"PING\r\n")
+                    if connection.recv(64):
+                        return self
+            except OSError:
+                pass
+            if time.monotonic() > end:
+                raise Unavailable(f"{self.url} did not answer within 30 s.")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        self._container.get_wrapped_container().kill("SIGKILL")
+        self._container.get_wrapped_container().wait()
+
+    def stop(self) -> None:
+        if self._made:
+            self._container.stop()
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The backends of this machine."""
+    place = urlsplit(os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock"))
+    unix = place.scheme == "unix"
+    try:
+        # Asked by a plain socket first: the client leaves one open when nobody listens.
+        with socket.socket(socket.AF_UNIX if unix else socket.AF_INET) as probe:
+            probe.settimeout(2)
+            probe.connect(place.path if unix else (place.hostname, place.port or 2375))
+        client = docker.from_env(timeout=3)
+        try:
+            client.ping()
+        finally:
+            client.close()
+    except (docker.errors.DockerException, OSError):
+        return ("embedded",)
+    return ("embedded", "containers")
+
+
+def nats_server(backend: str, folder: Path) -> Server:
+    """A nats-server with JetStream, not yet started."""
+    return NatsServer(folder) if backend == "embedded" else Container(NATS_IMAGE, 4222, "-js -sd /data", "nats")
+
+
+def valkey_server(backend: str, folder: Path) -> Server:
+    """A Valkey, not yet started."""
+    return ValkeyServer(folder) if backend == "embedded" else Container(VALKEY_IMAGE, 6379, "valkey-server --appendonly yes", "redis")
+
+
+@asynccontextmanager
+async def open_log(url: str, *, read_timeout_s: float = READ_TIMEOUT_S, on_back: Callable[[], None] | None = None) -> AsyncIterator[Log]:
+    """A log over its own connection, with its streams, wired to follow again after every cut."""
+    logs: list[Log] = []
+
+    async def back() -> None:
+        await asyncio.gather(*(log.reconnected() for log in logs))
+        if on_back is not None:
+            on_back()
+
+    async def quiet(_: Exception) -> None:
+        """Errors of the connection are what these tests make."""
+
+    connection = await nats.connect(
+        url,
+        error_cb=quiet,
+        reconnected_cb=back,
+        reconnect_time_wait=0.02,
+        max_reconnect_attempts=-1,
+        pending_size=8 * 1024 * 1024,
+    )
+    try:
+        log = Log(connection, read_timeout_s=read_timeout_s)
+        logs.append(log)
+        await log.ensure_streams(retention_days=1)
+        yield log
+    finally:
+        await close_nats(connection)
