@@ -1,0 +1,26 @@
+/** The size gate: what a page downloads, gzip -9, against its limit. Exits 1 where one is over. */
+import { readdir, readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { gzipSync } from "node:zlib";
+import { ROOT } from "./bundle.mjs";
+
+const KB = 1000;
+/** @type {[what: string, folder: string, pattern: RegExp, limit: number][]} */
+const GATES = [
+  ["client.js", "client/dist", /^client\.js$/, 15 * KB],
+  ["react.js", "client/dist", /^react\.js$/, 17 * KB],
+  ["Studio, JavaScript", "studio/dist/assets", /\.js$/, 120 * KB],
+  ["Studio, styles", "studio/dist/assets", /\.css$/, 12 * KB],
+];
+
+let failed = false;
+console.log(`${"file".padEnd(22)}${"gzip -9".padStart(10)}${"limit".padStart(10)}`);
+for (const [what, folder, pattern, limit] of GATES) {
+  const files = (await readdir(resolve(ROOT, folder))).filter((name) => pattern.test(name));
+  let size = 0;
+  for (const name of files) size += gzipSync(await readFile(resolve(ROOT, folder, name)), { level: 9 }).length;
+  const over = files.length === 0 || size > limit;
+  failed ||= over;
+  console.log(`${what.padEnd(22)}${`${(size / KB).toFixed(1)} kB`.padStart(10)}${`${limit / KB} kB`.padStart(10)}${over ? "  too large, or missing" : ""}`);
+}
+if (failed) process.exitCode = 1;

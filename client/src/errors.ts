@@ -1,0 +1,101 @@
+/** What can go wrong in a call, each with what to do next. Owns the codes of the browser's side; the server's come with its messages. */
+
+export type ClientCode =
+  | "MIC_DENIED"
+  | "MIC_NOT_FOUND"
+  | "MIC_IN_USE"
+  | "MIC_LOST"
+  | "INSECURE_CONTEXT"
+  | "UNSUPPORTED_BROWSER"
+  | "AUDIO_BLOCKED"
+  | "CONNECTION_FAILED"
+  | "CONNECTION_LOST"
+  | "INVALID_MESSAGE";
+
+export interface AgentErrorFields {
+  code: string;
+  message: string;
+  /** What the person can do now. */
+  action: string;
+  retryable: boolean;
+  field?: string;
+  limit?: number | string;
+}
+
+const CLIENT_ERRORS: Record<ClientCode, [message: string, action: string, retryable: boolean]> = {
+  MIC_DENIED: [
+    "The browser did not give this page the microphone.",
+    "Allow the microphone in the address bar's site settings and start again, or type instead.",
+    true,
+  ],
+  MIC_NOT_FOUND: ["No microphone was found.", "Connect one and start again, or type instead.", true],
+  MIC_IN_USE: ["The microphone could not be opened.", "Close the program that uses it and start again, or type instead.", true],
+  MIC_LOST: ["The microphone went away.", "Connect it again and unmute, or type instead.", true],
+  INSECURE_CONTEXT: [
+    "Browsers give the microphone only to secure pages.",
+    "Open this page over https, or on this computer as http://localhost.",
+    false,
+  ],
+  UNSUPPORTED_BROWSER: ["This browser lacks AudioWorklet or Worker.", "Use a current version of Chrome, Edge, Firefox or Safari.", false],
+  AUDIO_BLOCKED: ["The browser paused the sound.", "Tap “Resume sound”.", true],
+  CONNECTION_FAILED: ["The gateway could not be reached.", "Check that Voxbridge is running, then start again.", true],
+  CONNECTION_LOST: ["The connection was lost and the call ended.", "Start again; what was said is kept under Sessions.", true],
+  INVALID_MESSAGE: ["The gateway sent a message that this page does not understand.", "Reload the page to get the matching version.", false],
+};
+
+export class AgentError extends Error implements AgentErrorFields {
+  override readonly name = "AgentError";
+  readonly code: string;
+  readonly action: string;
+  readonly retryable: boolean;
+  readonly field?: string;
+  readonly limit?: number | string;
+
+  constructor(fields: AgentErrorFields) {
+    super(fields.message);
+    this.code = fields.code;
+    this.action = fields.action;
+    this.retryable = fields.retryable;
+    if (fields.field !== undefined) this.field = fields.field;
+    if (fields.limit !== undefined) this.limit = fields.limit;
+  }
+
+  static of(code: ClientCode, detail?: string): AgentError {
+    const [message, action, retryable] = CLIENT_ERRORS[code];
+    return new AgentError({ code, message: detail === undefined ? message : `${message} (${detail})`, action, retryable });
+  }
+}
+
+/** The error behind a refused `getUserMedia`. */
+export function microphoneError(cause: unknown): AgentError {
+  const name = cause instanceof Error ? cause.name : "";
+  if (name === "NotAllowedError" || name === "SecurityError") return AgentError.of("MIC_DENIED");
+  if (name === "NotFoundError" || name === "OverconstrainedError") return AgentError.of("MIC_NOT_FOUND");
+  return AgentError.of("MIC_IN_USE", name === "" ? undefined : name);
+}
+
+export interface Closed {
+  code: number;
+  /** In words for a person. */
+  reason: string;
+  /** Whether starting again is likely to work. */
+  retryable: boolean;
+  /** The call came to its end, rather than being cut off. */
+  ended: boolean;
+}
+
+const CLOSE_CODES: Record<number, [reason: string, retryable: boolean]> = {
+  1009: ["A message was larger than the gateway takes.", false],
+  1011: ["The gateway had a fault.", true],
+  1012: ["The gateway is restarting.", true],
+  4008: ["This page read too slowly and was disconnected.", true],
+  4009: ["This page sent too many wrong messages.", false],
+};
+
+/** What a close code means (docs/protocol.md, section 5). */
+export function describeClose(code: number, reason: string, ended: boolean): Closed {
+  if (ended || code === 1000) return { code, reason: reason === "" ? "The call ended." : reason, retryable: true, ended: true };
+  const known = CLOSE_CODES[code];
+  if (known !== undefined) return { code, reason: known[0], retryable: known[1], ended: false };
+  return { code, reason: "The connection was lost.", retryable: true, ended: false };
+}

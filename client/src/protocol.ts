@@ -1,0 +1,130 @@
+/**
+ * The VOX messages with the sub-protocol `voxbridge.v1` (docs/protocol.md, sections 2 to 4).
+ * Owns their types and the check of what arrives. Does not own what they do to the page: state.ts does.
+ */
+import type { PlaybackReport } from "./audio/playback-queue";
+
+export const SUBPROTOCOL = "voxbridge.v1";
+export type Mode = "local" | "echo" | "gemini" | "claude";
+export type Json = Record<string, unknown>;
+
+export const SESSION_STATES = [
+  "connecting",
+  "listening",
+  "user_speaking",
+  "thinking",
+  "calling_tool",
+  "speaking",
+  "restoring",
+  "ended",
+] as const;
+export type SessionState = (typeof SESSION_STATES)[number];
+
+/** Milliseconds after the end of the user's speech, as far as the turn had them. */
+export const STAMPS = [
+  "end_of_turn",
+  "stt_final",
+  "llm_first_token",
+  "first_sentence",
+  "tts_first_audio",
+  "first_audio_sent",
+  "first_audio_heard",
+] as const;
+export type Stamp = (typeof STAMPS)[number];
+export type Latency = Partial<Record<Stamp, number>>;
+
+export type ClientMessage =
+  | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string }
+  | { type: "text"; text: string }
+  | { type: "browser_function_result"; name: string; result: Json; fn_call_id?: string }
+  | ({ type: "playback" } & PlaybackReport)
+  | { type: "interrupt" }
+  | { type: "audio_end" }
+  | { type: "end" };
+
+interface Fact {
+  /** The position in the log; absent on messages about the moment. */
+  seq?: number;
+}
+
+export type ServerMessage =
+  | ({ type: "setup_complete"; sessionId: string; mode: Mode; resumed: boolean } & Fact)
+  | ({ type: "text"; text: string } & Fact)
+  | ({
+      type: "transcript";
+      role: "user" | "assistant";
+      text: string;
+      final?: boolean;
+      turn?: number;
+      generation?: number;
+      interrupted?: boolean;
+      unheard?: string;
+    } & Fact)
+  | ({ type: "turn_complete"; turn: number; reason?: string; latency?: Latency } & Fact)
+  | ({ type: "function_call"; name: string; args: Json; server_handled: boolean; fn_call_id?: string } & Fact)
+  | ({ type: "function_result"; name: string; result: unknown; fn_call_id?: string } & Fact)
+  | ({ type: "function_cancelled"; name: string; fn_call_id: string } & Fact)
+  | ({ type: "start_tour"; page: string; tour: Json } & Fact)
+  | ({ type: "async_task_started"; task_id: string; function: string } & Fact)
+  | ({ type: "async_task_complete"; task_id: string; function: string; result: unknown } & Fact)
+  | ({ type: "go_away"; session_token?: string; message: string } & Fact)
+  | { type: "state"; state: SessionState; reason?: string }
+  | ({ type: "session_ended"; reason: string } & Fact)
+  | ({ type: "error"; message: string; code: string; retryable: boolean; field?: string; limit?: number | string } & Fact);
+
+export type ServerMessageType = ServerMessage["type"];
+type Check = "string" | "number" | "boolean" | "object" | "any";
+
+/** The fields without which a message means nothing; the rest may be absent. */
+const REQUIRED: Record<ServerMessageType, Record<string, Check>> = {
+  setup_complete: { sessionId: "string", mode: "string" },
+  text: { text: "string" },
+  transcript: { role: "string", text: "string" },
+  turn_complete: { turn: "number" },
+  function_call: { name: "string", args: "object", server_handled: "boolean" },
+  function_result: { name: "string", result: "any" },
+  function_cancelled: { name: "string", fn_call_id: "string" },
+  start_tour: { page: "string" },
+  async_task_started: { task_id: "string", function: "string" },
+  async_task_complete: { task_id: "string", function: "string", result: "any" },
+  go_away: { message: "string" },
+  state: { state: "string" },
+  session_ended: { reason: "string" },
+  error: { message: "string" },
+};
+
+export interface Fault {
+  /** What was wrong, for the developer who reads it. */
+  fault: string;
+}
+
+function isType(type: unknown): type is ServerMessageType {
+  return typeof type === "string" && Object.hasOwn(REQUIRED, type);
+}
+
+function fits(value: unknown, check: Check): boolean {
+  if (check === "any") return value !== undefined;
+  if (check === "object") return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === check;
+}
+
+/** Decode one text message. An unknown type is `null`: a newer server may say more than this client knows. */
+export function decode(text: string): ServerMessage | Fault | null {
+  let message: unknown;
+  try {
+    message = JSON.parse(text);
+  } catch {
+    return { fault: "The message is not JSON." };
+  }
+  if (!fits(message, "object")) return { fault: "The message is not an object." };
+  const fields = message as Json;
+  const type = fields["type"];
+  if (typeof type !== "string") return { fault: "The message has no type." };
+  if (!isType(type)) return null;
+  for (const [field, check] of Object.entries(REQUIRED[type])) {
+    if (!fits(fields[field], check)) return { fault: `${type}.${field} is missing or not of type ${check}.` };
+  }
+  if (type === "state" && !(SESSION_STATES as readonly unknown[]).includes(fields["state"])) return null;
+  if (type === "error") return { code: "INTERNAL", retryable: false, ...fields } as unknown as ServerMessage;
+  return fields as unknown as ServerMessage;
+}

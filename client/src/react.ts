@@ -1,0 +1,24 @@
+/** react.js: the hook. Owns one agent for the life of a component; safe on the server and under StrictMode. */
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { VoiceAgent, type VoiceAgentOptions } from "./agent";
+import type { Snapshot } from "./state";
+
+export * from "./client";
+
+export interface UseVoiceAgent extends Snapshot {
+  agent: VoiceAgent;
+}
+
+const leaving = new WeakMap<VoiceAgent, ReturnType<typeof setTimeout>>();
+
+/** The agent and its snapshot. Options count when a call starts: `agent.start(options)` replaces them. */
+export function useVoiceAgent(options: VoiceAgentOptions = {}): UseVoiceAgent {
+  const [agent] = useState(() => new VoiceAgent(options));
+  const snapshot = useSyncExternalStore(agent.subscribe, agent.getSnapshot, agent.getSnapshot);
+  useEffect(() => {
+    // StrictMode unmounts and mounts again at once: only a component that stays away ends the call.
+    clearTimeout(leaving.get(agent));
+    return () => void leaving.set(agent, setTimeout(() => agent.end(), 0));
+  }, [agent]);
+  return { ...snapshot, agent };
+}

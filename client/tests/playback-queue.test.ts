@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FADE_MS, MAX_BUFFER_MS, MAX_QUEUED_SAMPLES, MIN_BUFFER_MS, PlaybackQueue, type PlaybackReport } from "../src/audio/playback-queue";
+import { FLUSH, LAST, PCM16, PREFIX_BYTES } from "../src/frames";
+
+const RATE = 48_000;
+
+function frame(generation: number, ms: number, { last = false, kind = PCM16, value = 8_192 } = {}): ArrayBuffer {
+  const samples = kind === PCM16 ? (24_000 * ms) / 1000 : 0;
+  const buffer = new ArrayBuffer(PREFIX_BYTES + samples * 2);
+  const view = new DataView(buffer);
+  view.setUint8(0, 1);
+  view.setUint8(1, kind);
+  view.setUint16(2, last ? LAST : 0, true);
+  view.setUint32(4, generation, true);
+  new Int16Array(buffer, PREFIX_BYTES).fill(value);
+  return buffer;
+}
+
+function make(): { queue: PlaybackQueue; reports: PlaybackReport[]; read: (ms: number) => Float32Array } {
+  const reports: PlaybackReport[] = [];
+  const queue = new PlaybackQueue(RATE, (report) => reports.push(report));
+  const read = (ms: number): Float32Array => {
+    const out = new Float32Array((RATE / 1000) * ms);
+    for (let at = 0; at < out.length; at += 128) queue.read(out.subarray(at, Math.min(at + 128, out.length)));
+    return out;
+  };
+  return { queue, reports, read };
+}
+
+function loudest(samples: Float32Array): number {
+  return samples.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+}
+
+function steepest(samples: Float32Array): number {
+  return samples.reduce((most, x, i) => (i === 0 ? most : Math.max(most, Math.abs(x - (samples[i - 1] as number)))), 0);
+}
+
+test("speech begins once 60 ms are there, not before", () => {
+  const { queue, read } = make();
+  queue.push(frame(1, 20));
+  queue.push(frame(1, 20));
+  assert.equal(loudest(read(20)), 0);
+  queue.push(frame(1, 20));
+  assert.ok(loudest(read(20)) > 0.2);
+});
+
+test("a reply shorter than the buffer is played as soon as its last frame is there", () => {
+  const { queue, reports, read } = make();
+  queue.push(frame(1, 20, { last: true }));
+  assert.ok(loudest(read(30)) > 0.2);
+  assert.deepEqual(reports.map(({ state }) => state), ["playing", "finished"]);
+});
+
+test("a reply whose frames stop coming is played after 200 ms all the same", () => {
+  const { queue, read } = make();
+  queue.push(frame(1, 20));
+  assert.equal(loudest(read(200)), 0);
+  assert.ok(loudest(read(20)) > 0);
+});
+
+test("what was played is told at the first sample, each second, and at the end", () => {
+  const { queue, reports, read } = make();
+  for (let i = 0; i < 125; i++) queue.push(frame(3, 20, { last: i === 124 }));
+  read(2600);
+  assert.deepEqual(reports.map(({ state }) => state), ["playing", "playing", "playing", "finished"]);
+  assert.ok((reports[0]?.played_ms ?? 99) <= 3);
+  assert.ok(Math.abs((reports[1]?.played_ms ?? 0) - 1000) <= 3);
+  assert.ok(Math.abs((reports[3]?.played_ms ?? 0) - 2500) <= 2);
+});
+
+test("a flush is silence within its fade, and tells what was heard", () => {
+  const { queue, reports, read } = make();
+  for (let i = 0; i < 50; i++) queue.push(frame(1, 20));
+  read(300);
+  queue.push(frame(1, 0, { kind: FLUSH }));
+  const after = read(50);
+  const fade = (FADE_MS * RATE) / 1000;
+  assert.equal(loudest(after.subarray(fade)), 0);
+  assert.ok(steepest(after) < 0.02, "a fade, not a click");
+  const flushed = reports.at(-1);
+  assert.equal(flushed?.state, "flushed");
+  assert.ok(Math.abs(flushed.played_ms - 305) <= 2, `${flushed.played_ms}`);
+  assert.equal(queue.queuedMs, 0);
+});
+
+test("no frame of a flushed generation, or of one before it, is heard afterwards", () => {
+  const { queue, read } = make();
+  queue.push(frame(2, 100));
+  queue.push(frame(2, 0, { kind: FLUSH }));
+  queue.push(frame(2, 100));
+  queue.push(frame(1, 100));
+  assert.equal(queue.dropped, 2);
+  assert.equal(loudest(read(300)), 0);
+  queue.push(frame(3, 100));
+  assert.ok(loudest(read(50)) > 0.2);
+});
+
+test("a flush leaves the generations after it alone", () => {
+  const { queue, reports, read } = make();
+  queue.push(frame(1, 100));
+  queue.push(frame(2, 100, { last: true }));
+  read(20);
+  queue.push(frame(1, 0, { kind: FLUSH }));
+  assert.ok(loudest(read(150)) > 0.2);
+  assert.deepEqual(reports.map(({ generation, state }) => [generation, state]), [[1, "playing"], [1, "flushed"], [2, "playing"], [2, "finished"]]);
+});
+
+test("a flush of what never came is answered with 0 ms", () => {
+  const { queue, reports } = make();
+  queue.push(frame(4, 0, { kind: FLUSH }));
+  assert.deepEqual(reports, [{ generation: 4, played_ms: 0, state: "flushed" }]);
+});
+
+test("hush is silent at once and leaves the account to the server's flush", () => {
+  const { queue, reports, read } = make();
+  queue.push(frame(1, 500));
+  read(200);
+  queue.hush();
+  assert.equal(loudest(read(50).subarray(FADE_MS * 48)), 0);
+  queue.push(frame(1, 100));
+  assert.equal(loudest(read(200)), 0);
+  assert.equal(reports.length, 1);
+  queue.push(frame(1, 0, { kind: FLUSH }));
+  assert.equal(reports.at(-1)?.state, "flushed");
+  assert.ok(Math.abs((reports.at(-1)?.played_ms ?? 0) - 205) <= 2);
+});
+
+test("an underrun fades out and in, and asks for a larger buffer", () => {
+  const { queue, read } = make();
+  queue.push(frame(1, 100));
+  const before = queue.bufferMs;
+  const first = read(150);
+  for (let i = 0; i < 10; i++) queue.push(frame(1, 20));
+  const second = read(100);
+  assert.ok(loudest(second) > 0.2);
+  assert.ok(steepest(first) < 0.02 && steepest(second) < 0.02, "no click on either side");
+  assert.equal(queue.underruns, 1);
+  assert.equal(queue.bufferMs, before + 20);
+});
+
+test("the buffer stays within its bounds", () => {
+  const { queue, read } = make();
+  for (let i = 0; i < 20; i++) {
+    queue.push(frame(1, 300));
+    read(400);
+  }
+  assert.equal(queue.bufferMs, MAX_BUFFER_MS);
+  for (let generation = 2; generation < 40; generation++) {
+    queue.push(frame(generation, 20, { last: true }));
+    read(40);
+  }
+  assert.equal(queue.bufferMs, MIN_BUFFER_MS);
+});
+
+test("five minutes are kept; what comes on top is dropped and counted", () => {
+  const { queue } = make();
+  for (let samples = 0; samples < MAX_QUEUED_SAMPLES; samples += 24_000) queue.push(frame(1, 1000));
+  assert.equal(queue.dropped, 0);
+  queue.push(frame(1, 20));
+  assert.equal(queue.dropped, 1);
+});
+
+test("a frame that is none is dropped and counted", () => {
+  const { queue } = make();
+  queue.push(new ArrayBuffer(3));
+  assert.equal(queue.dropped, 1);
+});

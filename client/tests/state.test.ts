@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describeClose, microphoneError } from "../src/errors";
+import { socketUrl } from "../src/connection";
+import { decode, type ServerMessage } from "../src/protocol";
+import { disconnected, INITIAL, MAX_ENTRIES, receive, type Said, type Snapshot, typed } from "../src/state";
+
+function fold(messages: ServerMessage[], from: Snapshot = INITIAL): Snapshot {
+  return messages.reduce((snapshot, message, i) => receive(snapshot, message, i * 100), from);
+}
+
+function said(snapshot: Snapshot): [string, string, boolean][] {
+  return snapshot.conversation.filter((entry): entry is Said => entry.kind === "said").map(({ role, text, final }) => [role, text, final]);
+}
+
+test("each partial replaces the one before it, and the final the last partial", () => {
+  const snapshot = fold([
+    { type: "transcript", role: "user", text: "what", final: false, turn: 1 },
+    { type: "transcript", role: "user", text: "what time", final: false, turn: 1 },
+    { type: "transcript", role: "user", text: "What time is it?", final: true, turn: 1, seq: 7 },
+    { type: "transcript", role: "assistant", text: "It is", final: false, generation: 1 },
+    { type: "transcript", role: "assistant", text: "It is noon.", final: true, generation: 1, seq: 9 },
+  ]);
+  assert.deepEqual(said(snapshot), [["user", "What time is it?", true], ["assistant", "It is noon.", true]]);
+});
+
+test("the same words said twice are kept twice", () => {
+  const yes: ServerMessage = { type: "transcript", role: "user", text: "Yes.", final: true };
+  assert.equal(said(fold([yes, yes])).length, 2);
+});
+
+test("what was typed is shown once, and takes its place in the log when the server says it", () => {
+  const snapshot = fold([{ type: "transcript", role: "user", text: "hello", final: true, seq: 4 }], typed(INITIAL, "hello"));
+  assert.equal(snapshot.conversation.length, 1);
+  assert.equal((snapshot.conversation[0] as Said).seq, 4);
+});
+
+test("an interrupted reply keeps what was heard and what was not", () => {
+  const [entry] = fold([{ type: "transcript", role: "assistant", text: "One, two,", unheard: " three.", interrupted: true, generation: 2 }]).conversation as Said[];
+  assert.equal(entry?.unheard, " three.");
+  assert.equal(entry.interrupted, true);
+});
+
+test("a result closes the call it names", () => {
+  const call = (id: string): ServerMessage => ({ type: "function_call", name: "add", args: {}, server_handled: true, fn_call_id: id });
+  const snapshot = fold([call("a"), call("b"), { type: "function_result", name: "add", result: { sum: 3 }, fn_call_id: "a" }, { type: "function_cancelled", name: "add", fn_call_id: "b" }]);
+  assert.deepEqual(snapshot.conversation.map((entry) => (entry.kind === "call" ? [entry.id, entry.status, entry.ms] : null)), [["a", "done", 200], ["b", "cancelled", 200]]);
+});
+
+test("a task is shown from its start to its result", () => {
+  const snapshot = fold([
+    { type: "async_task_started", task_id: "t1", function: "set_timer" },
+    { type: "async_task_complete", task_id: "t1", function: "set_timer", result: { error: "cancelled" } },
+  ]);
+  assert.deepEqual(snapshot.conversation.map((entry) => (entry.kind === "task" ? entry.status : null)), ["failed"]);
+});
+
+test("the conversation is bounded", () => {
+  const snapshot = fold(Array.from({ length: MAX_ENTRIES + 5 }, (_, i): ServerMessage => ({ type: "text", text: `line ${i}` })));
+  assert.equal(snapshot.conversation.length, MAX_ENTRIES);
+  assert.equal((snapshot.conversation[0] as Said).text, "line 5");
+});
+
+test("after the socket closed nothing is running any more", () => {
+  const open = fold([
+    { type: "setup_complete", sessionId: "s", mode: "local", resumed: false },
+    { type: "transcript", role: "assistant", text: "So", final: false },
+    { type: "function_call", name: "add", args: {}, server_handled: true },
+  ]);
+  const snapshot = disconnected(open, describeClose(1012, "", false), null);
+  assert.equal(snapshot.connection, "closed");
+  assert.equal(snapshot.closed?.retryable, true);
+  assert.ok(snapshot.conversation.every((entry) => (entry.kind === "said" ? entry.final : entry.status === "cancelled")));
+});
+
+test("the stamps of the last spoken turn stay when a turn has none", () => {
+  const snapshot = fold([{ type: "turn_complete", turn: 1, latency: { end_of_turn: 200 } }, { type: "turn_complete", turn: 2, latency: {} }]);
+  assert.deepEqual([snapshot.turn, snapshot.latency], [2, { end_of_turn: 200 }]);
+});
+
+test("what is no message is a fault that names the field; what is unknown is passed over", () => {
+  assert.deepEqual(decode("{"), { fault: "The message is not JSON." });
+  assert.deepEqual(decode("[]"), { fault: "The message is not an object." });
+  assert.deepEqual(decode('{"type":"transcript","role":"user"}'), { fault: "transcript.text is missing or not of type string." });
+  assert.equal(decode('{"type":"from_the_future"}'), null);
+  assert.equal(decode('{"type":"constructor"}'), null);
+  assert.equal(decode('{"type":"state","state":"dreaming"}'), null);
+  assert.deepEqual(decode('{"type":"error","message":"no"}'), { type: "error", code: "INTERNAL", retryable: false, message: "no" });
+});
+
+test("a close code says what happened and whether to start again", () => {
+  assert.deepEqual(describeClose(4009, "", false), { code: 4009, reason: "This page sent too many wrong messages.", retryable: false, ended: false });
+  assert.equal(describeClose(1006, "", false).retryable, true);
+  assert.equal(describeClose(1000, "", false).ended, true);
+});
+
+test("a refused microphone says why and what to do", () => {
+  const refused = new Error("no");
+  refused.name = "NotAllowedError";
+  assert.equal(microphoneError(refused).code, "MIC_DENIED");
+  refused.name = "NotFoundError";
+  assert.equal(microphoneError(refused).code, "MIC_NOT_FOUND");
+  assert.equal(microphoneError("odd").code, "MIC_IN_USE");
+});
+
+test("the socket's address comes from the page or from the option", () => {
+  assert.equal(socketUrl(undefined, "http://127.0.0.1:8420/sessions"), "ws://127.0.0.1:8420/ws/vox");
+  assert.equal(socketUrl("https://voice.example", "http://127.0.0.1/"), "wss://voice.example/ws/vox");
+});

@@ -1,0 +1,61 @@
+/** The frame around the rooms: navigation, theme, help. Owns the call, so that it goes on while another room is open. */
+import { type ReactElement, useEffect, useRef } from "react";
+import { useVoiceAgent } from "voxbridge/react";
+import { Help } from "./help";
+import { Icon, Wordmark } from "./icons";
+import { expose, isProbing } from "./probe";
+import { Link, usePath } from "./router";
+import { SessionList } from "./sessions/list";
+import { SessionRoom } from "./sessions/room";
+import { TalkRoom } from "./talk/room";
+import { useTheme } from "./theme";
+import { STATE_WORDS } from "./words";
+
+export function App(): ReactElement {
+  const call = useVoiceAgent({ probe: isProbing() });
+  const path = usePath();
+  const [theme, nextTheme] = useTheme();
+  const help = useRef<HTMLDialogElement>(null);
+  useEffect(() => expose(call.agent), [call.agent]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const inField = event.target instanceof HTMLElement && event.target.closest("input, textarea, select") !== null;
+      if (event.key === "?" && !inField && help.current?.open === false) help.current.showModal();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  const [, room, id] = path.split("/");
+  const title = room === "sessions" ? "Sessions" : "Talk";
+  useEffect(() => {
+    document.title = `${title} · Voxbridge`;
+  }, [title]);
+  const elsewhere = room === "sessions" && call.connection === "connected";
+  return (
+    <>
+      <header className="topbar">
+        <Link to="/" className="brand">
+          <Wordmark />
+          <span>Voxbridge</span>
+        </Link>
+        <nav aria-label="Rooms">
+          <Link to="/" current={room === ""}>
+            Talk
+            {elsewhere && <span className="in-call"> · {STATE_WORDS[call.state].toLowerCase()}</span>}
+          </Link>
+          <Link to="/sessions" current={room === "sessions"}>Sessions</Link>
+        </nav>
+        <div className="tools">
+          <button type="button" className="quiet" onClick={nextTheme} aria-label={`Theme: ${theme}. Change it`} title={`Theme: ${theme}`}>
+            <Icon name={theme} />
+          </button>
+          <button type="button" className="quiet" onClick={() => help.current?.showModal()} aria-label="Help" title="Help (?)">
+            <Icon name="help" />
+          </button>
+        </div>
+      </header>
+      {room === "sessions" ? id ? <SessionRoom key={id} id={decodeURIComponent(id)} /> : <SessionList /> : <TalkRoom call={call} />}
+      <Help dialog={help} />
+    </>
+  );
+}

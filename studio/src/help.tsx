@@ -1,0 +1,33 @@
+/** The keys of every room, in one dialog. */
+import type { ReactElement, RefObject } from "react";
+import { KEYS } from "./talk/keys";
+import { TIMELINE_KEYS } from "./sessions/timeline-keys";
+
+function Keys({ title, keys }: { title: string; keys: [key: string, meaning: string][] }): ReactElement {
+  return (
+    <section>
+      <h3>{title}</h3>
+      <dl>
+        {keys.map(([key, meaning]) => (
+          <div key={key}>
+            <dt><kbd>{key}</kbd></dt>
+            <dd>{meaning}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+export function Help({ dialog }: { dialog: RefObject<HTMLDialogElement | null> }): ReactElement {
+  return (
+    <dialog ref={dialog} className="help" aria-labelledby="help-title">
+      <h2 id="help-title">Keyboard</h2>
+      <Keys title="Talk" keys={KEYS} />
+      <Keys title="A session's timeline" keys={TIMELINE_KEYS} />
+      <form method="dialog">
+        <button type="submit" className="button">Close</button>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,17 @@
+/** Studio's entry: mounts the app. */
+import "./fonts.css";
+import "./styles/base.css";
+import "./styles/talk.css";
+import "./styles/sessions.css";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./app";
+
+const root = document.getElementById("root");
+if (root !== null) {
+  createRoot(root).render(
+    <StrictMode>
+      <App />
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,2 @@
+/** What the bundler takes beside TypeScript. */
+declare module "*.css";

@@ -1,0 +1,36 @@
+/** The text box, which always works: without a call it begins one, in text. */
+import { type ReactElement, type RefObject, type SyntheticEvent, useState } from "react";
+import type { UseVoiceAgent } from "voxbridge/react";
+import { Icon } from "../icons";
+
+/** The protocol's limit of `text.text`. */
+const MAX_TEXT = 8192;
+
+export function Composer({ call, field, onStart }: { call: UseVoiceAgent; field: RefObject<HTMLInputElement | null>; onStart: (text: string) => void }): ReactElement {
+  const [text, setText] = useState("");
+  const inCall = call.connection === "connected";
+  const submit = (event: SyntheticEvent): void => {
+    event.preventDefault();
+    if (text.trim() === "" || call.connection === "connecting") return;
+    if (inCall) void call.agent.sendText(text);
+    else onStart(text);
+    setText("");
+  };
+  return (
+    <form className="composer" onSubmit={submit}>
+      <input
+        ref={field}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        maxLength={MAX_TEXT}
+        placeholder={inCall ? "Type a message" : "Or type here, no microphone needed"}
+        aria-label="Message"
+        autoComplete="off"
+        enterKeyHint="send"
+      />
+      <button type="submit" className="send" aria-label="Send" disabled={text.trim() === "" || call.connection === "connecting"}>
+        <Icon name="send" />
+      </button>
+    </form>
+  );
+}

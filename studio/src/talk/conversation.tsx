@@ -1,0 +1,42 @@
+/** Live captions of both sides, with tool calls between them. Follows the newest line until the person scrolls away. */
+import { type ReactElement, useEffect, useRef } from "react";
+import type { Entry, Said } from "voxbridge/react";
+import { Card } from "./cards";
+
+function Line({ said }: { said: Said }): ReactElement {
+  const who = said.role === "user" ? "You" : "Voxbridge";
+  return (
+    <div className="line" data-role={said.role} data-partial={!said.final}>
+      <span className="line-who">
+        {who}
+        {said.typed && <span className="line-note"> typed</span>}
+      </span>
+      <p>
+        {said.text}
+        {said.unheard !== "" && <span className="unheard" title="Made, but not heard"> {said.unheard}</span>}
+        {!said.final && <span className="caret" aria-hidden="true" />}
+      </p>
+      {said.interrupted && <span className="line-note">You interrupted here. The rest was not heard.</span>}
+    </div>
+  );
+}
+
+export function Conversation({ entries, empty }: { entries: readonly Entry[]; empty: string }): ReactElement {
+  const box = useRef<HTMLDivElement>(null);
+  const following = useRef(true);
+  useEffect(() => {
+    if (following.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  }, [entries]);
+  const onScroll = (): void => {
+    const element = box.current;
+    if (element !== null) following.current = element.scrollHeight - element.scrollTop - element.clientHeight < 48;
+  };
+  return (
+    <section className="conversation" aria-label="Conversation">
+      <div className="conversation-scroll" ref={box} onScroll={onScroll} tabIndex={0} role="log" aria-live="polite" aria-relevant="additions text" aria-label="Captions">
+        {entries.length === 0 && <p className="empty-line">{empty}</p>}
+        {entries.map((entry) => (entry.kind === "said" ? <Line key={entry.key} said={entry} /> : <Card key={entry.key} entry={entry} />))}
+      </div>
+    </section>
+  );
+}

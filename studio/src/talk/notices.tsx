@@ -1,0 +1,48 @@
+/** What is wrong, why, and what to do next: one notice at a time, the most useful one. */
+import type { ReactElement, ReactNode } from "react";
+import type { UseVoiceAgent } from "voxbridge/react";
+import { Icon } from "../icons";
+import type { Readiness } from "./readiness";
+
+function Notice({ title, children, button }: { title: string; children?: ReactNode; button?: ReactNode }): ReactElement {
+  return (
+    <div className="notice" role="alert">
+      <Icon name="warning" size={18} />
+      <div>
+        <strong>{title}</strong>
+        {children}
+      </div>
+      {button}
+    </div>
+  );
+}
+
+export function Notices({ call, readiness }: { call: UseVoiceAgent; readiness: Readiness }): ReactElement | null {
+  if (call.audioBlocked && call.connection === "connected") {
+    const button = <button type="button" className="button" onClick={() => void call.agent.resumeAudio()}>Resume sound</button>;
+    return <Notice title="The sound is paused." button={button}><p>The browser or another call on this device paused it.</p></Notice>;
+  }
+  if (call.error !== null) {
+    return <Notice title={call.error.message}><p>{call.error.action}</p></Notice>;
+  }
+  if (readiness.kind === "unreachable") {
+    return (
+      <Notice title="The gateway does not answer.">
+        <p>Start Voxbridge with <code>make up</code>. This page looks again every 5 seconds.</p>
+      </Notice>
+    );
+  }
+  if (readiness.kind === "not_ready") {
+    return (
+      <Notice title="Voxbridge is starting, or a part of it is missing.">
+        <ul>
+          {readiness.failing.map(({ name, detail }) => (
+            <li key={name}><b>{name}</b>{detail === "" ? "" : `: ${detail}`}</li>
+          ))}
+        </ul>
+        <p>This page looks again every 5 seconds; <code>voxbridge doctor</code> says more.</p>
+      </Notice>
+    );
+  }
+  return null;
+}

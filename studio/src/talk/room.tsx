@@ -1,0 +1,63 @@
+/** Talk: the first room. Owns the call's options and the arrangement of its parts. */
+import { type ReactElement, useRef, useState } from "react";
+import type { UseVoiceAgent, VoiceAgentOptions } from "voxbridge/react";
+import { hint, STATE_WORDS } from "../words";
+import { Composer } from "./composer";
+import { Controls } from "./controls";
+import { Conversation } from "./conversation";
+import { useKeys } from "./keys";
+import { Meter } from "./meter";
+import { Notices } from "./notices";
+import { OrbView } from "./orb";
+import { useReadiness } from "./readiness";
+import { Settings } from "./settings";
+import { Waterfall } from "./waterfall";
+import { Who } from "./who";
+
+function Welcome(): ReactElement {
+  return (
+    <div className="welcome">
+      <h1>Talk to Voxbridge</h1>
+      <p>Your browser will ask for the microphone. Your voice goes to this Voxbridge and nowhere else, and you can mute at any time.</p>
+    </div>
+  );
+}
+
+export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
+  const { agent } = call;
+  const [options, setOptions] = useState<VoiceAgentOptions>({ mode: "local" });
+  const readiness = useReadiness();
+  const field = useRef<HTMLInputElement>(null);
+  useKeys(call, () => field.current?.focus());
+  // What goes wrong is in the snapshot, and shown from there.
+  const start = (): void => void agent.start({ ...options, microphone: true }).catch(() => undefined);
+  const startInText = (text: string): void => {
+    agent.start({ ...options, microphone: false }).then(() => agent.sendText(text)).catch(() => undefined);
+  };
+  const fresh = call.connection === "idle" && call.conversation.length === 0;
+  return (
+    <main className="talk" data-fresh={fresh} data-state={call.state}>
+      <section className="stage" aria-label="The agent">
+        <OrbView agent={agent} state={call.state} />
+        {fresh ? (
+          <Welcome />
+        ) : (
+          <div className="status">
+            <h1 role="status">{STATE_WORDS[call.state]}</h1>
+            <p className="hint">{hint(call)}</p>
+            <Who snapshot={call} />
+            <Meter agent={agent} snapshot={call} />
+          </div>
+        )}
+      </section>
+      <Notices call={call} readiness={readiness} />
+      {!fresh && <Conversation entries={call.conversation} empty={call.microphone === "off" ? "Your conversation appears here." : "Captions of both of you appear here."} />}
+      <Controls call={call} onStart={start} />
+      <div className="compose-row">
+        <Composer call={call} field={field} onStart={startInText} />
+        <Settings options={options} choose={setOptions} />
+      </div>
+      {call.latency !== null && <Waterfall latency={call.latency} />}
+    </main>
+  );
+}

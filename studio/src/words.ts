@@ -1,0 +1,58 @@
+/** The words of the interface for states, times and functions. Owns no state. */
+import type { AgentState, Snapshot, Stamp } from "voxbridge/react";
+
+export const STATE_WORDS: Record<AgentState, string> = {
+  idle: "Ready",
+  connecting: "Connecting",
+  listening: "Listening",
+  user_speaking: "Hearing you",
+  thinking: "Thinking",
+  calling_tool: "Using a tool",
+  speaking: "Speaking",
+  restoring: "Restoring",
+  ended: "Call ended",
+};
+
+/** One sentence under the word: what the person can do. */
+export function hint({ state, microphone, closed }: Snapshot): string {
+  if (microphone === "asking") return "Your browser is asking for the microphone.";
+  if (state === "ended") return closed !== null && !closed.ended ? "The connection was lost." : "Start again whenever you like.";
+  if (state === "listening" && microphone === "muted") return "You are muted. Hold Space to talk, press M to unmute.";
+  if (state === "listening" && microphone === "off") return "Type your message.";
+  if (state === "listening") return "Say something.";
+  if (state === "speaking") return microphone === "on" ? "Speak to interrupt, or press Esc." : "Press Esc to stop.";
+  if (state === "restoring") return "A worker is being replaced. Nothing you said is lost.";
+  return "";
+}
+
+/** A stage of a turn, named after the stamp that ends it. */
+export const STAGE_WORDS: Record<Stamp, string> = {
+  end_of_turn: "Turn end",
+  stt_final: "Speech to text",
+  llm_first_token: "First token",
+  first_sentence: "First sentence",
+  tts_first_audio: "Voice",
+  first_audio_sent: "Sent",
+  first_audio_heard: "Heard",
+};
+
+export function functionName(name: string): string {
+  const words = name.replaceAll("_", " ").trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Milliseconds for a person: `84 ms`, `1.24 s`, `2 m 05 s`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, "0")} s`;
+}
+
+export function ago(ms: number, now: number): string {
+  const seconds = Math.max(0, Math.round((now - ms) / 1000));
+  if (seconds < 60) return "just now";
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  return new Date(ms).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+}
