@@ -1,0 +1,40 @@
+# Voxbridge. Each target sets up what it needs; on a fresh machine python3 and make are enough.
+PYTHON ?= python3
+BIN := .venv/bin
+SETUP := @$(PYTHON) deploy/bootstrap.py
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up test check bench clean
+
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install what is locked and build the browser bundles
+	$(SETUP)
+
+up: ## start everything on 127.0.0.1:8420; Ctrl-C stops it
+	$(SETUP)
+	@exec $(BIN)/voxbridge up
+
+test: ## run every test
+	$(SETUP)
+	@$(BIN)/voxbridge models get
+	@$(PYTHON) deploy/browser.py
+	$(BIN)/pytest $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm test --silent
+
+check: ## linters, types, licences, sizes: what continuous integration runs besides the tests
+	$(SETUP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m deploy.gates
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm run --silent check
+
+bench: ## measure, and write bench/out/
+	$(SETUP)
+	@$(BIN)/voxbridge models get
+	$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove what was installed and built; the event log stays
+	rm -rf .venv node_modules client/dist studio/dist bench/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .voxbridge/bin

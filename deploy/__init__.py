@@ -1,0 +1,1 @@
+"""Setting up a checkout, and the gates of `make check`."""

@@ -1,0 +1,29 @@
+"""`python -m deploy.gates`: run every gate; exit code 1 when one finds something."""
+
+from __future__ import annotations
+
+import sys
+
+from deploy.gates import configuration, length, licences, purity
+
+GATES = {
+    "core.py modules are pure": purity,
+    "modules are short": length,
+    "licences are allowed": licences,
+    "docs/configuration.md is what the code says": configuration,
+}
+
+
+def main() -> int:
+    """Print one line per gate, and each problem below it."""
+    found = 0
+    for rule, gate in GATES.items():
+        problems = gate.problems()
+        found += len(problems)
+        sys.stdout.write(f"{'✗' if problems else '✓'} {rule}\n")
+        sys.stdout.writelines(f"    {problem}\n" for problem in problems)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

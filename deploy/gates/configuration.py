@@ -1,0 +1,14 @@
+"""docs/configuration.md is what `voxbridge config --markdown` prints."""
+
+from __future__ import annotations
+
+from deploy.gates import ROOT
+from shared.config import as_markdown
+from voxbridge.settings import document
+
+
+def problems() -> list[str]:
+    """One problem when the page differs from the code."""
+    page = ROOT / "docs" / "configuration.md"
+    same = page.is_file() and page.read_text(encoding="utf-8") == document(as_markdown())
+    return [] if same else ["docs/configuration.md differs: run `voxbridge config --markdown > docs/configuration.md`."]

@@ -1,0 +1,104 @@
+"""Every installed Python distribution has a licence that an Apache-2.0 project may stand on, or a reason written here.
+
+Reads what the distributions declare: `License-Expression`, then `License`, then the classifiers.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import Distribution, distributions
+from typing import Final
+
+ALLOWED: Final = frozenset(
+    [
+        "0BSD",
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "CC0-1.0",
+        "HPND",
+        "ISC",
+        "MIT",
+        "MIT-CMU",
+        "PSF-2.0",
+        "Python-2.0",
+        "Unlicense",
+        "Zlib",
+    ]
+)
+WEAK: Final = frozenset({"MPL-2.0"})
+"""Copyleft by file: used unmodified, which asks nothing more of us."""
+
+EXCEPTIONS: Final = {
+    "piper-tts": ("GPL-3.0-or-later", "runs as a process of its own and is never imported (docs/models.md)"),
+    "soxr": ("LGPL-2.1-or-later", "a shared library that the user may replace"),
+}
+_WORDS: Final = {
+    "apache 2.0": "Apache-2.0",
+    "apache license 2.0": "Apache-2.0",
+    "apache software license": "Apache-2.0",
+    "3-clause bsd license": "BSD-3-Clause",
+    "bsd 3-clause license": "BSD-3-Clause",
+    "bsd license": "BSD-3-Clause",
+    "dfsg approved": "",
+    "isc license (iscl)": "ISC",
+    "mit license": "MIT",
+    "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
+    "python software foundation license": "PSF-2.0",
+}
+_LONG: Final = 80
+
+
+def problems() -> list[str]:
+    """Each distribution whose licence is not allowed, unknown, or no longer the one its exception was written for."""
+    return sorted({problem for found in distributions() if (problem := problem_of(found.name, declared(found)))})
+
+
+def declared(found: Distribution) -> str:
+    """What a distribution says of its licence, as an SPDX expression where it can be told."""
+    expression = _field(found, "License-Expression")
+    if expression:
+        return expression
+    text = _field(found, "License")
+    if text and "\n" not in text and len(text) < _LONG and (known := _known(text)):
+        return known
+    classifiers = [line.split(" :: ")[-1] for line in found.metadata.get_all("Classifier") or [] if line.startswith("License ::")]
+    names = {name for line in classifiers if (name := _known(line))}
+    if names:
+        return " AND ".join(sorted(names))
+    return "MIT" if _is_mit(text) else text.splitlines()[0] if text else ""
+
+
+def problem_of(name: str, expression: str) -> str | None:
+    """What is wrong with a licence, or nothing."""
+    if name in EXCEPTIONS:
+        wanted, reason = EXCEPTIONS[name]
+        if expression == wanted:
+            return None
+        return f"{name}: the exception is for {wanted} ({reason}), and it now says {expression or 'nothing'}."
+    if not expression:
+        return f"{name} declares no licence; look it up and write it into deploy/gates/licences.py."
+    return None if allowed(expression) else f"{name}: {expression} is not an allowed licence."
+
+
+def allowed(expression: str) -> bool:
+    """Whether an SPDX expression can be satisfied: one side of each OR, both sides of each AND."""
+    sides = re.split(r"\s+OR\s+", expression.replace("(", "").replace(")", ""))
+    return any(all(_one(name) for name in re.split(r"\s+AND\s+", side)) for side in sides)
+
+
+def _one(name: str) -> bool:
+    return name.strip() in ALLOWED | WEAK
+
+
+def _field(found: Distribution, name: str) -> str:
+    return str(found.metadata[name]).strip() if name in found.metadata else ""
+
+
+def _known(text: str) -> str:
+    word = _WORDS.get(text.lower(), text)
+    return word if not word or allowed(word) or word in {licence for licence, _ in EXCEPTIONS.values()} else ""
+
+
+def _is_mit(text: str) -> bool:
+    return "Permission is hereby granted, free of charge" in text
