@@ -109,7 +109,7 @@ class Stepper(Generic[S]):
         size = 0
         if isinstance(input, LogInput):
             cause = input.recorded.seq
-            taken = Taken(at=now, seq=cause, input=None)
+            taken = Taken(at=now, seq=cause)
         else:
             cause = f"{self._writer.writer}#{self.taken}"
             encoded = _encoder.encode(input)
@@ -190,7 +190,7 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
                     raise VoxbridgeError(Code.INTERNAL, message, retryable=False)
                 input: Any = LogInput(by_seq[taken.seq])
             else:
-                input = decoder.decode(taken.input or b"")
+                input = decoder.decode(taken.input)
             folded.state, _ = step(folded.state, input, taken.at)
             folded.taken += 1
     return folded

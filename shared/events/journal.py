@@ -6,9 +6,14 @@ holds everything a step needs to be taken again.
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from shared.events.envelope import Event, event
+
+NOTHING: Final = msgspec.Raw(b"\xc0")
+"""msgpack's nil. An optional `Raw` cannot be decoded, so what is absent is said in its bytes."""
 
 
 class Taken(msgspec.Struct, frozen=True, array_like=True):
@@ -16,7 +21,7 @@ class Taken(msgspec.Struct, frozen=True, array_like=True):
 
     at: int
     seq: int | None
-    input: msgspec.Raw | None
+    input: msgspec.Raw = NOTHING
 
 
 class _Journal(Event, frozen=True, kw_only=True):
