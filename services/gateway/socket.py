@@ -132,7 +132,7 @@ class Socket(WebSocketsSansIOProtocol):
             sink.lost(received.code if received is not None else ABNORMAL)
 
     def _write(self, text: bool, payload: bytes) -> None:
-        if self.close_sent or self.disconnected:
+        if self.close_sent or self.transport.is_closing():
             return
         try:
             if text:

@@ -65,6 +65,7 @@ class StandIn:
         self.echo = False
         self.sessions: dict[str, Session] = {}
         self.requests: asyncio.Queue[events.Recorded] = asyncio.Queue()
+        self._stopping = False
         self._task: asyncio.Task[None] | None = None
         self._pull: JetStreamContext.PullSubscription | None = None
 
@@ -77,12 +78,13 @@ class StandIn:
 
     async def __aexit__(self, *_: Any) -> None:
         assert self._task is not None
+        self._stopping = True
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
 
     async def _run(self, pull: JetStreamContext.PullSubscription) -> None:
-        while True:
+        while not self._stopping:  # a cancellation can be lost in a fetch that ends at the same moment
             with suppress(TimeoutError):
                 for message in await pull.fetch(16, timeout=1):
                     await message.ack()
