@@ -26,7 +26,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,6 +40,7 @@ UV_WHEELS = {  # machine -> SHA-256 of the wheel; the digest alone decides which
     "aarch64": "0b3e8b1a4f5e405e31e2ff33de8af4744831e9f7338539671efbd8c3c94e791d",
 }
 DEFAULT_INDEX = "https://pypi.org/simple"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 TIMEOUT_S = 60
 NEEDED_BYTES = 3 << 30
 ALMOST_FULL_BYTES = 64 << 20
@@ -140,7 +141,7 @@ def packages(check: bool) -> bool:
     if check:
         return due(stamp, wanted, VENV / "bin" / "python")
     room(ROOT)
-    env = dict(os.environ)
+    env = trusting(os.environ)
     if not (VENV / "bin" / "python").exists():
         env.setdefault("UV_PYTHON", sys.executable)
     env.setdefault("UV_PYTHON_DOWNLOADS", "never")
@@ -159,7 +160,11 @@ def modules(check: bool) -> bool:
     wanted = digest([lock, ROOT / "package.json"])
     if check:
         return due(stamp, wanted, ROOT / "node_modules")
-    run([str(VENV / "bin" / "npm"), "ci", "--no-audit", "--no-fund"], "The npm packages could not be installed", node_env())
+    run(
+        [str(VENV / "bin" / "npm"), "ci", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"],
+        "The npm packages could not be installed",
+        node_env(),
+    )
     stamp.write_text(wanted)
     return True
 
@@ -179,7 +184,14 @@ def bundles(check: bool) -> bool:
 
 
 def node_env() -> dict[str, str]:
-    return {**os.environ, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    return {**trusting(os.environ), "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+
+
+def trusting(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which uv and Node trust what this machine trusts, as behind a company's proxy; what is set stays."""
+    if not CERTIFICATES.exists():
+        return dict(env)
+    return {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true", "NODE_EXTRA_CA_CERTS": str(CERTIFICATES), **env}
 
 
 def run(command: list[str], failure: str, env: dict[str, str]) -> None:
