@@ -2,12 +2,12 @@
 
 Whisper pads every recording to 30 s, which makes its cost a constant. Fewer frames give the same words in a fraction of the
 time; where the result looks doubtful (improbable, empty, repeating itself) the full length is tried and the better one kept.
+A cut encoder makes Whisper say a short sentence over and over; what nobody could have said in the time is taken once.
 Owns no queue: the caller runs it in a thread, one recording at a time.
 """
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,8 +27,14 @@ SILENCE_LEVEL: Final = 0.002
 """Below this (-54 dBFS in the loudest 20 ms) there is nothing to transcribe."""
 DOUBTFUL_LOGPROB: Final = -0.8
 NO_SPEECH: Final = 0.6
-REPETITIVE: Final = 2.4
+SURELY_NO_SPEECH: Final = 0.9
+IMPROBABLE_LOGPROB: Final = -0.5
+PADDING_FRAMES: Final = 200
 MAX_TOKENS: Final = 224
+TOKENS_PER_SECOND: Final = 8
+SPARE_TOKENS: Final = 16
+FASTEST_WORDS_PER_SECOND: Final = 4.5
+"""Repeated words that come faster than this were not spoken."""
 MAX_PROMPT_TOKENS: Final = 200
 
 
@@ -51,12 +57,26 @@ class _Reading(msgspec.Struct, frozen=True):
 
     @property
     def doubtful(self) -> bool:
-        return not self.text or self.logprob < DOUBTFUL_LOGPROB or self.repetitive
+        return not self.text or self.logprob < DOUBTFUL_LOGPROB
 
     @property
-    def repetitive(self) -> bool:
-        raw = self.text.encode()
-        return len(raw) > 40 and len(raw) / len(zlib.compress(raw)) > REPETITIVE
+    def noise(self) -> bool:
+        return (self.no_speech > NO_SPEECH and self.logprob < DOUBTFUL_LOGPROB) or (
+            self.no_speech > SURELY_NO_SPEECH and self.logprob < IMPROBABLE_LOGPROB
+        )
+
+
+def spoken_once(text: str, seconds: float) -> str:
+    """The repeated part alone, where a text says the same over and over (the last time perhaps cut off) faster than anyone could."""
+    words = text.split()
+    if len(words) / max(seconds, 0.1) <= FASTEST_WORDS_PER_SECOND:
+        return text
+    bare = [word.strip(".,!?;:").lower() for word in words]
+    for period in range(1, len(words) // 2 + 1):
+        # The last word may be half a word, so it is not compared.
+        if all(bare[i] == bare[i - period] for i in range(period, len(words) - 1)):
+            return " ".join(words[:period])
+    return text
 
 
 class Whisper:
@@ -67,8 +87,6 @@ class Whisper:
             str(folder), device="cpu", compute_type="int8", cpu_threads=threads, num_workers=1, local_files_only=True
         )
         self.multilingual: bool = self._model.model.is_multilingual
-        # The tiny model loses first words when the padding is short.
-        self._padding = 1 if self.multilingual else 2
 
     def warm(self) -> None:
         """The first pass allocates; let it not be a user's."""
@@ -92,25 +110,25 @@ class Whisper:
         )
 
     def _window(self, samples: Samples, tokenizer: Any, previous: list[int], temperature: float) -> _Reading:
-        frames = min(FULL_FRAMES, (samples.size * FRAMES_PER_SECOND // RATE + self._padding * FRAMES_PER_SECOND + 1) // 2 * 2)
+        frames = min(FULL_FRAMES, (samples.size * FRAMES_PER_SECOND // RATE + PADDING_FRAMES + 1) // 2 * 2)
         best = self._read(samples, tokenizer, previous, temperature, frames)
         if best.doubtful and frames < FULL_FRAMES:
             full = self._read(samples, tokenizer, previous, temperature, FULL_FRAMES)
             if (not full.doubtful, bool(full.text), full.logprob) > (not best.doubtful, bool(best.text), best.logprob):
                 best = full
-        noise = best.no_speech > NO_SPEECH and best.logprob < DOUBTFUL_LOGPROB
-        return msgspec.structs.replace(best, text="") if noise or best.repetitive else best
+        return msgspec.structs.replace(best, text="") if best.noise else best
 
     def _read(self, samples: Samples, tokenizer: Any, previous: list[int], temperature: float, frames: int) -> _Reading:
         padded = np.pad(samples, (0, max(0, frames * (RATE // FRAMES_PER_SECOND) - samples.size)))
         mel = self._model.feature_extractor(padded, padding=0)[None, :, :frames]
         encoded = self._model.model.encode(StorageView.from_array(np.ascontiguousarray(mel, np.float32)))
+        seconds = samples.size / RATE
         start = [*([tokenizer.sot_prev, *previous] if previous else []), *tokenizer.sot_sequence, tokenizer.no_timestamps]
         result = self._model.model.generate(
             encoded,
             [start],
             beam_size=1,
-            max_length=len(start) + MAX_TOKENS,
+            max_length=len(start) + min(MAX_TOKENS, SPARE_TOKENS + int(TOKENS_PER_SECOND * seconds)),
             sampling_temperature=temperature,
             sampling_topk=0 if temperature else 1,
             return_scores=True,
@@ -120,7 +138,7 @@ class Whisper:
         )[0]
         tokens = result.sequences_ids[0]
         logprob = result.scores[0] * len(tokens) / (len(tokens) + 1)
-        return _Reading(tokenizer.decode(tokens).strip(), logprob, result.no_speech_prob, frames)
+        return _Reading(spoken_once(tokenizer.decode(tokens).strip(), seconds), logprob, result.no_speech_prob, frames)
 
     def _tokenizer(self, language: str) -> Any:
         if not self.multilingual and language != "en":
