@@ -52,9 +52,13 @@ class Program:
 
 
 class _Command:
-    def __init__(self, process: asyncio.subprocess.Process, log: LogFile, on_error: Say) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, output: asyncio.StreamReader, pipe: asyncio.ReadTransport, log: LogFile, on_error: Say
+    ) -> None:
         self.pid = process.pid
         self._process = process
+        self._output = output
+        self._pipe = pipe
         self._log = log
         self._on_error = on_error
         self._last: deque[str] = deque(maxlen=LAST_WORDS)
@@ -65,6 +69,7 @@ class _Command:
         end_group(self.pid, signal.SIGKILL)  # what it started must not outlive it, nor hold its output open
         with suppress(TimeoutError):  # a process that left the group may hold the pipe for ever
             await asyncio.wait_for(self._pump, PIPE_S)
+        self._pipe.close()
         self._log.close()
         return code
 
@@ -72,11 +77,10 @@ class _Command:
         return self._last[-1] if self._last else ""
 
     async def _keep_output(self) -> None:
-        output = self._process.stdout
         full = False
-        while output is not None:
+        while True:
             try:
-                line = await output.readline()
+                line = await self._output.readline()
             except ValueError:  # longer than the buffer: it is dropped, and reading goes on behind it
                 continue
             if not line:
@@ -97,17 +101,27 @@ class _Command:
 
 async def start_command(command: Sequence[str], env: Mapping[str, str], log: LogFile, on_error: Say) -> Child:
     """Start a command in a group of its own; its lines go to `log`, and those that are errors to `on_error` too."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        env=env,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-        preexec_fn=die_with_parent(),
-        limit=MAX_LINE,
-    )
-    return _Command(process, log, on_error)
+    # A pipe of our own: with asyncio's, the end of a process is not seen while something it started holds its output open.
+    ours, theirs = os.pipe()
+    reading = os.fdopen(ours, "rb", buffering=0)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            env=env,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=die_with_parent(),
+        )
+    except OSError:
+        reading.close()
+        raise
+    finally:
+        os.close(theirs)
+    output = asyncio.StreamReader(limit=MAX_LINE)
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), reading)
+    return _Command(process, output, pipe, log, on_error)
 
 
 class _Server:

@@ -82,12 +82,11 @@ def check_port(host: str, port: int, variable: str) -> None:
 def port_holder(port: int) -> str | None:
     """`name (process 123)` of who listens on a port, where this user may see it."""
     inodes = _listening(port)
-    for folder in Path("/proc").glob("[0-9]*"):
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
         try:
-            links = {str(link.readlink()) for link in (folder / "fd").iterdir()}
-            if links & inodes:
-                return f"{(folder / 'comm').read_text().strip()} (process {folder.name})"
-        except OSError:
+            if str(link.readlink()) in inodes:
+                return f"{(link.parents[1] / 'comm').read_text().strip()} (process {link.parents[1].name})"
+        except OSError:  # another user's, or gone since it was listed
             continue
     return None
 

@@ -99,7 +99,7 @@ class Supervisor:
 
     async def _keep(self, program: Program, first: Child | None = None) -> None:
         history = History()
-        while not self._stopping.is_set():
+        while first is not None or not self._stopping.is_set():  # what was started is ended, however early the stop came
             begun = time.monotonic()
             try:
                 child = first or await program.spawn()
