@@ -323,7 +323,7 @@ def _told(state: State, input: Returned | Scheduled | Raised | Progressed | Stat
         done = min(max(input.done, 0.0), 1.0)
         return state, [Append(TaskProgressed(task_id=task_id(call_id), function=call.name, done=done, message=input.message))]
     if isinstance(input, Scheduled):
-        return _schedule(state, call_id, call, input.alarm, now)
+        return _schedule(state, call_id, call, input.alarm, now) if call.mode == "alarm" else (state, [])
     if isinstance(input, Raised):
         error = _cancellation(call.cancelled) if call.cancelled else input.error
         return _close(state, call_id, call, _failed(call_id, call, error, now))

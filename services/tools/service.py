@@ -80,6 +80,8 @@ class ToolService(Service):
         self._effects = Effects(self._ended)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._opened = 0
+        self.taken = 0
+        """Messages that were given to this process."""
         self._held: dict[tuple[str, int], Msg] = {}
         self._holding: Counter[str] = Counter()
         self._timers: dict[Key, asyncio.TimerHandle] = {}
@@ -92,7 +94,7 @@ class ToolService(Service):
         return {"catalogue": self._catalogued}
 
     def stats(self) -> Mapping[str, float]:
-        return {"running": len(self._effects), "open": len(self._held), "sessions": len(self._sessions)}
+        return {"running": len(self._effects), "open": len(self._held), "sessions": len(self._sessions), "taken": self.taken}
 
     async def prepare(self, *, retention_days: int) -> None:
         """Make what the service needs in NATS: the streams and its consumer."""
@@ -174,13 +176,14 @@ class ToolService(Service):
         if isinstance(recorded.event, events.Unknown) or (isinstance(recorded.event, ToolCalled) and recorded.event.kind == "browser"):
             self._do(message.ack())
             return
+        self.taken += 1
         self._held[sid, seq] = message
         self._holding[sid] += 1
         self._do(self._handle(recorded))
 
     async def _handle(self, recorded: events.Recorded) -> None:
         try:
-            await self._session(recorded.sid).take(LogInput(recorded))
+            await self.session(recorded.sid).take(LogInput(recorded))
         except VoxbridgeError as error:
             _log.warning("session %s: %s waits: %s", recorded.sid, recorded.type, error.message)
             await self._let_go(recorded.sid, recorded.seq, after_s=1.0)
@@ -226,7 +229,8 @@ class ToolService(Service):
 
     # --- sessions ---
 
-    def _session(self, sid: str) -> Session:
+    def session(self, sid: str) -> Session:
+        """The session of this id in this process; opened at its first input."""
         session = self._sessions.get(sid)
         if session is None:
             self._opened += 1
@@ -310,7 +314,7 @@ class ToolService(Service):
 
     def _ended(self, key: Key, outcome: Outcome) -> None:
         if not self._stopping.is_set() or not isinstance(outcome, Raised) or outcome.error.code != Code.CANCELLED:
-            self._do(self._record(self._session(key[0]), outcome))
+            self._do(self._record(self.session(key[0]), outcome))
 
     async def _record(self, session: Session, input: Input | LogInput) -> None:
         """Take an input that must not be lost while the log is away; given up, its call is delivered again and seen as interrupted."""

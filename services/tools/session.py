@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, cast
+from contextlib import suppress
+from typing import Any, Final
 
 import msgspec
 
@@ -22,7 +23,8 @@ from shared.clock import Clock
 from shared.errors import Code, Conflict, VoxbridgeError
 from shared.events.journal import ToolsJournal
 from shared.log import Log
-from shared.step import Append, Folded, LogInput, Stepper, fold
+from shared.step import Append, Folded, LogInput, fold
+from shared.stepper import Stepper
 from shared.writer import SessionWriter
 
 WRITER: Final = "tools"
@@ -85,11 +87,12 @@ class Session:
                 await self._perform(self, output)
 
     async def close(self) -> None:
-        """Write what is left of the journal."""
+        """Write what is left of the journal, as far as the log takes it: what changed anything is there already."""
         async with self._lock:
             if self._now is not None:
                 now, self._now = self._now, None
-                await now.stepper.close()
+                with suppress(VoxbridgeError):
+                    await now.stepper.close()
 
     async def _transact(self, input: Input | LogInput) -> Sequence[Any]:
         for _ in range(TRIES):
@@ -106,7 +109,7 @@ class Session:
             except BaseException:
                 # The journal of this stepper may hold an input that was never carried out: it must not be written.
                 if self._now is not None:
-                    self._now.writer.failed = self._now.writer.failed or VoxbridgeError(Code.INTERNAL, "The step was given up.")
+                    self._now.writer.stop(VoxbridgeError(Code.INTERNAL, "An input was given up."))
                     self._now = None
                 raise
             else:
@@ -126,13 +129,13 @@ class Session:
             await stepper.close()
 
     async def _was_recorded(self, mark: str) -> bool:
-        outputs = self._outputs
-        try:
-            await self._open()
-        except Conflict:
-            self._now = None
-        self._outputs = outputs
-        return mark in self._recorded
+        for _ in range(TRIES):
+            try:
+                await self._open()
+            except Conflict:
+                continue
+            return mark in self._recorded
+        raise Conflict(f"Other processes kept writing the {WRITER} events of session {self.sid}.")
 
     async def _open(self) -> _Open:
         """Fold the session from the log, and write what a crash kept from it."""
@@ -170,7 +173,7 @@ def refold(log: Sequence[events.Recorded]) -> tuple[Folded[State], list[Missing]
         count += 1
         return state, outputs
 
-    folded = fold(watched, State(), cast("type[Any]", Input), WRITER, log)
+    folded = fold(watched, State(), Input, WRITER, log)
     first = present = 0
     for recorded in log:
         if isinstance(recorded.event, ToolsJournal):

@@ -48,9 +48,7 @@ class Caller:
 
     async def call(self, name: str, call_id: str = "c1", *, deadline_ms: int = 30_000, account: str = "local", **arguments: Any) -> int:
         """Call a function; returns the position of the call."""
-        event = ToolCalled(
-            call_id=call_id, name=name, arguments=arguments, kind="server", turn=1, deadline_ms=deadline_ms, account=account
-        )
+        event = ToolCalled(call_id=call_id, name=name, arguments=arguments, kind="server", turn=1, deadline_ms=deadline_ms, account=account)
         return await self.say(event)
 
     async def cancel(self, call_id: str = "c1") -> int:
@@ -65,7 +63,10 @@ class Caller:
         def found() -> tuple[E, events.Recorded] | None:
             for recorded in self.heard:
                 event = recorded.event
-                if isinstance(event, type) and call_id in (getattr(event, "call_id", ""), getattr(event, "task_id", "").removeprefix("task-")):
+                if isinstance(event, type) and call_id in (
+                    getattr(event, "call_id", ""),
+                    getattr(event, "task_id", "").removeprefix("task-"),
+                ):
                     return event, recorded
             return None
 

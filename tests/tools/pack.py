@@ -22,7 +22,7 @@ def _ran(file: str) -> None:
 
 
 async def _released(file: str) -> None:
-    while not Path(f"{file}.go").exists():
+    while not Path(f"{file}.go").exists():  # noqa: ASYNC110, ASYNC240 - another process makes the file
         await asyncio.sleep(0.005)
 
 

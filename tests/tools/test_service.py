@@ -1,19 +1,337 @@
-"""The executor on real servers: what a caller hears."""
+"""The executor on real servers: what a caller hears, whatever happens to the executor."""
 
 from __future__ import annotations
 
-from shared.events.tools import ToolCompleted, ToolStarted
-from tests.tools.conftest import Caller, Executors
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nats.aio.client import Client
+
+from services.tools import service as tools_service
+from services.tools.effects import RESULT_LIMIT
+from services.tools.session import refold
+from shared import events
+from shared.config import Config
+from shared.events.tools import (
+    TaskCancelled,
+    TaskCompleted,
+    TaskInterrupted,
+    TaskProgressed,
+    TaskStarted,
+    ToolCompleted,
+    ToolFailed,
+    ToolInterrupted,
+    ToolStarted,
+)
+from shared.events.voice import SessionEnded
+from shared.log import Log
+from shared.store import Store
+from tests.tools.conftest import BOUND_S, Caller, Executors
+
+MakeCaller = Callable[[], Awaitable[Caller]]
 
 
-async def test_a_call_is_started_and_completed_with_its_causes(executors: Executors, caller: Caller) -> None:
-    async with executors.running():
+async def lines(path: Path, count: int) -> list[str]:
+    """The runs that a file counts, once there are `count`."""
+    async with asyncio.timeout(BOUND_S):
+        while not path.exists() or len(path.read_text().splitlines()) < count:  # noqa: ASYNC110, ASYNC240 - another process writes it
+            await asyncio.sleep(0.005)
+    return path.read_text().splitlines()  # noqa: ASYNC240 - one line
+
+
+async def acknowledged(connection: Client) -> None:
+    """Wait until the consumer holds nothing open."""
+    async with asyncio.timeout(BOUND_S):
+        while True:
+            info = await connection.jetstream().consumer_info("EV", "tools")
+            if not info.num_ack_pending and not info.num_pending:
+                return
+            await asyncio.sleep(0.01)
+
+
+def release(path: Path) -> None:
+    Path(f"{path}.go").touch()
+
+
+@asynccontextmanager
+async def process(config: Config) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A real executor process."""
+    env = {
+        "VOXBRIDGE_NATS_URL": config.nats_url,
+        "VOXBRIDGE_REDIS_URL": config.redis_url,
+        "VOXBRIDGE_TOOL_PACKS": "tests.tools.pack",
+        "PATH": "/usr/bin:/bin",
+    }
+    root = Path(__file__).parents[2]
+    running = await asyncio.create_subprocess_exec(sys.executable, "-m", "services.tools", cwd=root, env=env)
+    try:
+        yield running
+    finally:
+        if running.returncode is None:
+            running.kill()
+        await running.wait()
+
+
+async def check_fold(log: Log, caller: Caller, service: tools_service.ToolService) -> None:
+    """The log gives the state that the executor holds, and lacks nothing."""
+    recorded = [event async for event in log.read_all(caller.sid)]
+    folded, missing = refold(recorded)
+    assert missing == []
+    assert folded.state == service.session(caller.sid).state
+
+
+async def test_a_call_is_started_and_completed_with_its_causes(executors: Executors, caller: Caller, connection: Client, log: Log) -> None:
+    async with executors.running() as service:
         position = await caller.call("echo", text="hello")
         done, recorded = await caller.next(ToolCompleted)
         started, start = await caller.next(ToolStarted)
-    assert done.result == {"text": "hello", "spoken": "hello"}
-    assert started.attempt == 1
-    assert start.seq < recorded.seq
-    assert position < start.seq
-    assert str(start.cause).startswith("tools#")
-    assert recorded.cause == "tools#2"
+        assert done.result == {"text": "hello", "spoken": "hello"}
+        assert started.attempt == 1
+        assert position < start.seq < recorded.seq
+        # The journal names the inputs: 0 is the call itself, 1 that it was accepted, 2 that the function returned.
+        assert (start.cause, recorded.cause) == ("tools#1", "tools#2")
+        await acknowledged(connection)
+        await check_fold(log, caller, service)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code", "says"),
+    [
+        ("nothing_like_it", {}, "NOT_FOUND", "nothing_like_it"),
+        ("echo", {"text": 5}, "INVALID_ARGUMENT", "`text`"),
+        ("echo", {}, "INVALID_ARGUMENT", "`text`"),
+        ("echo", {"text": "a", "loud": True}, "INVALID_ARGUMENT", "`loud`"),
+        ("large", {"size": "many"}, "INVALID_ARGUMENT", "`size`"),
+        ("large", {"size": RESULT_LIMIT - 10}, "TOO_LARGE", str(RESULT_LIMIT)),
+        ("slow", {}, "TIMED_OUT", "200 ms"),
+        ("blocking", {"seconds": 0.5}, "TIMED_OUT", "200 ms"),
+        ("faulty", {}, "INTERNAL", "RuntimeError"),
+        ("unsayable", {}, "INTERNAL", "JSON"),
+    ],
+)
+async def test_a_call_that_cannot_succeed_fails_with_its_reason(
+    executors: Executors, caller: Caller, connection: Client, name: str, arguments: dict[str, Any], code: str, says: str
+) -> None:
+    async with executors.running():
+        await caller.call(name, **arguments)
+        failed, _ = await caller.next(ToolFailed)
+        await acknowledged(connection)
+    assert failed.error.code == code
+    assert says in failed.error.message
+    assert "secret" not in failed.error.message
+    assert len(caller.told(ToolFailed, ToolCompleted)) == 1
+
+
+async def test_a_result_at_the_limit_is_delivered(executors: Executors, caller: Caller) -> None:
+    async with executors.running():
+        await caller.call("large", size=RESULT_LIMIT - len('{"text":""}'))
+        done, _ = await caller.next(ToolCompleted)
+    assert len(done.result["text"]) == RESULT_LIMIT - len('{"text":""}')
+
+
+async def test_a_thousand_copies_of_a_call_have_one_effect(
+    executors: Executors, caller: Caller, connection: Client, tmp_path: Path
+) -> None:
+    file = tmp_path / "runs"
+    release(file)
+    async with executors.running(), executors.running():
+        await asyncio.gather(*(caller.call("effect", file=str(file)) for _ in range(1_000)))
+        await caller.next(ToolCompleted)
+        await acknowledged(connection)
+    assert len(await lines(file, 1)) == 1
+    assert len(caller.told(ToolStarted)) == 1
+    assert len(caller.told(ToolCompleted, ToolFailed, ToolInterrupted)) == 1
+
+
+async def test_two_executors_share_the_calls_of_many_sessions_and_of_one(
+    executors: Executors, callers: MakeCaller, connection: Client, log: Log, tmp_path: Path
+) -> None:
+    file = tmp_path / "runs"
+    release(file)
+    some = [await callers() for _ in range(8)]
+    async with executors.running() as one, executors.running() as other:
+        await asyncio.gather(*(caller.call("effect", f"c{n}", file=str(file)) for n in range(30) for caller in some))
+        for caller in some:
+            for n in range(30):
+                await caller.next(ToolCompleted, f"c{n}")
+        await acknowledged(connection)
+        assert one.taken > 0
+        assert other.taken > 0
+    assert len(await lines(file, 240)) == 240
+    for caller in some:
+        assert len(caller.told(ToolStarted)) == 30
+        assert len(caller.told(ToolCompleted, ToolFailed, ToolInterrupted)) == 30
+        folded, missing = refold([event async for event in log.read_all(caller.sid)])
+        assert missing == []
+        assert folded.state.open == {}
+
+
+async def test_a_cancelled_function_is_stopped_whichever_process_hears_of_it(
+    executors: Executors, caller: Caller, connection: Client, tmp_path: Path
+) -> None:
+    file = tmp_path / "runs"
+    async with executors.running(), executors.running():
+        await caller.call("effect", file=str(file))
+        await lines(file, 1)
+        await caller.cancel()
+        failed, _ = await caller.next(ToolFailed)
+        await acknowledged(connection)
+    assert failed.error.code == "CANCELLED"
+    assert len(caller.told(ToolCompleted, ToolFailed)) == 1
+
+
+async def test_the_late_result_of_a_cancelled_call_is_recorded(executors: Executors, caller: Caller, tmp_path: Path) -> None:
+    async with executors.running():
+        await caller.call("stubborn", file=str(tmp_path / "runs"))
+        await lines(tmp_path / "runs", 1)
+        await caller.cancel()
+        done, _ = await caller.next(ToolCompleted)
+    assert done.result == {"stopped": False}
+
+
+async def test_a_killed_executors_call_is_interrupted_once_and_never_run_again(
+    executors: Executors, config: Config, caller: Caller, connection: Client, log: Log, tmp_path: Path
+) -> None:
+    file = tmp_path / "runs"
+    async with process(config) as killed:
+        await caller.call("effect", file=str(file))
+        await caller.call("harmless", "c2", file=str(file))
+        await caller.call("work", "c3", file=str(file))
+        await lines(file, 3)
+        killed.kill()
+        await killed.wait()
+    release(file)
+    async with executors.running():
+        await caller.next(ToolInterrupted)
+        done, _ = await caller.next(ToolCompleted, "c2")
+        await caller.next(TaskInterrupted, "c3")
+        await acknowledged(connection)
+    assert done.result == {"attempt": 2}
+    assert len(await lines(file, 4)) == 4, "only the idempotent one ran again"
+    assert len(caller.told(ToolInterrupted)) == 1
+    assert [event.call_id for event in caller.told(ToolCompleted) if isinstance(event, ToolCompleted)] == ["c3", "c2"]
+    assert refold([event async for event in log.read_all(caller.sid)])[1] == []
+
+
+async def test_a_timer_survives_a_kill_and_fires_once_at_its_time(
+    executors: Executors, config: Config, caller: Caller, connection: Client
+) -> None:
+    async with process(config) as killed:
+        await caller.call("remind", ms=13_000)
+        started, _ = await caller.next(TaskStarted)
+        killed.kill()
+        await killed.wait()
+    assert started.due_ts is not None
+    async with executors.running():
+        completed, recorded = await caller.next(TaskCompleted)
+        await acknowledged(connection)
+    assert completed.announce == "It is time."
+    assert 0 <= recorded.ts - started.due_ts < 1_000_000
+    assert len(caller.told(TaskCompleted, TaskInterrupted)) == 1
+
+
+async def test_a_drained_executor_hands_its_timers_over_at_once(
+    executors: Executors, config: Config, caller: Caller, connection: Client
+) -> None:
+    async with process(config) as drained:
+        await caller.call("remind", ms=3_000)
+        started, _ = await caller.next(TaskStarted)
+        begun = time.monotonic()
+        drained.send_signal(signal.SIGTERM)
+        assert await drained.wait() == 0
+        assert time.monotonic() - begun < 4
+    async with executors.running():
+        _, recorded = await caller.next(TaskCompleted)
+        await acknowledged(connection)
+    assert started.due_ts is not None
+    assert 0 <= recorded.ts - started.due_ts < 4_000_000
+
+
+async def test_a_task_says_how_far_it_is_and_ends_with_what_to_say(executors: Executors, caller: Caller, tmp_path: Path) -> None:
+    file = tmp_path / "runs"
+    async with executors.running():
+        await caller.call("work", file=str(file))
+        answered, _ = await caller.next(ToolCompleted)
+        progressed, _ = await caller.next(TaskProgressed)
+        release(file)
+        completed, _ = await caller.next(TaskCompleted)
+    assert answered.result == {"task_id": "task-c1", "status": "started", "spoken": "Started work."}
+    assert (progressed.done, progressed.message) == (0.5, "half way")
+    assert completed.announce == "Your report is ready."
+
+
+async def test_the_end_of_a_session_ends_its_timers(executors: Executors, caller: Caller, connection: Client) -> None:
+    async with executors.running():
+        await caller.call("remind", ms=600_000)
+        await caller.next(TaskStarted)
+        await caller.say(SessionEnded(reason="client"))
+        cancelled, _ = await caller.next(TaskCancelled)
+        await acknowledged(connection)
+    assert cancelled.reason == "the session ended"
+
+
+async def test_a_fact_is_in_the_log_with_its_call_as_cause(executors: Executors, caller: Caller, log: Log) -> None:
+    async with executors.running():
+        await caller.call("note", text="the key is under the mat")
+        await caller.next(ToolCompleted)
+    types = [recorded.type async for recorded in log.read_all(caller.sid, writer="tools") if recorded.type != "tools.journal"]
+    assert types == ["tool.started", "note.remembered", "tool.completed"]
+
+
+async def test_the_catalogue_is_published_listed_and_brought_back(
+    executors: Executors, connection: Client, store: Store, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools_service, "LOOK_AFTER_S", 0.05)
+    async with executors.running():
+
+        async def published() -> list[str]:
+            async with asyncio.timeout(BOUND_S):
+                while not (found := await store.functions()):  # noqa: ASYNC110 - Valkey is asked
+                    await asyncio.sleep(0.01)
+            return sorted(function.name for function in found)
+
+        names = await published()
+        assert {"current_time", "echo", "remind"} <= set(names)
+        await store.redis.flushall()
+        assert await published() == names
+        listed = json.loads((await connection.request("vx.svc.tools.list", b"")).data)
+        assert sorted(function["name"] for function in listed) == names
+
+
+async def test_a_process_that_holds_too_much_refuses(executors: Executors, caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools_service, "HELD_LIMIT", 1)
+    async with executors.running():
+        await caller.call("remind", ms=600_000)
+        await caller.next(TaskStarted)
+        await caller.call("echo", "c2", text="hello")
+        failed, _ = await caller.next(ToolFailed, "c2")
+        await caller.cancel()
+        await caller.next(TaskCancelled)
+    assert failed.error.code == "OVERLOADED"
+    assert failed.error.retryable
+
+
+async def test_idle_sessions_are_forgotten_and_folded_again(
+    executors: Executors, callers: MakeCaller, connection: Client, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools_service, "SESSIONS_KEPT", 2)
+    some = [await callers() for _ in range(5)]
+    async with executors.running() as service:
+        for round in range(2):
+            for caller in some:
+                await caller.call("echo", f"c{round}", text="hello")
+                await caller.next(ToolCompleted, f"c{round}")
+        await acknowledged(connection)
+        assert service.stats()["sessions"] <= 2
+        await check_fold(log, some[-1], service)
+    for caller in some:
+        assert [type(event) for event in caller.told()] == [ToolStarted, ToolCompleted] * 2
+        assert isinstance(caller.heard[0].event, events.journal.ToolsJournal)

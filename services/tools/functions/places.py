@@ -125,7 +125,7 @@ class Places:
             found = self._within(self._candidates(head), within)
         elif within:
             found = self._within(found, within)
-        if not found:
+        if not found or not wanted:
             raise self._unknown(text, wanted)
         return found[0], found[1:]
 

@@ -1,0 +1,225 @@
+"""What each function says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.tools.functions import calculator, notes, timer
+from services.tools.functions.places import places
+from services.tools.functions.spoken_numbers import as_expression
+from services.tools.functions.time import current_time, told
+from services.tools.registry import BUILT_IN, load
+from shared.errors import Code, VoxbridgeError
+from shared.store import Note
+
+NOON_UTC = 1_763_726_400_000_000  # Friday, 21 November 2025, 12:00
+SUMMER_UTC = 1_752_580_800_000_000  # 15 July 2025, 12:00
+
+
+@pytest.mark.parametrize(
+    ("asked", "zone", "name"),
+    [
+        ("Tokyo", "Asia/Tokyo", "Tokyo"),
+        ("tokio", "Asia/Tokyo", "Tokyo"),
+        ("New York", "America/New_York", "New York City"),
+        ("NYC", "America/New_York", "New York City"),
+        ("São Paulo", "America/Sao_Paulo", "São Paulo"),
+        ("sao paulo", "America/Sao_Paulo", "São Paulo"),
+        ("Zürich", "Europe/Zurich", "Zürich"),
+        ("Zurich", "Europe/Zurich", "Zürich"),
+        ("Cologne", "Europe/Berlin", "Köln"),
+        ("Москва", "Europe/Moscow", "Moscow"),
+        ("in London", "Europe/London", "London"),
+        ("Berlin time", "Europe/Berlin", "Berlin"),
+        ("Paris", "Europe/Paris", "Paris"),
+        ("Paris, Texas", "America/Chicago", "Paris"),
+        ("paris texas", "America/Chicago", "Paris"),
+        ("Portland, Oregon", "America/Los_Angeles", "Portland"),
+        ("Washington DC", "America/New_York", "Washington"),
+        ("California", "America/Los_Angeles", "Los Angeles"),
+        ("Japan", "Asia/Tokyo", "Tokyo"),
+        ("United States", "America/New_York", "Washington"),
+        ("the UK", "Europe/London", "London"),
+        ("Georgia", "Asia/Tbilisi", "Tbilisi"),
+        ("UTC", "UTC", "UTC"),
+        ("GMT", "UTC", "UTC"),
+        ("PST", "America/Los_Angeles", "Los Angeles"),
+        ("Europe/Berlin", "Europe/Berlin", "Berlin"),
+    ],
+)
+def test_a_place_is_understood_as_people_name_it(asked: str, zone: str, name: str) -> None:
+    place, _ = places().find(asked)
+    assert (place.time_zone, place.name) == (zone, name)
+
+
+def test_the_time_is_told_with_its_zone_and_a_phrase() -> None:
+    place, others = places().find("Tokyo")
+    assert told(place, others, NOON_UTC) == {
+        "place": "Tokyo, Japan",
+        "time_zone": "Asia/Tokyo",
+        "local_time": "2025-11-21 21:00",
+        "weekday": "Friday",
+        "utc_offset": "+09:00",
+        "spoken": "It's 9:00 PM on Friday in Tokyo.",
+    }
+
+
+def test_summer_time_is_kept() -> None:
+    place, _ = places().find("Berlin")
+    assert told(place, [], NOON_UTC)["utc_offset"] == "+01:00"
+    assert told(place, [], SUMMER_UTC)["utc_offset"] == "+02:00"
+
+
+def test_of_places_with_one_name_the_largest_is_told_and_said() -> None:
+    place, others = places().find("Birmingham")
+    answer = told(place, others, NOON_UTC)
+    assert answer["spoken"] == "It's 12:00 PM on Friday in Birmingham, United Kingdom."
+    assert "largest" in answer["note"]
+
+
+@pytest.mark.parametrize(("asked", "says"), [("Tokyoo", "Did you mean Tokyo?"), ("qqqqzz", "larger city"), ("", "larger city")])
+def test_an_unknown_place_is_answered_with_what_to_do(asked: str, says: str) -> None:
+    with pytest.raises(VoxbridgeError, match="know the place") as caught:
+        places().find(asked)
+    assert caught.value.code == Code.NOT_FOUND
+    assert says in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("17*23", 391),
+        ("17 times 23", 391),
+        ("17 x 23", 391),
+        ("What is 2 plus 2?", 4),
+        ("seventeen times twenty-three", 391),
+        ("two hundred and five point five minus five", 200.5),
+        ("one million divided by eight", 125_000),
+        ("15 percent of 80", 12),
+        ("15% of 80", 12),
+        ("80 plus 15 percent", 92),
+        ("80 - 10%", 72),
+        ("50 percent", 0.5),
+        ("10 % 3", 1),
+        ("7 mod 3", 1),
+        ("square root of 144", 12),
+        ("the square root of 144 plus 5", 17),
+        ("√81", 9),
+        ("cube root of 27", 3),
+        ("3 squared plus 4 squared", 25),
+        ("2^10", 1024),
+        ("5 to the power of 3", 125),
+        ("half of 90", 45),
+        ("10!", 3_628_800),
+        ("1,000 × 3", 3_000),
+        ("100 ÷ 8", 12.5),
+        ("(1+2)*3", 9),
+        ("-5 + 3", -2),
+        ("0.1+0.2", 0.3),
+        ("max(2, 7)", 7),
+        ("999999999999 * 999999999999", 999999999998e12),
+    ],
+)
+def test_a_sum_is_worked_out_in_figures_and_in_words(expression: str, value: float) -> None:
+    assert calculator.evaluate(expression)[0] == value
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ("1/0", "divides by zero"),
+        ("9**9**9", "too large"),
+        ("200!", "too large"),
+        ("1e308*10", "too large"),
+        ("2**1001", "too large"),
+        ("sqrt(-1)", "cannot be worked out"),
+        ("(-8)**0.5", "no real result"),
+        ("'a'*10", "use figures"),
+        ("[1]*9", "use figures"),
+        ("__import__('os')", "use figures"),
+        ("(1).__class__", "use figures"),
+        ("lambda: 1", "use figures"),
+        ("3 apples", "use figures"),
+        ("1 < 2", "use figures"),
+        ("2 +", "use figures"),
+        ("?", "use figures"),
+    ],
+)
+def test_what_is_no_sum_is_refused_with_its_reason(expression: str, says: str) -> None:
+    with pytest.raises(VoxbridgeError, match="cannot be worked out") as caught:
+        calculator.evaluate(expression)
+    assert caught.value.code == Code.INVALID_ARGUMENT
+    assert caught.value.field == "expression"
+    assert says in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(391, "391"), (1_234_567, "1,234,567"), (12.5, "12.5"), (1 / 3, "about 0.3333"), (1e24, "about 1 times 10 to the power of 24")],
+)
+def test_a_number_is_said_as_it_is_read_out(value: float, said: str) -> None:
+    assert calculator.spoken(value) == said
+
+
+def test_an_expression_is_shown_as_it_was_understood() -> None:
+    assert as_expression("What is fifteen percent of eighty?") == "(15/100) * 80"
+
+
+async def test_a_timer_says_its_length_and_what_it_is_for() -> None:
+    pasta = await timer.set_timer(300, "pasta timer")
+    plain = await timer.set_timer(3_661)
+    assert (pasta.after_ms, pasta.label) == (300_000, "pasta")
+    assert (pasta.spoken, pasta.announce) == ("Pasta timer set for 5 minutes.", "Your pasta timer is done.")
+    assert plain.announce == "Your timer for 1 hour, 1 minute and 1 second is done."
+
+
+@pytest.mark.parametrize(("seconds", "allowed"), [(0, False), (1, True), (86_400, True), (86_401, False), ("300", True), (-5, False)])
+def test_a_timer_runs_for_a_second_to_a_day(seconds: Any, allowed: bool) -> None:
+    tool = load(BUILT_IN, timeout_s=30)["set_timer"]
+    if allowed:
+        assert tool.check({"seconds": seconds}).seconds == int(seconds)  # type: ignore[attr-defined]
+    else:
+        with pytest.raises(VoxbridgeError, match="`seconds`"):
+            tool.check({"seconds": seconds})
+
+
+def some_notes(*texts: str) -> list[Note]:
+    return [Note(note_id=str(number), text=text, ts=-number) for number, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["Anna likes red apples.", "The key is under the mat.", "Anna has a car."]),
+        ("where is the key", ["The key is under the mat."]),
+        ("apple", ["Anna likes red apples."]),
+        ("what does Anna like", ["Anna likes red apples.", "Anna has a car."]),
+        ("ANNA", ["Anna likes red apples.", "Anna has a car."]),
+        ("cars", ["Anna has a car."]),
+        ("submarine", []),
+    ],
+)
+def test_notes_are_found_by_their_words_and_the_newest_of_equals_first(query: str, found: list[str]) -> None:
+    kept = some_notes("Anna likes red apples.", "The key is under the mat.", "Anna has a car.")
+    assert [note.text for note in notes.rank(query, kept)] == found
+
+
+def test_five_notes_at_most_are_found() -> None:
+    assert len(notes.rank("", some_notes(*"abcdefgh"))) == len(notes.rank("word", some_notes(*["word"] * 8))) == notes.FOUND_LIMIT
+
+
+def test_accents_do_not_hide_a_note() -> None:
+    assert notes.rank("cafe", some_notes("The Café opens at nine."))
+
+
+def test_every_built_in_function_is_described_for_a_small_model() -> None:
+    tools = load(BUILT_IN, timeout_s=30)
+    assert set(tools) == {"current_time", "calculate", "set_timer", "remember", "recall"}
+    for tool in tools.values():
+        assert len(tool.description) <= 60
+        for parameter in tool.parameters["properties"].values():
+            assert 0 < len(parameter["description"]) <= 80
+    assert tools["set_timer"].card().kind == "async"
+    assert current_time.__module__ == "services.tools.functions.time"
