@@ -7,13 +7,14 @@ All of it is a cache of facts that stand in the log, so losing Valkey costs a re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from shared.errors import Unavailable
+from shared.functions import Function as Function
 
 LEASE_MS: Final = 3_000
 ORPHAN_AGE_S: Final = 30
@@ -45,16 +46,6 @@ _RELEASE: Final = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
-
-
-class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A function as the catalogue shows it. `parameters` is a JSON Schema of an object."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
-    kind: Literal["server", "browser", "async"] = "server"
-    timeout_s: float = 30.0
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,13 +128,13 @@ class Store:
 
     async def orphans(self, now: int) -> list[str]:
         """Live sessions, requested more than `ORPHAN_AGE_S` ago, whose lease nobody holds. `now` in µs."""
-        found = await self._run(self.redis.zrange(_LIVE, "-inf", now - ORPHAN_AGE_S * 1_000_000, byscore=True))
+        found = [_text(sid) for sid in await self._run(self.redis.zrange(_LIVE, "-inf", now - ORPHAN_AGE_S * 1_000_000, byscore=True))]
         if not found:
             return []
         pipeline = self.redis.pipeline(transaction=False)
         for sid in found:
             pipeline.exists(_lease(sid))
-        return [str(sid) for sid, held in zip(found, await self._run(pipeline.execute()), strict=True) if not held]
+        return [sid for sid, held in zip(found, await self._run(pipeline.execute()), strict=True) if not held]
 
     async def recent_sessions(self, *, limit: int, before: int | None = None) -> list[tuple[str, int]]:
         """`(sid, started in µs)`, newest first, of sessions that started before `before`."""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from shared.events.voice import Failure
-from shared.store import Function
+from shared.functions import Function
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):

@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from shared.functions import Function
 from shared.moments import Moment
-from shared.store import Function
 
 AUDIO_END: Final = 2**31 - 1
 """As the end of a range of audio: everything that was heard so far."""

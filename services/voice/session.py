@@ -30,7 +30,8 @@ from shared.errors import Code, VoxbridgeError
 from shared.events.voice import Failure
 from shared.feed import Feed
 from shared.log import Log
-from shared.step import LogInput, Stepper
+from shared.step import LogInput
+from shared.stepper import Stepper
 from shared.store import Function
 from shared.writer import SessionWriter
 

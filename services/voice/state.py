@@ -9,7 +9,7 @@ import msgspec
 from services.voice.outputs import Message, ToolUse
 from shared.events.gateway import SessionRequested
 from shared.events.voice import Usage
-from shared.store import Function
+from shared.functions import Function
 
 
 class Stamps(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,8 @@ from shared.events.journal import VoiceJournal
 from shared.events.voice import SessionOwned, UserSaid
 from shared.ids import new_session_id
 from shared.log import Log
-from shared.step import INPUT_LIMIT, JOURNAL_BYTES, JOURNAL_LIMIT, Append, LogInput, Stepper, fold
+from shared.step import Append, LogInput, fold
+from shared.stepper import INPUT_LIMIT, JOURNAL_BYTES, JOURNAL_LIMIT, Stepper
 from shared.writer import SessionWriter
 from tests.shared.backends import Server, open_log
 

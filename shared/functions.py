@@ -1,0 +1,17 @@
+"""What a function is to those who offer it and those who call it: the shape of the catalogue, kept in `shared.store`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A function as the catalogue shows it. `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    kind: Literal["server", "browser", "async"] = "server"
+    timeout_s: float = 30.0
