@@ -23,6 +23,7 @@ from shared.service import Resources
 
 CHECK_S: Final = 1.0
 KEPT_S: Final = 0.5
+_DETAIL: Final = 512
 
 Answer = tuple[bool, str]
 
@@ -68,7 +69,7 @@ class Readiness:
         """The voices that services/models has; raises `UNAVAILABLE` while it does not answer."""
         try:
             reply = await self._client.get(f"{self._models}/v1/models")
-            entries = [entry for entry in reply.raise_for_status().json()["data"] if entry.get("capability") == "speech"]
+            entries = [entry for entry in reply.raise_for_status().json()["data"] if entry.get("role") == "tts"]
             return [_voice(voice) for entry in entries for voice in entry.get("voices") or [entry]]
         except (httpx.HTTPError, ValueError, KeyError, AttributeError, TypeError) as error:
             reason = str(error) or type(error).__name__
@@ -113,12 +114,12 @@ def _voice(entry: dict[str, Any]) -> dict[str, str]:
     return {"id": id, "name": str(entry.get("name", id)), "gender": str(entry.get("gender", "")), "style": str(entry.get("style", ""))}
 
 
-def _progress(detail: Any) -> str:
-    """What a `/readyz` says in one line."""
-    if not isinstance(detail, dict):
+def _progress(told: Any) -> str:
+    """What the `/readyz` of services/models says, in one line."""
+    models = told.get("models") if isinstance(told, dict) else None
+    if not isinstance(models, dict):
         return ""
-    parts = [f"{name}: {value if not isinstance(value, dict) else _progress(value)}" for name, value in detail.items()]
-    return ", ".join(parts)[:512]
+    return ", ".join(f"{name}: {model.get('state', '?') if isinstance(model, dict) else model}" for name, model in models.items())[:_DETAIL]
 
 
 async def _within(check: Callable[[], Awaitable[Answer]]) -> Dependency:

@@ -128,6 +128,11 @@ class Gateway(Service):
         """A connection is over."""
         self.connections.discard(connection)
 
+    async def idle(self) -> None:
+        """Wait until all that runs in the background is done: whoever left has left, and the log has their last events."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
     def background(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run a coroutine that outlives its caller; an outage it meets is said in the log of the process."""
         task = asyncio.create_task(_guarded(work))

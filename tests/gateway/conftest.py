@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from nats.aio.msg import Msg
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
@@ -114,6 +115,38 @@ async def serve() -> AsyncIterator[Serve]:
 async def running(serve: Serve, nats_url: str, redis_url: str) -> Running:
     """A gateway over the servers of the test run."""
     return await serve(nats_url, redis_url)
+
+
+@pytest.fixture
+async def complete(running: Running, nats_url: str) -> AsyncIterator[Running]:
+    """A gateway to which everything else seems to be there: the health of the services and the models' list are told by the test."""
+    nc = await connect_nats(nats_url, "services-test", pending=AUDIO_PENDING)
+    server = await asyncio.start_server(_models, "127.0.0.1", running.gateway.resources.config.models_port)
+    try:
+        for name in ("voice", "tools"):
+            await nc.subscribe(f"vx.svc.{name}.health", cb=_healthy)
+        await nc.flush()
+        yield running
+    finally:
+        server.close()
+        await nc.close()
+
+
+async def _healthy(message: Msg) -> None:
+    await message.respond(b'{"ready": true, "dependencies": {"nats": true}}')
+
+
+async def _models(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    request = await reader.readuntil(b"\r\n\r\n")
+    if b"/readyz " in request:
+        body = b'{"ready": true, "models": {"qwen": {"state": "ready"}, "piper-joe": {"state": "ready"}}}'
+    else:
+        body = json.dumps({"data": [{"id": "whisper-base", "role": "stt"}, {"id": "piper-joe", "role": "tts"}]}).encode()
+    writer.write(
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    )
+    await writer.drain()
+    writer.close()
 
 
 @pytest.fixture

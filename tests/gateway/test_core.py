@@ -48,6 +48,10 @@ def live(*, v1: bool = True) -> Connection:
     return connection
 
 
+def audible(connection: Connection) -> bool:
+    return connection.takes_audio
+
+
 def error_of(outputs: list[Output]) -> dict[str, Any]:
     assert len(outputs) == 1
     assert isinstance(outputs[0], Send)
@@ -233,15 +237,15 @@ def test_a_client_that_left_while_its_session_opened_leaves_none_behind() -> Non
 
 def test_audio_is_taken_from_the_request_to_the_end_and_dropped_around_it() -> None:
     connection = fresh()
-    assert not connection.takes_audio
+    assert not audible(connection)
     say(connection, START)
-    assert not connection.takes_audio
+    assert not audible(connection)
     assert say(connection, {"type": "audio", "data": "AAA="}) == []
     connection.opened()
-    assert connection.takes_audio
+    assert audible(connection)
     assert say(connection, {"type": "audio", "data": "AAA="}) == [PublishMic(b"\0\0")]
     say(connection, {"type": "end"})
-    assert not connection.takes_audio
+    assert not audible(connection)
     assert say(connection, {"type": "audio", "data": "AAA="}) == []
 
 

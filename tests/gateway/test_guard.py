@@ -23,15 +23,29 @@ def scope(host: str | None, origin: str | None = None, *, type: str = "websocket
     return {"type": type, "method": method, "headers": headers}
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8420", "localhost:8420", "[::1]:8420", "LOCALHOST:8420", "voice.example.com", "voice.example.com:8420", "odd.example:99"])  # fmt: skip
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1:8420", "localhost:8420", "[::1]:8420", "LOCALHOST:8420", "voice.example.com", "voice.example.com:8420", "odd.example:99"],
+)
 def test_own_and_listed_hosts_are_allowed(host: str) -> None:
     Guard(CONFIG).check(scope(host))
 
 
 @pytest.mark.parametrize(
     "host",
-    [None, "", "evil.example", "127.0.0.1", "127.0.0.1:80", "localhost:8421", "127.0.0.1:8420.evil.example", "odd.example", "xvoice.example.com", "voice.example.com."],
-)  # fmt: skip
+    [
+        None,
+        "",
+        "evil.example",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "localhost:8421",
+        "127.0.0.1:8420.evil.example",
+        "odd.example",
+        "xvoice.example.com",
+        "voice.example.com.",
+    ],
+)
 @pytest.mark.parametrize("type", ["websocket", "http"])
 def test_other_hosts_are_refused(host: str | None, type: str) -> None:
     with pytest.raises(VoxbridgeError) as refused:
@@ -49,8 +63,17 @@ def test_no_origin_and_own_and_listed_origins_are_allowed(origin: str | None) ->
 
 @pytest.mark.parametrize(
     "origin",
-    ["null", "", "https://evil.example", "http://127.0.0.1", "https://127.0.0.1:8420", "http://127.0.0.1:8421", "https://app.example.com.evil.example", "https://b.example"],
-)  # fmt: skip
+    [
+        "null",
+        "",
+        "https://evil.example",
+        "http://127.0.0.1",
+        "https://127.0.0.1:8420",
+        "http://127.0.0.1:8421",
+        "https://app.example.com.evil.example",
+        "https://b.example",
+    ],
+)
 def test_other_origins_are_refused_on_sockets_and_on_what_changes_things(origin: str) -> None:
     for asked in (scope("127.0.0.1:8420", origin), scope("127.0.0.1:8420", origin, type="http", method="POST")):
         with pytest.raises(VoxbridgeError) as refused:

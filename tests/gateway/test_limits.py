@@ -133,9 +133,9 @@ async def test_a_full_queue_of_small_messages_counts_as_not_reading(running: Run
         connection._socket.pause_writing()
         for _ in range(QUEUE_MESSAGES):
             connection._socket.send_text(b"{}")
-        assert not running.gateway.metrics.closes[4008]
+        assert running.gateway.metrics.closes.total() == 0
         connection._socket.send_text(b"{}")
-        assert running.gateway.metrics.closes[4008] == 1
+        assert running.gateway.metrics.closes.total() == 1
         assert await client.close_code() == 4008
 
 
