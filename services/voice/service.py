@@ -36,8 +36,7 @@ STALE_S: Final = 30
 
 RENEW_S: Final = 1.0
 FETCH: Final = 32
-_FETCH_TIMEOUT_S: Final = 5.0
-_HEARTBEAT_S: Final = 1.0
+_FETCH_TIMEOUT_S: Final = 1.0
 _BACK_OFF_S: Final = 0.5
 
 _log = logging.getLogger(__name__)
@@ -88,7 +87,7 @@ class VoiceService(Service):
                 await asyncio.sleep(_BACK_OFF_S)
                 continue
             try:
-                for message in await subscription.fetch(min(FETCH, room), timeout=_FETCH_TIMEOUT_S, heartbeat=_HEARTBEAT_S):
+                for message in await subscription.fetch(min(FETCH, room), timeout=_FETCH_TIMEOUT_S):
                     await message.ack()
                     self._spawn(message)
             except TimeoutError:
