@@ -19,7 +19,7 @@ from docstring_parser import parse
 from services.tools.context import Context
 from services.tools.core import Alarm, Mode
 from shared.errors import Code, VoxbridgeError
-from shared.store import Function
+from shared.functions import Function
 
 BUILT_IN: Final = (
     "services.tools.functions.time",

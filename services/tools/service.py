@@ -1,23 +1,20 @@
-"""The tool executor: takes calls from the log, runs their functions, and keeps each call's message until the call is over.
+"""The tool executor: takes calls from the log and runs their functions.
 
-Owns the shared durable consumer, whose unacknowledged messages are the index of open work; the sessions held in memory; timers.
-Does not own the rules (`core`), the order of recording (`session`) nor the running (`effects`). A crash loses what ran: the messages
-of its calls are delivered to another process after `ACK_WAIT_S`, which folds the session and goes on as `core` says.
+Wiring: what a session's step asks for is done here, and what comes of it goes back as an input. Owns the sessions held in memory and the
+timers. Does not own the rules (`core`), the order of recording (`session`), the messages (`intake`) nor the running (`effects`). A crash
+loses what ran; another process is given its calls, folds their sessions, and goes on as `core` says.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from nats.aio.msg import Msg
-from nats.errors import Error as NatsError
-from nats.js.api import AckPolicy, ConsumerConfig
-from nats.js.errors import APIError
 from nats.micro.request import Request
 
 from services.tools.context import Context
@@ -37,29 +34,27 @@ from services.tools.core import (
     TimerFired,
 )
 from services.tools.effects import RUNNING_LIMIT, Effects, Key, Outcome
+from services.tools.intake import ACK_WAIT_S, Intake
 from services.tools.projection import Notes
 from services.tools.registry import BUILT_IN, Tool, load, prepare
 from services.tools.session import WRITER, Session
-from shared import bus, events, log
+from shared import events, log
 from shared.errors import Code, VoxbridgeError
-from shared.events.voice import Failure, SessionEnded, ToolCalled, ToolCancelled
+from shared.events.voice import Failure
 from shared.service import Resources, Service
 from shared.step import LogInput
 from shared.store import Store
 
-DURABLE: Final = "tools"
-FILTERS: Final = tuple(f"vx.s.*.ev.voice.c.{type}" for type in ("tool.called", "tool.cancelled", "session.ended"))
 LIVE: Final = tuple(f"vxc.*.voice.c.{type}" for type in ("tool.cancelled", "session.ended"))
-ACK_WAIT_S: Final = 10.0
-HEARTBEAT_S: Final = 3.0
-MAX_ACK_PENDING: Final = 10_000
+AGAIN_S: Final = 1.0
+"""After how long a call is taken again when the log could not take it."""
+
 HELD_LIMIT: Final = 4_096
 """Open calls and tasks of one process; beyond it calls are refused with `OVERLOADED`."""
 
 SESSIONS_KEPT: Final = 1_024
 RECORD_TRIES: Final = 8
 LOOK_AFTER_S: Final = 5.0
-_PULL_S: Final = 0.5
 _IDLE_S: Final = 1.0
 
 _log = logging.getLogger(__name__)
@@ -80,10 +75,7 @@ class ToolService(Service):
         self._effects = Effects(self._ended)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._opened = 0
-        self.taken = 0
-        """Messages that were given to this process."""
-        self._held: dict[tuple[str, int], Msg] = {}
-        self._holding: Counter[str] = Counter()
+        self._intake = Intake(self._log, self._take)
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._doing: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
@@ -94,12 +86,12 @@ class ToolService(Service):
         return {"catalogue": self._catalogued}
 
     def stats(self) -> Mapping[str, float]:
-        return {"running": len(self._effects), "open": len(self._held), "sessions": len(self._sessions), "taken": self.taken}
+        return {"running": len(self._effects), "open": len(self._intake), "sessions": len(self._sessions), "taken": self._intake.taken}
 
     async def prepare(self, *, retention_days: int) -> None:
         """Make what the service needs in NATS: the streams and its consumer."""
         await self._log.ensure_streams(retention_days=retention_days)
-        await self._ensure_consumer()
+        await self._intake.ensure()
         for subject in LIVE:
             await self._nc.subscribe(subject, cb=self._live)
 
@@ -109,9 +101,9 @@ class ToolService(Service):
 
     async def serve(self) -> None:
         self._do(asyncio.to_thread(prepare, self._packs))
-        beside = [asyncio.create_task(self._heartbeats()), asyncio.create_task(self._look_after())]
+        beside = [asyncio.create_task(self._intake.renew()), asyncio.create_task(self._look_after())]
         try:
-            await self._pull()
+            await self._intake.run(self._stopping, lambda: len(self._effects) < RUNNING_LIMIT, self._effects.idle_one)
             await self._settle()
         finally:
             for task in beside:
@@ -126,59 +118,7 @@ class ToolService(Service):
 
     # --- messages ---
 
-    async def _ensure_consumer(self) -> None:
-        config = ConsumerConfig(
-            durable_name=DURABLE,
-            ack_policy=AckPolicy.EXPLICIT,
-            ack_wait=ACK_WAIT_S,
-            max_ack_pending=MAX_ACK_PENDING,
-            filter_subjects=list(FILTERS),
-        )
-        await self._log.js.add_consumer(bus.EVENT_STREAM, config)
-
-    async def _pull(self) -> None:
-        subscription = await self._log.js.pull_subscribe_bind(DURABLE, stream=bus.EVENT_STREAM)
-        while not self._stopping.is_set():
-            # A full process takes nothing: the stream is the queue, and other processes take from it.
-            if len(self._effects) >= RUNNING_LIMIT:
-                await self._effects.idle_one(_PULL_S)
-                continue
-            try:
-                # One at a time: a larger request would wait for its rest.
-                for message in await subscription.fetch(1, timeout=_PULL_S):
-                    self._take(message)
-            except TimeoutError:
-                continue
-            except (NatsError, APIError) as error:
-                _log.warning("calls cannot be taken now: %s", error)
-                await asyncio.sleep(_PULL_S)
-                await self._try_again_to_consume()
-        await subscription.unsubscribe()
-
-    async def _try_again_to_consume(self) -> None:
-        try:
-            await self._ensure_consumer()
-        except (TimeoutError, NatsError, APIError) as error:
-            _log.warning("the consumer cannot be made now: %s", error)
-
-    def _take(self, message: Msg) -> None:
-        sid, writer, visible = bus.parse_event_subject(message.subject)
-        seq = message.metadata.sequence.stream
-        if (sid, seq) in self._held:
-            self._held[sid, seq] = message
-            return
-        try:
-            recorded = events.decode(message.data, seq=seq, writer=writer, visible=visible)
-        except VoxbridgeError as error:
-            _log.error("%s", error.message)
-            self._do(message.term())
-            return
-        if isinstance(recorded.event, events.Unknown) or (isinstance(recorded.event, ToolCalled) and recorded.event.kind == "browser"):
-            self._do(message.ack())
-            return
-        self.taken += 1
-        self._held[sid, seq] = message
-        self._holding[sid] += 1
+    def _take(self, recorded: events.Recorded) -> None:
         self._do(self._handle(recorded))
 
     async def _handle(self, recorded: events.Recorded) -> None:
@@ -186,46 +126,16 @@ class ToolService(Service):
             await self.session(recorded.sid).take(LogInput(recorded))
         except VoxbridgeError as error:
             _log.warning("session %s: %s waits: %s", recorded.sid, recorded.type, error.message)
-            await self._let_go(recorded.sid, recorded.seq, after_s=1.0)
+            await self._intake.give_back(recorded.sid, recorded.seq, after_s=AGAIN_S)
         except Exception:
-            await self._let_go(recorded.sid, recorded.seq, after_s=ACK_WAIT_S)
+            await self._intake.give_back(recorded.sid, recorded.seq, after_s=ACK_WAIT_S)
             raise
 
     async def _live(self, message: Msg) -> None:
         """A cancellation reaches the process that runs the call, whichever process the consumer gives it to."""
         recorded = log.decode(message)
-        session = self._sessions.get(recorded.sid)
-        if session is None or self._stopping.is_set():
-            return
-        event = recorded.event
-        wanted = [event.call_id] if isinstance(event, ToolCancelled) else list(session.state.open)
-        if isinstance(event, ToolCancelled | SessionEnded) and any(
-            call_id in session.state.open and (recorded.sid, session.state.open[call_id].seq) in self._held for call_id in wanted
-        ):
-            self._do(self._record(session, LogInput(recorded)))
-
-    async def _heartbeats(self) -> None:
-        while True:
-            await asyncio.sleep(HEARTBEAT_S)
-            for message in list(self._held.values()):
-                try:
-                    await message.in_progress()
-                except NatsError as error:
-                    _log.warning("open calls cannot be renewed now: %s", error)
-                    break
-
-    async def _let_go(self, sid: str, seq: int, *, after_s: float) -> None:
-        message = self._release(sid, seq)
-        if message is not None:
-            await message.nak(delay=after_s)
-
-    def _release(self, sid: str, seq: int) -> Msg | None:
-        message = self._held.pop((sid, seq), None)
-        if message is not None:
-            self._holding[sid] -= 1
-            if not self._holding[sid]:
-                del self._holding[sid]
-        return message
+        if self._intake.holds_any(recorded.sid) and not self._stopping.is_set():
+            self._do(self._record(self.session(recorded.sid), LogInput(recorded)))
 
     # --- sessions ---
 
@@ -245,7 +155,7 @@ class ToolService(Service):
         if len(self._sessions) <= SESSIONS_KEPT:
             return
         for sid, session in self._sessions.items():
-            if sid != keep and not session.busy and not self._holding[sid]:
+            if sid != keep and not session.busy and not self._intake.holds_any(sid):
                 del self._sessions[sid]
                 self._do(session.close())
                 return
@@ -254,7 +164,7 @@ class ToolService(Service):
         tool = self._tools.get(wanted.name)
         if tool is None:
             return Rejected(call_id=wanted.call_id, error=_unknown(wanted.name))
-        if len(self._held) > HELD_LIMIT or len(self._effects) >= RUNNING_LIMIT:
+        if len(self._intake) > HELD_LIMIT or len(self._effects) >= RUNNING_LIMIT:
             error = Failure(code=Code.OVERLOADED, message="Too many functions are open; try again in a moment.", retryable=True)
             return Rejected(call_id=wanted.call_id, error=error)
         try:
@@ -273,9 +183,7 @@ class ToolService(Service):
         elif isinstance(output, CancelTimer):
             self._cancel_timer((session.sid, output.call_id))
         elif isinstance(output, Done):
-            message = self._release(session.sid, output.seq)
-            if message is not None:
-                await message.ack()
+            await self._intake.done(session.sid, output.seq)
 
     def _start(self, session: Session, effect: StartEffect) -> None:
         call_id, attempt = effect.call_id, effect.attempt
@@ -329,7 +237,7 @@ class ToolService(Service):
             else:
                 return
         if not isinstance(input, LogInput) and (call := session.state.open.get(input.call_id)) is not None:
-            self._release(session.sid, call.seq)
+            self._intake.release(session.sid, call.seq)
         _log.error("session %s: gave up on %s.", session.sid, type(input).__name__)
 
     # --- timers ---
@@ -383,8 +291,7 @@ class ToolService(Service):
         if self._doing:
             await asyncio.wait(set(self._doing), timeout=_IDLE_S / 2)
         self._effects.close()
-        for sid, seq in list(self._held):
-            await self._let_go(sid, seq, after_s=0)
+        await self._intake.give_all_back()
         for session in self._sessions.values():
             if not session.busy:
                 await session.close()

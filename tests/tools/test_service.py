@@ -20,6 +20,8 @@ from services.tools.effects import RESULT_LIMIT
 from services.tools.session import refold
 from shared import events
 from shared.config import Config
+from shared.connections import connect_nats
+from shared.embedded import NatsServer, ValkeyServer
 from shared.events.tools import (
     TaskCancelled,
     TaskCompleted,
@@ -32,6 +34,7 @@ from shared.events.tools import (
     ToolStarted,
 )
 from shared.events.voice import SessionEnded
+from shared.ids import new_session_id
 from shared.log import Log
 from shared.store import Store
 from tests.tools.conftest import BOUND_S, Caller, Executors
@@ -163,8 +166,8 @@ async def test_two_executors_share_the_calls_of_many_sessions_and_of_one(
             for n in range(30):
                 await caller.next(ToolCompleted, f"c{n}")
         await acknowledged(connection)
-        assert one.taken > 0
-        assert other.taken > 0
+        assert one.stats()["taken"] > 0
+        assert other.stats()["taken"] > 0
     assert len(await lines(file, 240)) == 240
     for caller in some:
         assert len(caller.told(ToolStarted)) == 30
@@ -335,3 +338,69 @@ async def test_idle_sessions_are_forgotten_and_folded_again(
     for caller in some:
         assert [type(event) for event in caller.told()] == [ToolStarted, ToolCompleted] * 2
         assert isinstance(caller.heard[0].event, events.journal.ToolsJournal)
+
+
+async def test_a_full_process_leaves_calls_to_the_stream(
+    executors: Executors, caller: Caller, connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools_service, "RUNNING_LIMIT", 1)
+    first, second = tmp_path / "first", tmp_path / "second"
+    async with executors.running() as service:
+        await caller.call("effect", file=str(first))
+        await lines(first, 1)
+        await caller.call("effect", "c2", file=str(second))
+        async with asyncio.timeout(BOUND_S):
+            while (await connection.jetstream().consumer_info("EV", "tools")).num_pending != 1:  # noqa: ASYNC110 - the server is asked
+                await asyncio.sleep(0.01)
+        assert service.stats()["running"] == 1
+        assert not second.exists()
+        release(first)
+        await lines(second, 1)
+        release(second)
+        await caller.next(ToolCompleted, "c2")
+    assert len(caller.told(ToolCompleted)) == 2
+
+
+async def test_a_result_waits_for_a_log_that_is_away(own_nats: Callable[[], NatsServer], redis_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "runs"
+    server = own_nats()
+    client = await connect_nats(server.url, "test", pending=1_000_000)
+    log = Log(client)
+    await log.ensure_streams(retention_days=1)
+    caller = Caller(log, new_session_id())
+    await caller.start()
+    async with Executors(Config(nats_url=server.url, redis_url=redis_url)).running():
+        await caller.call("effect", file=str(file))
+        await lines(file, 1)
+        server.kill()
+        release(file)
+        server.start()
+        async with asyncio.timeout(BOUND_S):
+            while not client.is_connected:  # noqa: ASYNC110 - the client reconnects by itself
+                await asyncio.sleep(0.01)
+        await log.reconnected()
+        await caller.next(ToolCompleted)
+        await acknowledged(client)
+    assert len(await lines(file, 1)) == 1
+    assert len(caller.told(ToolStarted, ToolCompleted)) == 2
+    await caller.stop()
+    await client.close()
+
+
+async def test_functions_run_while_valkey_is_away_and_notes_are_made_good(
+    own_valkey: Callable[[], ValkeyServer], nats_url: str, log: Log, caller: Caller
+) -> None:
+    valkey = own_valkey()
+    async with Executors(Config(nats_url=nats_url, redis_url=valkey.url)).running("services.tools.functions.notes,tests.tools.pack"):
+        valkey.kill()
+        await caller.call("echo", text="hello")
+        await caller.next(ToolCompleted)
+        await caller.call("remember", "c2", note="The key is under the mat.")
+        await caller.next(ToolCompleted, "c2")
+        await caller.call("recall", "c3")
+        failed, _ = await caller.next(ToolFailed, "c3")
+        assert (failed.error.code, failed.error.retryable) == ("UNAVAILABLE", True)
+        valkey.start()
+        await caller.call("recall", "c4")
+        done, _ = await caller.next(ToolCompleted, "c4")
+        assert done.result["notes"] == ["The key is under the mat."]
