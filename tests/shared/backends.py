@@ -112,7 +112,13 @@ def valkey_server(backend: str, folder: Path) -> Server:
 
 
 @asynccontextmanager
-async def open_log(url: str, *, read_timeout_s: float = READ_TIMEOUT_S, on_back: Callable[[], None] | None = None) -> AsyncIterator[Log]:
+async def open_log(
+    url: str,
+    *,
+    read_timeout_s: float = READ_TIMEOUT_S,
+    on_back: Callable[[], None] | None = None,
+    on_lost: Callable[[], None] | None = None,
+) -> AsyncIterator[Log]:
     """A log over its own connection, with its streams, wired to follow again after every cut."""
     logs: list[Log] = []
 
@@ -121,12 +127,17 @@ async def open_log(url: str, *, read_timeout_s: float = READ_TIMEOUT_S, on_back:
         if on_back is not None:
             on_back()
 
+    async def lost() -> None:
+        if on_lost is not None:
+            on_lost()
+
     async def quiet(_: Exception) -> None:
         """Errors of the connection are what these tests make."""
 
     connection = await nats.connect(
         url,
         error_cb=quiet,
+        disconnected_cb=lost,
         reconnected_cb=back,
         reconnect_time_wait=0.02,
         max_reconnect_attempts=-1,
