@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -80,7 +81,7 @@ class Shelf:
         path = self.path(model, file)
         try:
             status = path.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return State.MISSING
         expected = Stamp(file.sha256, status.st_size, status.st_mtime_ns)
         return State.VERIFIED if status.st_size == file.bytes and _read_stamp(path) == expected else State.UNVERIFIED
@@ -89,7 +90,8 @@ class Shelf:
         """Hash the file where it is; stamp it when it is the right one. False when it is missing or has other bytes."""
         path = self.path(model, file)
         if not path.is_file() or path.stat().st_size != file.bytes or digest(path) != file.sha256:
-            _stamp_path(path).unlink(missing_ok=True)
+            with suppress(OSError):
+                _stamp_path(path).unlink()
             return False
         _write_stamp(path, file)
         return True

@@ -94,7 +94,7 @@ class HubSource:
                     raise unavailable(f"{url} answers {answer.status_code}.")
                 with _writing(into), into.open("ab" if answer.status_code == httpx.codes.PARTIAL_CONTENT else "wb") as out:
                     advance(out.tell())
-                    for chunk in answer.iter_bytes(CHUNK):
+                    for chunk in answer.iter_bytes():
                         if out.tell() + len(chunk) > file.bytes:
                             raise unavailable(f"{url} is longer than the {file.bytes:,} bytes of the manifest.")
                         out.write(chunk)

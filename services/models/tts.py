@@ -29,7 +29,7 @@ FIRST_CLAUSE: Final = 80
 MIN_CLAUSE: Final = 24
 SENTENCE_PAUSE_MS: Final = 80
 
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|\n+")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"')\]])\s+|\n+")
 _CLAUSE_END: Final = re.compile(r"(?<=[,;:—])\s+")
 
 

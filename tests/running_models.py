@@ -1,0 +1,99 @@
+"""One running services/models for a whole test session, started when the first test asks for it.
+
+Any test folder may use it: `models = running_models()` gives the shared instance, `start_models(...)` one of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import cache
+
+import httpx
+
+from shared.child import die_with_parent
+
+READY_TIMEOUT_S = 600.0
+"""A machine without the weights fetches them first."""
+
+
+@dataclass(frozen=True)
+class RunningModels:
+    """A running service: `base_url` ends with `/v1`."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+    @property
+    def root(self) -> str:
+        """The address without `/v1`."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def base_url(self) -> str:
+        """The address that OpenAI's clients take."""
+        return f"{self.root}/v1"
+
+    def stop(self) -> int:
+        """End it as the supervisor does; its exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        return self.process.wait()
+
+
+def free_port() -> int:
+    """A port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start_models(**settings: str) -> RunningModels:
+    """Start a service with settings such as `VOXBRIDGE_MODELS_SET` and wait until every model is ready."""
+    port = free_port()
+    env = {**os.environ, **settings, "VOXBRIDGE_MODELS_PORT": str(port)}
+    process = subprocess.Popen([sys.executable, "-m", "services.models"], env=env, preexec_fn=die_with_parent())  # noqa: PLW1509 - as the product's own children
+    running = RunningModels(process, port)
+    try:
+        wait_ready(running)
+    except BaseException:
+        running.stop()
+        raise
+    return running
+
+
+def wait_ready(running: RunningModels) -> None:
+    """Poll `/readyz` until it answers 200; raises when the process ends or the time is over."""
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    last = "no answer"
+    while time.monotonic() < deadline:
+        if running.process.poll() is not None:
+            raise RuntimeError(f"services/models ended with status {running.process.returncode}")
+        try:
+            answer = httpx.get(f"{running.root}/readyz", timeout=5)
+        except httpx.TransportError:
+            time.sleep(0.05)
+            continue
+        if answer.status_code == httpx.codes.OK:
+            return
+        last = answer.text
+        time.sleep(0.1)
+    raise TimeoutError(f"services/models is not ready: {last}")
+
+
+@cache
+def running_models() -> RunningModels:
+    """The instance that a test session shares: the default set, real weights, through the loader."""
+    running = start_models()
+    atexit.register(running.stop)
+    return running
