@@ -7,6 +7,7 @@ ends them all, and loses nothing that was acknowledged: the next start goes on f
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import subprocess
 import sys
@@ -29,6 +30,8 @@ SERVICES: Final = ("models", "tools", "voice", "gateway")
 
 def up(config: Config, board: Board) -> int:
     """Check, fetch what is missing, start everything, wait for a signal, stop everything; the exit code."""
+    # What its own NATS connection has to say is said by the status of the servers.
+    logging.getLogger().addHandler(logging.NullHandler())
     url = public_url(config)
     check_folder(config.data_dir)
     lock = FolderLock.take(config.data_dir, url)

@@ -82,13 +82,33 @@ def problem_of(name: str, expression: str) -> str | None:
 
 
 def allowed(expression: str) -> bool:
-    """Whether an SPDX expression can be satisfied: one side of each OR, both sides of each AND."""
-    sides = re.split(r"\s+OR\s+", expression.replace("(", "").replace(")", ""))
-    return any(all(_one(name) for name in re.split(r"\s+AND\s+", side)) for side in sides)
+    """Whether an SPDX expression can be satisfied: one side of each OR, both sides of each AND; AND binds tighter."""
+    words = re.findall(r"[()]|[^\s()]+", expression)
+    return _either(words) and not words
 
 
-def _one(name: str) -> bool:
-    return name.strip() in ALLOWED | WEAK
+def _either(words: list[str]) -> bool:
+    found = _both(words)
+    while words and words[0] == "OR":
+        words.pop(0)
+        found = _both(words) or found
+    return found
+
+
+def _both(words: list[str]) -> bool:
+    found = _term(words)
+    while words and words[0] == "AND":
+        words.pop(0)
+        found = _term(words) and found
+    return found
+
+
+def _term(words: list[str]) -> bool:
+    word = words.pop(0) if words else ""
+    if word != "(":
+        return word in ALLOWED | WEAK
+    found = _either(words)
+    return bool(words) and words.pop(0) == ")" and found
 
 
 def _field(found: Distribution, name: str) -> str:

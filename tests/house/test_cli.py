@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from shared.config import Config, as_markdown
+from voxbridge.cli import cli
+from voxbridge.settings import document
+
+
+def test_the_configuration_page_is_printed_as_it_is_kept() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
+    assert CliRunner().invoke(cli, ["config", "--markdown"]).output == page.read_text() == document(as_markdown())
+
+
+def test_config_shows_what_is_in_force_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXBRIDGE_PORT", "9123")
+    monkeypatch.setenv("VOXBRIDGE_LLM_KEY", "do-not-print")
+    output = CliRunner().invoke(cli, ["config"]).output
+    assert "9123" in output
+    assert "do-not-print" not in output
+
+
+def test_help_lists_the_commands_with_examples() -> None:
+    output = CliRunner().invoke(cli, ["--help"]).output
+    for words in ("Examples:", "voxbridge up", "config", "models"):
+        assert words in output
+
+
+def test_the_version_is_the_distributions() -> None:
+    assert CliRunner().invoke(cli, ["--version"]).output == "voxbridge 0.1.0\n"
+
+
+def test_groups_with_heavy_imports_are_loaded_when_they_are_called() -> None:
+    code = "import sys; from voxbridge.cli import cli; print(sorted({'services', 'nats', 'httpx', 'rich'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_settings_survive_the_way_to_a_child_process() -> None:
+    config = Config(port=9000, greeting="", nats_url="nats://u:p@127.0.0.1:1", data_dir=Path("/x y"))
+    assert Config.from_env(config.as_env()) == config
