@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import SlowConsumerError
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 from redis.exceptions import RedisError
@@ -30,6 +30,7 @@ CLOSE_TIMEOUT_S: Final = 0.3
 EVENTS_PENDING: Final = 8 * 1024 * 1024
 AUDIO_PENDING: Final = 256 * 1024
 """Bytes of audio that may wait for the socket: 200 ms of 40 sessions. More is refused, because late audio is worse than none."""
+POOL_TIMEOUT_S: Final = 5.0
 _RECONNECT_WAIT_S: Final = 0.2
 _PING_INTERVAL_S: Final = 5
 _PROBE_TIMEOUT_S: Final = 0.5
@@ -85,9 +86,10 @@ async def connect_nats(
 
 
 async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S) -> Redis:
-    """A client with short time-outs and three retries; at most 64 connections. Raises `Unavailable` after `timeout_s`."""
-    client = Redis.from_url(
+    """A client with short time-outs and three retries; the 65th command at a time waits for a connection. Raises `Unavailable` after `timeout_s`."""
+    pool = BlockingConnectionPool.from_url(
         url,
+        timeout=POOL_TIMEOUT_S,
         socket_timeout=2.0,
         socket_connect_timeout=1.0,
         health_check_interval=15,
@@ -95,6 +97,7 @@ async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S) -> Redi
         decode_responses=True,
         retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
     )
+    client = Redis.from_pool(pool)
     try:
         await _until("Redis", _place(url), lambda: redis_answers(client), timeout_s)
     except BaseException:
