@@ -1,6 +1,6 @@
 /** Runs every *.test.ts(x) of client/ and studio/ with Node's own runner, each bundled first, so that any Node from 20 on takes them. */
 import { spawn } from "node:child_process";
-import { glob, mkdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import * as esbuild from "esbuild";
 import { build, common, ROOT } from "./bundle.mjs";
@@ -10,10 +10,10 @@ await build(false);
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
 const entryPoints = [];
-for await (const file of glob("{client,studio}/tests/**/*.test.{ts,tsx}", { cwd: ROOT })) entryPoints.push(file);
-entryPoints.sort();
+for (const folder of ["client/tests", "studio/tests"]) {
+  for (const file of await readdir(resolve(ROOT, folder), { recursive: true })) if (/\.test\.tsx?$/.test(file)) entryPoints.push(`${folder}/${file}`);
+}
 await esbuild.build({ ...common, entryPoints, outdir: out, outbase: ROOT, platform: "node", packages: "external", jsx: "automatic", sourcemap: "inline" });
-const files = [];
-for await (const file of glob("**/*.js", { cwd: out })) files.push(resolve(out, file));
+const files = entryPoints.map((file) => resolve(out, file.replace(/\.tsx?$/, ".js")));
 const run = spawn(process.execPath, ["--enable-source-maps", "--test", "--test-timeout=60000", ...files.sort()], { cwd: ROOT, stdio: "inherit" });
 run.on("exit", (code) => (process.exitCode = code ?? 1));

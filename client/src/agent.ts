@@ -119,19 +119,20 @@ export class VoiceAgent {
     const wantsMicrophone = this.#options.microphone !== false;
     this.#become({ ...INITIAL, connection: "connecting", state: "connecting", microphone: wantsMicrophone ? "asking" : "off", pushToTalk: this.#options.pushToTalk ?? false });
     const settled = new Promise<void>((resolve, reject) => (this.#settle = { resolve, reject }));
-    try {
-      await this.#open(wantsMicrophone);
-    } catch (cause) {
-      this.#abandon(cause instanceof AgentError ? cause : AgentError.of("UNSUPPORTED_BROWSER", String(cause)));
-    }
-    return settled;
-  }
-
-  async #open(wantsMicrophone: boolean): Promise<void> {
     const connection = new Connection(socketUrl(this.#options.url, location.href), (message) => {
       if (connection === this.#connection) this.#onSocket(message);
     });
     this.#connection = connection;
+    try {
+      await this.#open(connection, wantsMicrophone);
+    } catch (cause) {
+      // A call that was ended while the browser asked is over already, and another may have begun.
+      if (connection === this.#connection) this.#abandon(cause instanceof AgentError ? cause : AgentError.of("UNSUPPORTED_BROWSER", String(cause)));
+    }
+    return settled;
+  }
+
+  async #open(connection: Connection, wantsMicrophone: boolean): Promise<void> {
     const { microphone } = this.#options;
     const constraints = { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 };
     const sound = new SoundDevice(
@@ -218,7 +219,7 @@ export class VoiceAgent {
     this.#release();
     this.#become(disconnected(this.#snapshot, closed, error));
     if (error !== null) this.#emitter.emit("failure", error);
-    this.#settle?.reject(error ?? new AgentError(this.#snapshot.error ?? AgentError.of("CONNECTION_LOST")));
+    this.#settle?.reject(error ?? AgentError.of("CANCELLED"));
     this.#settle = null;
   }
 
@@ -317,6 +318,11 @@ export class VoiceAgent {
   /** Listen to another microphone; ids come from `navigator.mediaDevices.enumerateDevices()`. */
   async setDevice(deviceId: string): Promise<void> {
     await this.#sound?.setDevice(deviceId);
+  }
+
+  /** The person has read the error. */
+  clearError(): void {
+    this.#set({ error: null });
   }
 
   /** Start the sound again where the browser stopped it; call it within a click. */

@@ -10,6 +10,7 @@ export type ClientCode =
   | "AUDIO_BLOCKED"
   | "CONNECTION_FAILED"
   | "CONNECTION_LOST"
+  | "CANCELLED"
   | "INVALID_MESSAGE";
 
 export interface AgentErrorFields {
@@ -40,6 +41,7 @@ const CLIENT_ERRORS: Record<ClientCode, [message: string, action: string, retrya
   AUDIO_BLOCKED: ["The browser paused the sound.", "Tap “Resume sound”.", true],
   CONNECTION_FAILED: ["The gateway could not be reached.", "Check that Voxbridge is running, then start again.", true],
   CONNECTION_LOST: ["The connection was lost and the call ended.", "Start again; what was said is kept under Sessions.", true],
+  CANCELLED: ["The call was ended before it began.", "Start again whenever you like.", true],
   INVALID_MESSAGE: ["The gateway sent a message that this page does not understand.", "Reload the page to get the matching version.", false],
 };
 

@@ -163,7 +163,7 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number)
     case "text":
       return transcript(snapshot, { type: "transcript", role: "assistant", text: message.text, final: true, ...(message.seq === undefined ? {} : { seq: message.seq }) });
     case "turn_complete":
-      return { ...snapshot, turn: message.turn, latency: message.latency && Object.keys(message.latency).length > 0 ? message.latency : snapshot.latency };
+      return { ...snapshot, error: null, turn: message.turn, latency: message.latency && Object.keys(message.latency).length > 0 ? message.latency : snapshot.latency };
     case "function_call":
       return append(snapshot, {
         kind: "call", key: key(), id: message.fn_call_id ?? null, name: message.name, args: message.args, status: "running", result: null, ms: null, startedAt: now,
@@ -194,11 +194,11 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number)
   }
 }
 
-/** The snapshot after the socket closed: nothing is running any more. */
+/** The snapshot after the socket closed: nothing is running any more. A call that never came about leaves the agent idle. */
 export function disconnected(snapshot: Snapshot, closed: Closed, error: AgentErrorFields | null): Snapshot {
   const conversation = snapshot.conversation.map((entry) => {
     if (entry.kind === "said") return entry.final ? entry : { ...entry, final: true };
     return entry.status === "running" && entry.kind === "call" ? { ...entry, status: "cancelled" as const } : entry;
   });
-  return { ...snapshot, conversation, connection: "closed", state: "ended", microphone: "off", closed, error: error ?? snapshot.error, pushToTalk: false, audioBlocked: false };
+  return { ...snapshot, conversation, connection: "closed", state: snapshot.sessionId === null ? "idle" : "ended", microphone: "off", closed, error: error ?? snapshot.error, pushToTalk: false, audioBlocked: false };
 }

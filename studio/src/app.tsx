@@ -34,7 +34,7 @@ export function App(): ReactElement {
   return (
     <>
       <header className="topbar">
-        <Link to="/" className="brand">
+        <Link to="/" className="brand" label="Voxbridge">
           <Wordmark />
           <span>Voxbridge</span>
         </Link>

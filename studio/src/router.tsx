@@ -25,17 +25,18 @@ interface LinkProps {
   to: string;
   className?: string;
   current?: boolean;
+  label?: string;
   children: ReactNode;
 }
 
-export function Link({ to, className, current, children }: LinkProps): ReactElement {
+export function Link({ to, className, current, label, children }: LinkProps): ReactElement {
   const follow = (event: MouseEvent): void => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     navigate(to);
   };
   return (
-    <a href={to} className={className} aria-current={current === true ? "page" : undefined} onClick={follow}>
+    <a href={to} className={className} aria-label={label} aria-current={current === true ? "page" : undefined} onClick={follow}>
       {children}
     </a>
   );

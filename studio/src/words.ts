@@ -17,10 +17,12 @@ export const STATE_WORDS: Record<AgentState, string> = {
 export function hint({ state, microphone, closed }: Snapshot): string {
   if (microphone === "asking") return "Your browser is asking for the microphone.";
   if (state === "ended") return closed !== null && !closed.ended ? "The connection was lost." : "Start again whenever you like.";
-  if (state === "listening" && microphone === "muted") return "You are muted. Hold Space to talk, press M to unmute.";
+  const keyboard = matchMedia("(hover: hover)").matches;
+  if (state === "listening" && microphone === "muted") return keyboard ? "You are muted. Hold Space to talk, press M to unmute." : "You are muted.";
   if (state === "listening" && microphone === "off") return "Type your message.";
   if (state === "listening") return "Say something.";
-  if (state === "speaking") return microphone === "on" ? "Speak to interrupt, or press Esc." : "Press Esc to stop.";
+  if (state === "speaking" && microphone === "on") return keyboard ? "Speak to interrupt, or press Esc." : "Speak to interrupt.";
+  if (state === "speaking" && keyboard) return "Press Esc to stop.";
   if (state === "restoring") return "A worker is being replaced. Nothing you said is lost.";
   return "";
 }

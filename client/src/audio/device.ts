@@ -79,6 +79,7 @@ export class SoundDevice {
     }
     this.#playback = node;
     this.#gain = gain;
+    this.#onStateChange();
   }
 
   /** Ask for the microphone and start its worklet; throws an `AgentError` that says what to do. */

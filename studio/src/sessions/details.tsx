@@ -32,7 +32,7 @@ export function Details({ event, at, index, count, onStep }: DetailsProps): Reac
             <div><dt>Position</dt><dd>{event.seq}</dd></div>
             <div><dt>Shown to clients</dt><dd>{event.visibility === "c" || event.visibility === "client" ? "yes" : "no"}</dd></div>
           </dl>
-          <pre tabIndex={0} aria-label="Event as JSON">{JSON.stringify({ id: event.id, cause: event.cause, data: event.data }, null, 2)}</pre>
+          <pre tabIndex={0} role="region" aria-label="Event as JSON">{JSON.stringify({ id: event.id, cause: event.cause, data: event.data }, null, 2)}</pre>
         </>
       )}
     </section>

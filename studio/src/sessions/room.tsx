@@ -67,8 +67,10 @@ export function SessionRoom({ id }: { id: string }): ReactElement {
       {events.length > 0 && (
         <>
           <p className="moment" role="status">
-            At <b>{duration(at)}</b>: {((STATE_WORDS as Record<string, string>)[state] ?? state).toLowerCase()}
-            {live && !complete && place === null && <span> · following live</span>}
+            <span>
+              At <b>{duration(at)}</b>: {((STATE_WORDS as Record<string, string>)[state] ?? state).toLowerCase()}
+              {live && !complete && place === null && " · following live"}
+            </span>
             {live && place !== null && <button type="button" className="button" onClick={() => setPlace(null)}>Follow live</button>}
           </p>
           <TimelineView events={events} timeline={timeline} playhead={at} selected={selected} onMove={move} />

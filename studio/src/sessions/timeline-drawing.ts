@@ -58,7 +58,7 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene, palette: P
   context.restore();
 }
 
-function drawLanes(context: CanvasRenderingContext2D, { view, width, font }: Scene, palette: Palette): void {
+function drawLanes(context: CanvasRenderingContext2D, { view, width, font, playhead }: Scene, palette: Palette): void {
   context.font = `500 12px ${font}`;
   context.textBaseline = "middle";
   context.textAlign = "left";
@@ -78,6 +78,7 @@ function drawLanes(context: CanvasRenderingContext2D, { view, width, font }: Sce
     const x = xOf(at, { view, width });
     context.fillStyle = palette.line;
     context.fillRect(Math.round(x), AXIS, 1, HEIGHT - AXIS - 8);
+    if (Math.abs(x - xOf(playhead, { view, width })) < 44) continue;
     context.fillStyle = palette.muted;
     context.fillText(tickLabel(at, view.to - view.from), Math.max(x, GUTTER + 12), AXIS / 2);
   }
@@ -101,16 +102,31 @@ function drawSpan(context: CanvasRenderingContext2D, span: Span, scene: Scene, p
   context.fill();
   context.globalAlpha = 1;
   if (span.kind === "cut") drawCut(context, right, y, height, palette);
-  if (span.label === "" || box < 40 || span.kind === "thinking") return;
-  context.save();
-  context.beginPath();
-  context.rect(left + 8, y, box - 14, height);
-  context.clip();
+  if (span.label === "" || span.kind === "thinking") return;
   context.font = `500 12px ${scene.font}`;
   context.textAlign = "left";
-  context.fillStyle = span.kind === "tool" || span.kind === "task" ? palette.ink : palette.surface;
-  context.fillText(span.label, left + 8, y + height / 2 + 0.5);
-  context.restore();
+  const isTool = span.lane === "Tools";
+  if (isTool) outline(context, palette);
+  const beside = isTool && box < 90;
+  const room = beside ? 120 : box - 16;
+  if (room < 24) return;
+  context.fillStyle = isTool ? palette.ink : palette.surface;
+  context.fillText(shorten(context, span.label, room), beside ? right + 6 : left + 8, y + height / 2 + 0.5);
+}
+
+function outline(context: CanvasRenderingContext2D, { accent }: Palette): void {
+  context.strokeStyle = accent;
+  context.lineWidth = 1;
+  context.stroke();
+}
+
+/** The text, or as much of it as `room` pixels hold with an ellipsis. */
+function shorten(context: CanvasRenderingContext2D, text: string, room: number): string {
+  if (context.measureText(text).width <= room) return text;
+  const share = room / context.measureText(text).width;
+  let length = Math.floor(text.length * share);
+  while (length > 0 && context.measureText(`${text.slice(0, length)}…`).width > room) length -= 1;
+  return length === 0 ? "" : `${text.slice(0, length).trimEnd()}…`;
 }
 
 /** Where the person cut in: a notch in the end of the speech. */

@@ -134,7 +134,7 @@ export function TimelineView({ events, timeline, playhead, selected, onMove }: T
             <span>{duration(timeline.times[hover.index] ?? 0)}</span>
           </div>
         )}
-        {hovered === undefined && <span className="playhead-time" style={{ insetInlineStart: Math.max(76, Math.min(xOf(playhead, scene), width - 60)) }}>{duration(playhead)}</span>}
+        {hovered === undefined && <span className="playhead-time" style={{ insetInlineStart: Math.max(76, Math.min(xOf(playhead, scene), width - 24)) }}>{duration(playhead)}</span>}
       </div>
     </div>
   );

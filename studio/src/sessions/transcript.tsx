@@ -28,7 +28,7 @@ export function Transcript({ events, times, selected, onSelect }: TranscriptProp
   return (
     <section className="panel" aria-label="Transcript">
       <h2>Transcript</h2>
-      {lines.length === 0 && <p className="empty-line">Nothing was said.</p>}
+      {lines.length === 0 && <p className="empty-line">No words here yet.</p>}
       <ol ref={list} className="transcript">
         {lines.map(({ event, index }) => {
           const role = event.type === "user.said" ? "user" : event.type === "agent.said" ? "assistant" : "tool";

@@ -10,7 +10,7 @@ function Json({ label, value }: { label: string; value: unknown }): ReactElement
   return (
     <div className="card-json">
       <span className="label">{label}</span>
-      <pre tabIndex={0} aria-label={label}>{JSON.stringify(value, null, 2)}</pre>
+      <pre tabIndex={0} role="region" aria-label={label}>{JSON.stringify(value, null, 2)}</pre>
     </div>
   );
 }

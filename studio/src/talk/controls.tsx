@@ -3,9 +3,9 @@ import { type ReactElement, useState } from "react";
 import type { UseVoiceAgent } from "voxbridge/react";
 import { Icon, type IconName } from "../icons";
 
-function Round({ icon, label, pressed, onClick }: { icon: IconName; label: string; pressed?: boolean; onClick: () => void }): ReactElement {
+function Round({ icon, label, disabled, onClick }: { icon: IconName; label: string; disabled?: boolean; onClick: () => void }): ReactElement {
   return (
-    <button type="button" className="round" aria-label={label} title={label} aria-pressed={pressed} onClick={onClick}>
+    <button type="button" className="round" aria-label={label} title={label} disabled={disabled} onClick={onClick}>
       <Icon name={icon} />
     </button>
   );
@@ -13,32 +13,41 @@ function Round({ icon, label, pressed, onClick }: { icon: IconName; label: strin
 
 export function Controls({ call, onStart }: { call: UseVoiceAgent; onStart: () => void }): ReactElement {
   const { agent, connection, microphone, state } = call;
-  const [silent, setSilent] = useState(false);
   if (connection === "idle" || connection === "closed") {
     return (
       <div className="controls">
         <button type="button" className="primary" onClick={onStart}>
           <Icon name="microphone" />
-          {connection === "closed" ? "Start again" : "Start talking"}
+          {call.sessionId === null ? "Start talking" : "Start again"}
         </button>
       </div>
     );
   }
   const muted = microphone === "muted";
   const busy = state === "speaking" || state === "thinking" || state === "calling_tool";
-  const toggleSpeaker = (): void => {
-    agent.setVolume(silent ? 1 : 0);
-    setSilent(!silent);
-  };
   return (
     <div className="controls" role="group" aria-label="Call">
-      <Round icon={silent ? "silent" : "speaker"} label={silent ? "Loudspeaker off" : "Loudspeaker on"} pressed={silent} onClick={toggleSpeaker} />
+      <Round icon="stop" label="Stop speaking (Esc)" disabled={!busy} onClick={() => agent.interrupt()} />
       {microphone !== "off" && (
-        <button type="button" className="talk" aria-label={muted ? "Unmute" : "Mute"} title={muted ? "Unmute (M)" : "Mute (M)"} aria-pressed={muted} disabled={microphone === "asking"} onClick={() => agent.mute(!muted)}>
+        <button type="button" className="mic" aria-label={muted ? "Unmute" : "Mute"} title={muted ? "Unmute (M)" : "Mute (M)"} aria-pressed={muted} disabled={microphone === "asking"} onClick={() => agent.mute(!muted)}>
           <Icon name={muted ? "muted" : "microphone"} size={26} />
         </button>
       )}
-      {busy ? <Round icon="stop" label="Stop speaking (Esc)" onClick={() => agent.interrupt()} /> : <Round icon="end" label="End the call" onClick={() => agent.end()} />}
+      <Round icon="end" label="End the call" onClick={() => agent.end()} />
     </div>
+  );
+}
+
+/** The agent's voice on and off; with it off, the conversation goes on in writing. */
+export function Loudspeaker({ call }: { call: UseVoiceAgent }): ReactElement {
+  const [silent, setSilent] = useState(false);
+  const toggle = (): void => {
+    call.agent.setVolume(silent ? 1 : 0);
+    setSilent(!silent);
+  };
+  return (
+    <button type="button" className="quiet" aria-label="Silence the agent" title={silent ? "Loudspeaker off" : "Loudspeaker on"} aria-pressed={silent} onClick={toggle}>
+      <Icon name={silent ? "silent" : "speaker"} />
+    </button>
   );
 }

@@ -23,7 +23,8 @@ export function Notices({ call, readiness }: { call: UseVoiceAgent; readiness: R
     return <Notice title="The sound is paused." button={button}><p>The browser or another call on this device paused it.</p></Notice>;
   }
   if (call.error !== null) {
-    return <Notice title={call.error.message}><p>{call.error.action}</p></Notice>;
+    const button = <button type="button" className="button" onClick={() => call.agent.clearError()}>Dismiss</button>;
+    return <Notice title={call.error.message} button={button}><p>{call.error.action}</p></Notice>;
   }
   if (readiness.kind === "unreachable") {
     return (

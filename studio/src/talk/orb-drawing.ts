@@ -31,19 +31,30 @@ interface Shapes {
   flat: number;
 }
 
-const NONE: Shapes = { radius: 0.56, core: 0, ring: 0, rays: 0, waves: 0, dots: 0, dashes: 0, sweep: 0, flat: 0 };
+const NONE: Shapes = { radius: 0.66, core: 0, ring: 0, rays: 0, waves: 0, dots: 0, dashes: 0, sweep: 0, flat: 0 };
 const STATES: Record<AgentState, Shapes> = {
-  idle: { ...NONE, core: 0.75, waves: 0.35 },
+  idle: { ...NONE, core: 0.95, waves: 0.35 },
   connecting: { ...NONE, core: 0.15, sweep: 1 },
   listening: { ...NONE, core: 0.28, ring: 1 },
-  user_speaking: { ...NONE, radius: 0.5, core: 0.08, rays: 1 },
-  thinking: { ...NONE, radius: 0.5, core: 0.2, ring: 0.35, dots: 1 },
-  calling_tool: { ...NONE, radius: 0.52, core: 0.2, dashes: 1, dots: 0.6 },
-  speaking: { ...NONE, radius: 0.6, core: 1, waves: 1 },
+  user_speaking: { ...NONE, radius: 0.56, core: 0.08, rays: 1 },
+  thinking: { ...NONE, radius: 0.6, core: 0.2, ring: 0.35, dots: 1 },
+  calling_tool: { ...NONE, radius: 0.62, core: 0.2, dashes: 1, dots: 0.6 },
+  speaking: { ...NONE, radius: 0.66, core: 1, waves: 1 },
   restoring: { ...NONE, core: 0.15, ring: 0.3, sweep: 1 },
-  ended: { ...NONE, radius: 0.5, ring: 0.5, flat: 1 },
+  ended: { ...NONE, radius: 0.58, ring: 0.5, flat: 1 },
 };
 const RAYS = 72;
+/** From the light at the upper left to the shade at the lower right, in steps small enough to leave no edge. */
+const SHADING: [at: number, mix: string][] = [
+  [0, "#c4fff4 58%"],
+  [0.12, "#c4fff4 46%"],
+  [0.25, "#a8f5e6 30%"],
+  [0.4, "#a8f5e6 14%"],
+  [0.55, "#a8f5e6 4%"],
+  [0.7, "black 6%"],
+  [0.85, "black 17%"],
+  [1, "black 30%"],
+];
 
 export class Orb {
   #shown: Shapes = { ...STATES.idle };
@@ -83,7 +94,8 @@ export class Orb {
     if (strength < 0.005) return;
     const glow = context.createRadialGradient(0, 0, radius * 0.7, 0, 0, size / 2);
     glow.addColorStop(0, accent);
-    glow.addColorStop(1, "transparent");
+    glow.addColorStop(0.4, `color-mix(in srgb, ${accent} 38%, transparent)`);
+    glow.addColorStop(1, `color-mix(in srgb, ${accent} 0%, transparent)`);
     context.globalAlpha = strength;
     context.fillStyle = glow;
     context.fillRect(-size / 2, -size / 2, size, size);
@@ -120,10 +132,8 @@ export class Orb {
     const { core, waves } = this.#shown;
     if (core < 0.02) return;
     const swell = (0.012 + 0.05 * this.#output) * waves;
-    const body = context.createRadialGradient(-radius * 0.35, -radius * 0.45, radius * 0.05, 0, 0, radius * 1.15);
-    body.addColorStop(0, `color-mix(in oklab, ${accent}, white 45%)`);
-    body.addColorStop(0.45, accent);
-    body.addColorStop(1, `color-mix(in oklab, ${accent}, black 35%)`);
+    const body = context.createRadialGradient(-radius * 0.4, -radius * 0.5, 0, -radius * 0.12, -radius * 0.15, radius * 1.3);
+    for (const [at, mix] of SHADING) body.addColorStop(at, `color-mix(in oklab, ${accent}, ${mix})`);
     context.globalAlpha = core;
     context.fillStyle = body;
     this.#contour(context, radius * (0.94 + 0.08 * this.#output * waves), swell, time, 0);

@@ -3,7 +3,7 @@ import { type ReactElement, useRef, useState } from "react";
 import type { UseVoiceAgent, VoiceAgentOptions } from "voxbridge/react";
 import { hint, STATE_WORDS } from "../words";
 import { Composer } from "./composer";
-import { Controls } from "./controls";
+import { Controls, Loudspeaker } from "./controls";
 import { Conversation } from "./conversation";
 import { useKeys } from "./keys";
 import { Meter } from "./meter";
@@ -34,17 +34,19 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
   const startInText = (text: string): void => {
     agent.start({ ...options, microphone: false }).then(() => agent.sendText(text)).catch(() => undefined);
   };
-  const fresh = call.connection === "idle" && call.conversation.length === 0;
+  const fresh = call.state === "idle" && call.conversation.length === 0;
   return (
-    <main className="talk" data-fresh={fresh} data-state={call.state}>
+    <main className="room" data-fresh={fresh} data-state={call.state}>
       <section className="stage" aria-label="The agent">
         <OrbView agent={agent} state={call.state} />
         {fresh ? (
           <Welcome />
         ) : (
           <div className="status">
-            <h1 role="status">{STATE_WORDS[call.state]}</h1>
-            <p className="hint">{hint(call)}</p>
+            <div role="status">
+              <h1>{STATE_WORDS[call.state]}</h1>
+              <p className="hint">{hint(call)}</p>
+            </div>
             <Who snapshot={call} />
             <Meter agent={agent} snapshot={call} />
           </div>
@@ -55,6 +57,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
       <Controls call={call} onStart={start} />
       <div className="compose-row">
         <Composer call={call} field={field} onStart={startInText} />
+        <Loudspeaker call={call} />
         <Settings options={options} choose={setOptions} />
       </div>
       {call.latency !== null && <Waterfall latency={call.latency} />}

@@ -1,5 +1,5 @@
 /** The last turn's latency, stage by stage, from the end of the person's speech to the first sound heard. */
-import type { CSSProperties, ReactElement } from "react";
+import { type CSSProperties, type ReactElement, useState } from "react";
 import { type Latency, STAMPS } from "voxbridge/react";
 import { duration, STAGE_WORDS } from "../words";
 
@@ -20,10 +20,12 @@ export function stages(latency: Latency): Stage[] {
 
 export function Waterfall({ latency }: { latency: Latency }): ReactElement {
   const bars = stages(latency);
+  // On a phone the captions need the space; the sum stays in sight.
+  const [roomy] = useState(() => matchMedia("(min-width: 861px)").matches);
   const total = Math.max(1, bars.at(-1)?.to ?? 1);
   const style = ({ from, to }: Stage): CSSProperties => ({ insetInlineStart: `${(from / total) * 100}%`, inlineSize: `max(3px, ${((to - from) / total) * 100}%)` });
   return (
-    <details className="waterfall" open>
+    <details className="waterfall" open={roomy}>
       <summary>
         <span>Last turn</span>
         <strong>{duration(total)}</strong>
