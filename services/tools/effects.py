@@ -72,11 +72,6 @@ class Effects:
         if self._running:
             await asyncio.wait(set(self._running.values()), timeout=timeout_s)
 
-    async def idle_one(self, timeout_s: float) -> None:
-        """Wait until one of those that run ends, for `timeout_s` at most."""
-        if self._running:
-            await asyncio.wait(set(self._running.values()), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-
     def close(self) -> None:
         """Stop what runs and start nothing more."""
         for task in list(self._running.values()):

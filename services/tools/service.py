@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -78,6 +79,8 @@ class ToolService(Service):
         self._intake = Intake(self._log, self._take)
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._doing: set[asyncio.Task[None]] = set()
+        self._handling = 0
+        self._changed = asyncio.Event()
         self._stopping = asyncio.Event()
         self._drained = asyncio.Event()
         self._catalogued = False
@@ -103,7 +106,7 @@ class ToolService(Service):
         self._do(asyncio.to_thread(prepare, self._packs))
         beside = [asyncio.create_task(self._intake.renew()), asyncio.create_task(self._look_after())]
         try:
-            await self._intake.run(self._stopping, lambda: len(self._effects) < RUNNING_LIMIT, self._effects.idle_one)
+            await self._intake.run(self._stopping, self._has_room, self._room_changed)
             await self._settle()
         finally:
             for task in beside:
@@ -119,7 +122,16 @@ class ToolService(Service):
     # --- messages ---
 
     def _take(self, recorded: events.Recorded) -> None:
+        self._handling += 1
         self._do(self._handle(recorded))
+
+    def _has_room(self) -> bool:
+        return len(self._effects) + self._handling < RUNNING_LIMIT
+
+    async def _room_changed(self, timeout_s: float) -> None:
+        self._changed.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), timeout_s)
 
     async def _handle(self, recorded: events.Recorded) -> None:
         try:
@@ -130,6 +142,9 @@ class ToolService(Service):
         except Exception:
             await self._intake.give_back(recorded.sid, recorded.seq, after_s=ACK_WAIT_S)
             raise
+        finally:
+            self._handling -= 1
+            self._changed.set()
 
     async def _live(self, message: Msg) -> None:
         """A cancellation reaches the process that runs the call, whichever process the consumer gives it to."""
@@ -164,7 +179,7 @@ class ToolService(Service):
         tool = self._tools.get(wanted.name)
         if tool is None:
             return Rejected(call_id=wanted.call_id, error=_unknown(wanted.name))
-        if len(self._intake) > HELD_LIMIT or len(self._effects) >= RUNNING_LIMIT:
+        if len(self._intake) > HELD_LIMIT:
             error = Failure(code=Code.OVERLOADED, message="Too many functions are open; try again in a moment.", retryable=True)
             return Rejected(call_id=wanted.call_id, error=error)
         try:
@@ -221,6 +236,7 @@ class ToolService(Service):
         self._effects.start((session.sid, call_id), effect, tool, context)
 
     def _ended(self, key: Key, outcome: Outcome) -> None:
+        self._changed.set()
         if not self._stopping.is_set() or not isinstance(outcome, Raised) or outcome.error.code != Code.CANCELLED:
             self._do(self._record(self.session(key[0]), outcome))
 
