@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import xllamacpp
+
+
+BATCH_TOKENS: Final = 64
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -38,6 +41,8 @@ def parameters(settings: Settings) -> Any:
     params.model.path = settings.weights
     params.n_ctx, params.n_parallel = settings.context * settings.slots, settings.slots
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
+    # A batch is not interrupted: a small one lets a cancelled prompt go within a second, and other slots speak meanwhile.
+    params.n_batch = params.n_ubatch = BATCH_TOKENS
     params.api_keys = [settings.key]
     params.ui, params.endpoint_slots, params.offline = False, True, True
     # Slots are chosen by the service, so the engine's own store of idle prompts would only take memory.

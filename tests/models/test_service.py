@@ -15,7 +15,7 @@ import httpx
 import numpy as np
 import pytest
 from openai import APIStatusError, OpenAI
-from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+from openai.types.chat import ChatCompletionMessageFunctionToolCallParam, ChatCompletionMessageParam, ChatCompletionToolParam
 
 from services.models import audio
 from tests.running_models import RunningModels
@@ -195,7 +195,12 @@ def test_a_tool_is_called_with_arguments_that_fit_and_its_result_is_spoken(opena
     assert call.type == "function"
     assert call.function.name == "set_timer"
     assert json.loads(call.function.arguments)["seconds"] == 10
-    messages.append({"role": "assistant", "tool_calls": [call.model_dump()]})  # type: ignore[typeddict-item]
+    made: ChatCompletionMessageFunctionToolCallParam = {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.function.name, "arguments": call.function.arguments},
+    }
+    messages.append({"role": "assistant", "tool_calls": [made]})
     messages.append({"role": "tool", "tool_call_id": call.id, "content": '{"timer": "started", "seconds": 10}'})
     second = openai.chat.completions.create(model="local", messages=messages, tools=[TIMER, CLOCK], temperature=0)
     assert second.choices[0].finish_reason == "stop"
@@ -292,7 +297,7 @@ def test_a_cancelled_answer_frees_its_slot_at_once(openai: OpenAI, http: httpx.C
 def test_an_answer_cancelled_before_its_first_word_frees_its_slot_too(
     models_service: RunningModels, openai: OpenAI, http: httpx.Client
 ) -> None:
-    body = {"model": "local", "messages": ask("Hi.", system="Read this. " * 1_500), "stream": True}
+    body = {"model": "local", "messages": ask("Hi.", system="Read this. " * 800), "stream": True}
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(f"{models_service.base_url}/chat/completions", json=body, timeout=httpx.Timeout(10, read=0.5))
     started = time.monotonic()
