@@ -95,7 +95,7 @@ export class Orb {
     const glow = context.createRadialGradient(0, 0, radius * 0.7, 0, 0, size / 2);
     glow.addColorStop(0, accent);
     glow.addColorStop(0.4, `color-mix(in srgb, ${accent} 38%, transparent)`);
-    glow.addColorStop(1, `color-mix(in srgb, ${accent} 0%, transparent)`);
+    glow.addColorStop(1, `color-mix(in srgb, ${accent} 1%, transparent)`);
     context.globalAlpha = strength;
     context.fillStyle = glow;
     context.fillRect(-size / 2, -size / 2, size, size);
