@@ -33,7 +33,7 @@ from shared.events.tools import (
     ToolInterrupted,
     ToolStarted,
 )
-from shared.events.voice import SessionEnded
+from shared.events.voice import SessionEnded, ToolCalled
 from shared.ids import new_session_id
 from shared.log import Log
 from shared.store import Store
@@ -404,3 +404,39 @@ async def test_functions_run_while_valkey_is_away_and_notes_are_made_good(
         await caller.call("recall", "c4")
         done, _ = await caller.next(ToolCompleted, "c4")
         assert done.result["notes"] == ["The key is under the mat."]
+
+
+async def test_what_is_not_for_the_executor_is_left_alone(executors: Executors, caller: Caller, connection: Client) -> None:
+    async with executors.running():
+        await connection.jetstream().publish(f"vx.s.{new_session_id()}.ev.voice.c.tool.called", b"no event")
+        await caller.say(ToolCalled(call_id="page", name="echo", arguments={}, kind="browser", turn=1, deadline_ms=0))
+        await caller.cancel("never called")
+        await caller.call("echo", text="hello")
+        await caller.next(ToolCompleted)
+        await acknowledged(connection)
+    assert [type(event) for event in caller.told()] == [ToolStarted, ToolCompleted]
+
+
+async def test_the_consumer_has_its_bounds(executors: Executors, connection: Client) -> None:
+    async with executors.running():
+        config = (await connection.jetstream().consumer_info("EV", "tools")).config
+    assert (config.ack_wait, config.max_ack_pending) == (10.0, 10_000)
+    assert config.filter_subjects is not None
+    assert all(subject.startswith("vx.s.*.ev.voice.c.") for subject in config.filter_subjects)
+
+
+async def test_a_function_that_outlasts_the_drain_is_interrupted_without_delay(
+    executors: Executors, config: Config, caller: Caller, connection: Client, tmp_path: Path
+) -> None:
+    file = tmp_path / "runs"
+    async with process(config) as drained:
+        await caller.call("effect", file=str(file))
+        await lines(file, 1)
+        drained.send_signal(signal.SIGTERM)
+        assert await drained.wait() == 0
+    begun = time.monotonic()
+    async with executors.running():
+        await caller.next(ToolInterrupted)
+        assert time.monotonic() - begun < 5, "given back, not waited for"
+        await acknowledged(connection)
+    assert len(await lines(file, 1)) == 1
