@@ -38,6 +38,6 @@ def configure(process: str, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(process))
     logging.basicConfig(handlers=[handler], level=LEVELS.get(level, logging.INFO), force=True)
-    # These two say each request and each reconnection attempt; the service says what matters of it.
-    for chatty in ("httpx", "nats"):
+    # These say each request and each reconnection attempt; the service says what matters of it.
+    for chatty in ("httpx", "httpx2", "nats"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, LEVELS.get(level, logging.INFO)))
