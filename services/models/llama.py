@@ -14,7 +14,6 @@ from typing import Any, Final
 import msgspec
 import xllamacpp
 
-
 BATCH_TOKENS: Final = 64
 
 
