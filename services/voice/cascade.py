@@ -25,7 +25,7 @@ COMPLETE: Final = 0.5
 """From this probability on, the user is taken to have finished."""
 
 PATIENCE_MS: Final = 1_600
-"""Silence after which the user has finished, whatever the turn model thinks."""
+"""Silence after which the user has finished, however sure the turn model is that not."""
 
 BLIND_PATIENCE_MS: Final = 700
 """The same where no turn model answers."""
@@ -108,6 +108,14 @@ def judged(d: Draft, input: inputs.TurnJudged) -> None:
         d.state.utterance = _replace(d.utterance, turn_effect=None)
         if input.probability >= COMPLETE:
             end_of_turn(d)
+        else:
+            waited_ms = (d.now - (d.utterance.stamps.speech_ended or d.now)) // 1_000
+            d.set_timer("endpoint", patience_ms(input.probability) - waited_ms)
+
+
+def patience_ms(probability: float) -> int:
+    """ms of silence to wait for more, the less the likelier it is that there is none."""
+    return round(PATIENCE_MS - (PATIENCE_MS - BLIND_PATIENCE_MS) * min(1.0, probability / COMPLETE))
 
 
 def transcribed(d: Draft, input: inputs.Transcribed) -> None:

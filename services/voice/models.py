@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import wave
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -79,6 +79,17 @@ class Models:
             response = await self._http.post(self._turns_url, files={"file": ("speech.wav", _wav(pcm), "audio/wav")})
             response.raise_for_status()
             return float(response.json()["probability"])
+
+    async def warm(self, model: str, instructions: str, functions: Sequence[Function]) -> None:
+        """Have the language model read what every request of a session begins with, so that the first answer need not wait."""
+        with _named("language"):
+            await self._llm.chat.completions.create(
+                model=model or self._config.llm_model,
+                messages=[{"role": "system", "content": instructions}, {"role": "user", "content": "Hi"}],
+                tools=[_tool(function) for function in functions] or openai.omit,
+                max_tokens=1,
+                temperature=0.0,
+            )
 
     async def complete(self, effect: int, request: Complete) -> AsyncIterator[TextDelta | ToolRequested | Completed]:
         """Run the language model; yields inputs for the core as they come, `Completed` last."""

@@ -18,10 +18,11 @@ from nats.errors import Error as NatsError
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.client import JetStreamContext
 
-from services.voice import core, inputs
+from services.voice import core, inputs, prompt
 from services.voice.models import Models
 from services.voice.session import Session, Workplace
 from services.voice.vad import SileroModel
+from services.voice.warmth import Warmth
 from shared import bus, log
 from shared.errors import VoxbridgeError
 from shared.service import Resources, Service
@@ -51,6 +52,7 @@ class VoiceService(Service):
         self._store = store
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._warmth = Warmth(place.models, store, place.config.llm_model, prompt.instructions(""))
         self._draining = asyncio.Event()
         self._leases_held = True
 
@@ -59,8 +61,10 @@ class VoiceService(Service):
         subscription = await self._place.log.js.pull_subscribe_bind(durable=CONSUMER, stream=bus.EVENT_STREAM)
         keeping = asyncio.create_task(self._keep_leases())
         taking = asyncio.create_task(self._take_requests(subscription))
+        warming = asyncio.create_task(self._warmth.keep())
         await self._draining.wait()
         taking.cancel()
+        warming.cancel()
         for session in list(self._sessions.values()):
             session.take(inputs.Drained())
         keeping.cancel()
@@ -113,7 +117,10 @@ class VoiceService(Service):
                 return
             session = Session(self._place, requested.sid, term, ended=self._ended)
             self._sessions[requested.sid] = session
-            await session.open(requested, tuple(await self._store.functions()))
+            functions = tuple(await self._store.functions())
+            await session.open(requested, functions)
+            if session.state.request is not None and session.state.request.mode == "local":
+                await self._warmth.warm_session(session.state.instructions, functions)
         except VoxbridgeError as error:
             _log.error("a session could not be opened: %s", error.message)
 

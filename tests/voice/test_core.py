@@ -72,7 +72,7 @@ def test_long_silence_ends_the_turn_whatever_the_turn_model_thinks() -> None:
     call.take(inputs.VoiceStopped(900, 256))
     call.take(inputs.TurnJudged(call.last_effect(out.JudgeTurn)[0], 0.02))
     call.take(inputs.Transcribed(effect=call.last_effect(out.Transcribe)[0], text="And then"))
-    call.pass_ms(1_343)
+    call.pass_ms(1_600 - 256 - 36 - 1)
     assert call.events(ev.UserSaid) == []
     call.pass_ms(1)
     assert [event.text for event in call.events(ev.UserSaid)] == ["And then"]
