@@ -41,7 +41,7 @@ from services.tools.registry import BUILT_IN, Tool, load, prepare
 from services.tools.session import WRITER, Session
 from shared import events, log
 from shared.errors import Code, VoxbridgeError
-from shared.events.voice import Failure
+from shared.events.voice import Failure, SessionEnded
 from shared.service import Resources, Service
 from shared.step import LogInput
 from shared.store import Store
@@ -135,7 +135,10 @@ class ToolService(Service):
 
     async def _handle(self, recorded: events.Recorded) -> None:
         try:
-            await self.session(recorded.sid).take(LogInput(recorded))
+            if isinstance(recorded.event, SessionEnded) and await self._never_called(recorded.sid):
+                await self._intake.done(recorded.sid, recorded.seq)
+            else:
+                await self.session(recorded.sid).take(LogInput(recorded))
         except VoxbridgeError as error:
             _log.warning("session %s: %s waits: %s", recorded.sid, recorded.type, error.message)
             await self._intake.give_back(recorded.sid, recorded.seq, after_s=AGAIN_S)
@@ -149,8 +152,13 @@ class ToolService(Service):
     async def _live(self, message: Msg) -> None:
         """A cancellation reaches the process that runs the call, whichever process the consumer gives it to."""
         recorded = log.decode(message)
-        if self._intake.holds_any(recorded.sid) and not self._stopping.is_set():
+        here = self._intake.holds_any(recorded.sid) and not self._intake.holds(recorded.sid, recorded.seq)
+        if here and not self._stopping.is_set():
             self._do(self._record(self.session(recorded.sid), LogInput(recorded)))
+
+    async def _never_called(self, sid: str) -> bool:
+        """Whether a session ends in which nothing was ever called: most do, and the log needs no word about it."""
+        return sid not in self._sessions and not await self._log.read(sid, writer=WRITER, limit=1)
 
     # --- sessions ---
 

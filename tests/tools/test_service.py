@@ -440,3 +440,15 @@ async def test_a_function_that_outlasts_the_drain_is_interrupted_without_delay(
         assert time.monotonic() - begun < 5, "given back, not waited for"
         await acknowledged(connection)
     assert len(await lines(file, 1)) == 1
+
+
+async def test_the_end_of_a_session_without_calls_leaves_no_word(
+    executors: Executors, callers: MakeCaller, connection: Client, log: Log
+) -> None:
+    silent, other = await callers(), await callers()
+    async with executors.running():
+        await silent.say(SessionEnded(reason="client"))
+        await other.call("echo", text="hello")
+        await other.next(ToolCompleted)
+        await acknowledged(connection)
+    assert [recorded.type async for recorded in log.read_all(silent.sid)] == ["session.ended"]
