@@ -86,7 +86,7 @@ async def connect_nats(
 
 
 async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S) -> Redis:
-    """A client with short time-outs and three retries; the 65th command at a time waits for a connection. Raises `Unavailable` after `timeout_s`."""
+    """A client with short time-outs and three retries; a 65th command waits for a connection. Raises `Unavailable` after `timeout_s`."""
     pool = BlockingConnectionPool.from_url(
         url,
         timeout=POOL_TIMEOUT_S,

@@ -34,6 +34,14 @@ Step = Callable[[S, Any, int], tuple[S, Sequence[Any]]]
 """`step(state, input, now_us)`. Pure: no clock, no randomness, no I/O."""
 
 
+class Due(msgspec.Struct, frozen=True):
+    """An event that a step asked for, when (µs), and its cause."""
+
+    event: events.Event
+    ts: int
+    cause: int | str
+
+
 class Folded(msgspec.Struct, Generic[S]):
     """A state folded from the log, and where the log of this service ends."""
 
@@ -41,6 +49,8 @@ class Folded(msgspec.Struct, Generic[S]):
     taken: int
     number: int
     last_seq: int
+    missing: tuple[Due, ...] = ()
+    """What the last journal entry calls for and the log lacks: a crash came between. To be written before anything else."""
 
 
 def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[events.Recorded]) -> Folded[S]:
@@ -49,13 +59,18 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
     by_seq = {recorded.seq: recorded for recorded in log}
     decoder = msgspec.msgpack.Decoder(inputs)
     folded = Folded(state=initial, taken=0, number=0, last_seq=0)
+    due: list[Due] = []
+    present = 0
     for recorded in log:
         if recorded.writer != writer:
             continue
         folded.number += 1
         folded.last_seq = recorded.seq
         if not isinstance(recorded.event, JOURNALS[writer]):
+            present += 1
             continue
+        # A writer sends the next entry only after the events of the one before, so only the last can lack some.
+        due, present = [], 0
         for taken in recorded.event.inputs:
             if taken.seq is not None:
                 if taken.seq not in by_seq:
@@ -64,6 +79,9 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
                 input: Any = LogInput(by_seq[taken.seq])
             else:
                 input = decoder.decode(taken.input)
-            folded.state, _ = step(folded.state, input, taken.at)
+            cause: int | str = f"{writer}#{folded.taken}" if taken.seq is None else taken.seq
+            folded.state, outputs = step(folded.state, input, taken.at)
+            due.extend(Due(output.event, taken.at, cause) for output in outputs if isinstance(output, Append))
             folded.taken += 1
+    folded.missing = tuple(due[present:])
     return folded

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -76,6 +77,8 @@ class SessionWriter:
         self.failed: VoxbridgeError | None = None
         self._log = log
         self._stem = f"{sid}.{writer}.{stem}." if stem else f"{sid}.{writer}."
+        # Two writers that continue at one number make the same event ids; which of them stored an event is told by this.
+        self.mark = secrets.token_hex(4)
         self._fence = bus.stored_subject(sid, writer) if fenced else ""
         self._on_failed = on_failed
         self._give_up_s = give_up_s
@@ -166,7 +169,7 @@ class SessionWriter:
             self._on_failed(error)
 
     async def _publish(self, event: _Pending) -> int:
-        headers: dict[str, str] = {Header.MSG_ID: event.id}
+        headers: dict[str, str] = {Header.MSG_ID: f"{event.id}.{self.mark}"}
         if self._fence:
             headers[Header.EXPECTED_LAST_SUBJECT_SEQUENCE] = str(self.last_seq)
             headers[_FILTER] = self._fence
@@ -192,6 +195,6 @@ class SessionWriter:
             # The server checks the position before the id, so our own earlier try, stored but never
             # acknowledged, looks like somebody else's write until we read what is there.
             seq, stored_id = await self._log.position(self.sid, self.writer)
-            if stored_id == event.id:
+            if stored_id == headers[Header.MSG_ID]:
                 return seq
             raise Conflict(f"Another process writes the {self.writer} events of session {self.sid}.") from error

@@ -21,9 +21,8 @@ from services.tools.core import Accepted, Input, Rejected, Resolve, State, step
 from shared import events
 from shared.clock import Clock
 from shared.errors import Code, Conflict, VoxbridgeError
-from shared.events.journal import ToolsJournal
 from shared.log import Log
-from shared.step import Append, Folded, LogInput, fold
+from shared.step import Folded, LogInput, fold
 from shared.stepper import Stepper
 from shared.writer import SessionWriter
 
@@ -35,14 +34,6 @@ _BACK_OFF_S: Final = 0.04
 
 Decide = Callable[[Resolve], Accepted | Rejected]
 Perform = Callable[["Session", Any], Awaitable[None]]
-
-
-class Missing(msgspec.Struct, frozen=True):
-    """An event that the journal calls for and the log lacks; `ts` in µs."""
-
-    event: events.Event
-    ts: int
-    cause: int | str
 
 
 class _Open(msgspec.Struct):
@@ -142,11 +133,11 @@ class Session:
         own = [recorded async for recorded in self._log.read_all(self.sid, writer=WRITER)]
         self._recorded = frozenset(recorded.id for recorded in own)
         heard = [recorded async for recorded in self._log.read_all(self.sid, writer="voice", visibility="c")] if own else []
-        folded, missing = refold(sorted([*own, *heard], key=lambda recorded: recorded.seq))
+        folded = refold(sorted([*own, *heard], key=lambda recorded: recorded.seq))
         self._folds += 1
         stem = f"{self._stem}-{self._folds}"
         writer = SessionWriter(self._log, self.sid, WRITER, stem=stem, number=folded.number, last_seq=folded.last_seq)
-        for lost in missing:
+        for lost in folded.missing:
             writer.submit(lost.event, ts=lost.ts, cause=lost.cause)
         await writer.flushed()
         stepper = Stepper(step, folded.state, writer=writer, clock=self._clock, perform=self._collect, taken=folded.taken)
@@ -157,28 +148,6 @@ class Session:
         self._outputs.append(output)
 
 
-def refold(log: Sequence[events.Recorded]) -> tuple[Folded[State], list[Missing]]:
-    """The state that a session's log gives, and the events that the last journal entry calls for and the log lacks.
-
-    Entries before the last need no look: a writer sends the next one only after the events of the one before.
-    """
-    causes: list[tuple[int, Missing]] = []
-    count = 0
-
-    def watched(state: State, input: Any, now: int) -> tuple[State, list[Any]]:
-        nonlocal count
-        cause: int | str = input.recorded.seq if isinstance(input, LogInput) else f"{WRITER}#{count}"
-        state, outputs = step(state, input, now)
-        causes.extend((count, Missing(output.event, now, cause)) for output in outputs if isinstance(output, Append))
-        count += 1
-        return state, outputs
-
-    folded = fold(watched, State(), Input, WRITER, log)
-    first = present = 0
-    for recorded in log:
-        if isinstance(recorded.event, ToolsJournal):
-            first, present = recorded.event.first, 0
-        elif recorded.writer == WRITER:
-            present += 1
-    due = [missing for number, missing in causes if number >= first]
-    return folded, due[present:]
+def refold(log: Sequence[events.Recorded]) -> Folded[State]:
+    """The state that a session's log gives, and what a crash kept from it (`missing`)."""
+    return fold(step, State(), Input, WRITER, log)

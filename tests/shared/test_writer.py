@@ -40,7 +40,7 @@ async def test_an_append_whose_acknowledgement_was_lost_is_stored_once_and_goes_
     sid = new_session_id()
     writer = SessionWriter(log, sid, "voice", fenced=fenced)
     before = await writer.append(SessionOwned(worker="w", term=1), ts=0, cause=None)
-    stored = await put_by_hand(log, sid, said(), f"{sid}.voice.1", before if fenced else None)
+    stored = await put_by_hand(log, sid, said(), f"{sid}.voice.1.{writer.mark}", before if fenced else None)
     assert await writer.append(said(), ts=1, cause=None) == stored
     after = await writer.append(said(2), ts=2, cause=None)
     assert [r.seq for r in await log.read(sid)] == [before, stored, after]
@@ -51,7 +51,7 @@ async def test_of_two_writers_under_one_prefix_exactly_one_goes_on(log: Log) -> 
     told: list[VoxbridgeError] = []
     old = SessionWriter(log, sid, "voice", on_failed=told.append)
     await old.append(SessionOwned(worker="old", term=1), ts=1, cause=None)
-    new = SessionWriter(log, sid, "voice", number=10, last_seq=old.last_seq)
+    new = SessionWriter(log, sid, "voice", number=old.number, last_seq=old.last_seq)
     results = await asyncio.gather(
         old.append(said(1), ts=2, cause=None), new.append(SessionOwned(worker="new", term=2), ts=2, cause=None), return_exceptions=True
     )

@@ -65,10 +65,10 @@ async def test_every_place_a_crash_can_cut_the_log_is_made_good(log: Log) -> Non
         "tool.started", "tool.completed", "tool.started", "tool.completed", "task.started"
     ]  # fmt: skip
     for length in range(len(whole) + 1):
-        folded, missing = refold(whole[:length])
+        folded = refold(whole[:length])
         kept = [recorded for recorded in whole[:length] if recorded in said]
-        again = said[len(kept) : len(kept) + len(missing)]
-        assert [(one.event, one.ts, one.cause) for one in missing] == [(one.event, one.ts, one.cause) for one in again]
+        again = said[len(kept) : len(kept) + len(folded.missing)]
+        assert [(one.event, one.ts, one.cause) for one in folded.missing] == [(one.event, one.ts, one.cause) for one in again]
         ends = {recorded.event.call_id for recorded in [*kept, *again] if isinstance(recorded.event, ToolCompleted)}
         assert ("c1" in folded.state.ended) == ("c1" in ends), "the state and the events agree"
 
@@ -79,7 +79,7 @@ async def test_events_that_a_crash_kept_from_the_log_are_written_by_the_next_pro
     await Process(log, sid, "a").session.take(called)
     # The journal of the result arrives, and then the process is gone.
     before = await stored(log, sid)
-    folded, _ = refold(before)
+    folded = refold(before)
     writer = SessionWriter(log, sid, "tools", stem="a", number=folded.number, last_seq=folded.last_seq)
     stepper = Stepper(lambda state, input, now: (step(state, input, now)[0], []), folded.state, writer=writer,
                       clock=SystemClock(), perform=list[Any]().append, taken=folded.taken)  # fmt: skip
@@ -112,8 +112,8 @@ async def test_processes_that_write_in_one_session_perform_each_output_once(log:
     said = [recorded.event for recorded in await stored(log, sid)]
     assert len([event for event in said if isinstance(event, ToolStarted)]) == count
     assert len([event for event in said if isinstance(event, ToolCompleted)]) == count
-    folded, missing = refold(await stored(log, sid))
-    assert (folded.state.open, missing) == ({}, [])
+    folded = refold(await stored(log, sid))
+    assert (folded.state.open, folded.missing) == ({}, ())
 
 
 async def test_an_alarm_is_folded_with_its_time(log: Log) -> None:
@@ -136,5 +136,5 @@ async def test_an_input_that_is_too_large_is_refused_and_leaves_the_session_as_i
     with pytest.raises(VoxbridgeError, match="bytes"):
         await process.session.take(Returned(call_id="c1", attempt=1, result={"x": "x" * 600_000}))
     await process.session.take(Returned(call_id="c1", attempt=1, result={}))
-    folded, missing = refold(await stored(log, sid))
-    assert (folded.state.open, missing) == ({}, [])
+    folded = refold(await stored(log, sid))
+    assert (folded.state.open, folded.missing) == ({}, ())
