@@ -6,8 +6,10 @@
 export const VERSION = 1;
 export const PCM16 = 1;
 export const FLUSH = 2;
-/** Flag: the last frame of its generation. */
+/** Flag: the last frame of its generation, possibly empty. */
 export const LAST = 1;
+/** Flag: the payload is at the microphone's rate, as in `echo` mode. */
+export const RATE_16K = 2;
 export const PREFIX_BYTES = 16;
 export const MAX_FRAME_BYTES = 65_536;
 export const INPUT_RATE = 16_000;
@@ -19,6 +21,8 @@ export const INPUT_FRAME_BYTES = PREFIX_BYTES + INPUT_SAMPLES * 2;
 export interface Prefix {
   kind: number;
   last: boolean;
+  /** Hz. */
+  rate: number;
   generation: number;
   sequence: number;
   /** Milliseconds of the Unix clock, modulo 2^32. */
@@ -43,10 +47,13 @@ export function readPrefix(frame: ArrayBuffer): Prefix | null {
   const kind = view.getUint8(1);
   if (view.getUint8(0) !== VERSION || (kind !== PCM16 && kind !== FLUSH)) return null;
   const payload = frame.byteLength - PREFIX_BYTES;
-  if (kind === PCM16 && (payload === 0 || payload % 2 !== 0)) return null;
+  const flags = view.getUint16(2, true);
+  const last = (flags & LAST) !== 0;
+  if (kind === PCM16 && ((payload === 0 && !last) || payload % 2 !== 0)) return null;
   return {
     kind,
-    last: (view.getUint16(2, true) & LAST) !== 0,
+    last,
+    rate: (flags & RATE_16K) === 0 ? OUTPUT_RATE : INPUT_RATE,
     generation: view.getUint32(4, true),
     sequence: view.getUint32(8, true),
     timeMs: view.getUint32(12, true),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Framer, POOL } from "../src/audio/framer";
-import { FLUSH, INPUT_FRAME_BYTES, LAST, MAX_FRAME_BYTES, PCM16, PREFIX_BYTES, readPrefix, samplesOf, VERSION, writePrefix } from "../src/frames";
+import { FLUSH, INPUT_FRAME_BYTES, LAST, MAX_FRAME_BYTES, PCM16, PREFIX_BYTES, RATE_16K, readPrefix, samplesOf, VERSION, writePrefix } from "../src/frames";
 
 function frame(fields: { version?: number; kind?: number; flags?: number; generation?: number; bytes?: number } = {}): ArrayBuffer {
   const { version = VERSION, kind = PCM16, flags = 0, generation = 0, bytes = 4 } = fields;
@@ -24,6 +24,15 @@ test("a reply frame's prefix is read, with the flag of the last one", () => {
   const prefix = readPrefix(frame({ flags: LAST, generation: 4_294_967_295 }));
   assert.equal(prefix?.last, true);
   assert.equal(prefix.generation, 4_294_967_295);
+});
+
+test("a frame is at 24 kHz unless its flag says 16 kHz", () => {
+  assert.equal(readPrefix(frame({ flags: LAST }))?.rate, 24_000);
+  assert.equal(readPrefix(frame({ flags: RATE_16K }))?.rate, 16_000);
+});
+
+test("the last frame of a reply may be empty", () => {
+  assert.equal(readPrefix(frame({ flags: LAST, bytes: 0 }))?.last, true);
 });
 
 test("a flush has no payload", () => {

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FADE_MS, MAX_BUFFER_MS, MAX_QUEUED_SAMPLES, MIN_BUFFER_MS, PlaybackQueue, type PlaybackReport } from "../src/audio/playback-queue";
-import { FLUSH, LAST, PCM16, PREFIX_BYTES } from "../src/frames";
+import { FADE_MS, MAX_BUFFER_MS, MAX_QUEUED_SECONDS, MIN_BUFFER_MS, PlaybackQueue, type PlaybackReport } from "../src/audio/playback-queue";
+import { FLUSH, LAST, PCM16, PREFIX_BYTES, RATE_16K } from "../src/frames";
 
 const RATE = 48_000;
 
-function frame(generation: number, ms: number, { last = false, kind = PCM16, value = 8_192 } = {}): ArrayBuffer {
-  const samples = kind === PCM16 ? (24_000 * ms) / 1000 : 0;
+function frame(generation: number, ms: number, { last = false, kind = PCM16, value = 8_192, rate = 24_000 } = {}): ArrayBuffer {
+  const samples = kind === PCM16 ? (rate * ms) / 1000 : 0;
   const buffer = new ArrayBuffer(PREFIX_BYTES + samples * 2);
   const view = new DataView(buffer);
   view.setUint8(0, 1);
   view.setUint8(1, kind);
-  view.setUint16(2, last ? LAST : 0, true);
+  view.setUint16(2, (last ? LAST : 0) | (rate === 16_000 ? RATE_16K : 0), true);
   view.setUint32(4, generation, true);
   new Int16Array(buffer, PREFIX_BYTES).fill(value);
   return buffer;
@@ -155,9 +155,43 @@ test("the buffer stays within its bounds", () => {
 
 test("five minutes are kept; what comes on top is dropped and counted", () => {
   const { queue } = make();
-  for (let samples = 0; samples < MAX_QUEUED_SAMPLES; samples += 24_000) queue.push(frame(1, 1000));
+  for (let seconds = 0; seconds < MAX_QUEUED_SECONDS; seconds++) queue.push(frame(1, 1000));
   assert.equal(queue.dropped, 0);
   queue.push(frame(1, 20));
+  assert.equal(queue.dropped, 1);
+});
+
+test("an empty last frame ends its generation", () => {
+  const { queue, reports, read } = make();
+  queue.push(frame(1, 100));
+  read(120);
+  queue.push(frame(1, 0, { last: true }));
+  read(20);
+  assert.equal(queue.dropped, 0);
+  assert.deepEqual(reports.map(({ state }) => state), ["playing", "finished"]);
+});
+
+test("what was sent at 16 kHz is heard at its own pitch and pace, beside replies at 24 kHz", () => {
+  for (const rate of [16_000, 24_000]) {
+    const { queue, reports, read } = make();
+    for (let i = 0; i < 50; i++) {
+      const sine = frame(1, 20, { rate, last: i === 49 });
+      new Int16Array(sine, PREFIX_BYTES).forEach((_, n, samples) => (samples[n] = 8_192 * Math.sin(0.5 + (2 * Math.PI * 400 * (i * samples.length + n)) / rate)));
+      queue.push(sine);
+    }
+    assert.equal(Math.round(queue.queuedMs), 1000);
+    const heard = read(1_100);
+    const crossings = heard.reduce((count, x, i) => count + (i > 0 && x >= 0 && (heard[i - 1] as number) < 0 ? 1 : 0), 0);
+    assert.ok(Math.abs(crossings - 400) <= 2, `${rate} Hz: ${crossings} periods`);
+    assert.ok(Math.abs((reports.at(-1)?.played_ms ?? 0) - 1000) < 5);
+    assert.equal(queue.queuedMs, 0);
+  }
+});
+
+test("a frame of another rate than its generation's is dropped and counted", () => {
+  const { queue } = make();
+  queue.push(frame(1, 20));
+  queue.push(frame(1, 20, { rate: 16_000 }));
   assert.equal(queue.dropped, 1);
 });
 

@@ -3,7 +3,7 @@
  * Owns the jitter buffer, the order of generations, flushes, fades and the account of what was played.
  * Does not own the clock: it counts the samples that the device took. A crash here loses the sound, not the call.
  */
-import { FLUSH, OUTPUT_RATE, readPrefix, samplesOf } from "../frames";
+import { FLUSH, INPUT_RATE, OUTPUT_RATE, readPrefix, samplesOf } from "../frames";
 import { Resampler } from "./resampler";
 
 export type PlaybackState = "playing" | "finished" | "flushed";
@@ -18,16 +18,18 @@ export const FADE_MS = 5;
 export const START_BUFFER_MS = 60;
 export const MIN_BUFFER_MS = 40;
 export const MAX_BUFFER_MS = 200;
-/** Five minutes of 24 kHz audio: a reply that was sent faster than it is played. What comes on top is dropped. */
-export const MAX_QUEUED_SAMPLES = OUTPUT_RATE * 300;
+/** A reply that was sent faster than it is played waits for at most five minutes. What comes on top is dropped. */
+export const MAX_QUEUED_SECONDS = 300;
 /** A short wait is worth a full buffer; a longer one is worth speaking. */
 const MAX_WAIT_MS = 200;
 const BLOCK = 480;
 
 interface Segment {
   generation: number;
+  /** Hz of its chunks. */
+  rate: number;
   chunks: Int16Array[];
-  /** Samples at 24 kHz not yet handed to the resampler. */
+  /** Samples not yet handed to the resampler. */
   queued: number;
   offset: number;
   last: boolean;
@@ -40,7 +42,7 @@ export class PlaybackQueue {
   dropped = 0;
   bufferMs = START_BUFFER_MS;
   readonly #segments: Segment[] = [];
-  readonly #resampler: Resampler;
+  readonly #resamplers: Readonly<Record<number, Resampler>>;
   readonly #input = new Float32Array(BLOCK);
   readonly #staging: Float32Array;
   readonly #fade: number;
@@ -53,7 +55,8 @@ export class PlaybackQueue {
   #waited = 0;
   #gain = 0;
   #smooth = true;
-  #total = 0;
+  /** Seconds in all segments that were not yet handed to a resampler. */
+  #seconds = 0;
   /** Generations up to this one are never played again; -1 before the first flush. */
   #flushedThrough = -1;
   #squares = 0;
@@ -65,15 +68,16 @@ export class PlaybackQueue {
     private readonly rate: number,
     private readonly report: (report: PlaybackReport) => void,
   ) {
-    this.#resampler = new Resampler(OUTPUT_RATE, rate);
+    const resamplers = [OUTPUT_RATE, INPUT_RATE].map((from) => new Resampler(from, rate));
+    this.#resamplers = Object.fromEntries(resamplers.map((resampler) => [resampler.from, resampler]));
     this.#fade = Math.round((FADE_MS / 1000) * rate);
     this.#tail = new Float32Array(this.#fade);
-    this.#staging = new Float32Array(4096 + this.#fade + this.#resampler.outputsFor(2 * BLOCK));
+    this.#staging = new Float32Array(4096 + this.#fade + Math.max(...resamplers.map((resampler) => resampler.outputsFor(2 * BLOCK))));
   }
 
   /** Milliseconds waiting to be played. */
   get queuedMs(): number {
-    return (this.#total / OUTPUT_RATE + (this.#stagingEnd - this.#stagingAt) / this.rate) * 1000;
+    return (this.#seconds + (this.#stagingEnd - this.#stagingAt) / this.rate) * 1000;
   }
 
   /** The generation at the loudspeaker, or null. */
@@ -94,22 +98,23 @@ export class PlaybackQueue {
     }
     const samples = samplesOf(frame);
     const newest = this.#segments.at(-1);
+    const seconds = samples.length / prefix.rate;
     const stale = prefix.generation <= this.#flushedThrough || (newest !== undefined && prefix.generation < newest.generation);
-    if (stale || this.#total + samples.length > MAX_QUEUED_SAMPLES) {
+    if (stale || this.#seconds + seconds > MAX_QUEUED_SECONDS || (newest?.generation === prefix.generation && newest.rate !== prefix.rate)) {
       this.dropped += 1;
       return null;
     }
     let segment = newest;
     if (segment?.generation !== prefix.generation) {
       if (segment !== undefined) segment.last = true;
-      segment = { generation: prefix.generation, chunks: [], queued: 0, offset: 0, last: false, drained: false, rendered: 0 };
+      segment = { generation: prefix.generation, rate: prefix.rate, chunks: [], queued: 0, offset: 0, last: false, drained: false, rendered: 0 };
       this.#segments.push(segment);
       this.#open.set(prefix.generation, this.#open.get(prefix.generation) ?? 0);
     }
-    segment.chunks.push(samples);
+    if (samples.length > 0) segment.chunks.push(samples);
     segment.queued += samples.length;
     segment.last = prefix.last;
-    this.#total += samples.length;
+    this.#seconds += seconds;
     return null;
   }
 
@@ -140,7 +145,7 @@ export class PlaybackQueue {
       this.#playing = false;
     }
     while (head !== undefined && head.generation <= generation) {
-      this.#total -= head.queued;
+      this.#seconds -= head.queued / head.rate;
       this.#segments.shift();
       head = this.#segments[0];
     }
@@ -159,11 +164,12 @@ export class PlaybackQueue {
   }
 
   #restart(): void {
+    if (this.#segments.length === 0) this.#seconds = 0;
     this.#stagingAt = 0;
     this.#stagingEnd = 0;
     this.#waited = 0;
     this.#gain = 0;
-    this.#resampler.reset();
+    for (const resampler of Object.values(this.#resamplers)) resampler.reset();
   }
 
   #account(segment: Segment, samples: number): void {
@@ -205,7 +211,7 @@ export class PlaybackQueue {
 
   #ready(head: Segment, wanted: number): boolean {
     if (this.#playing) return true;
-    const queued = (head.queued / OUTPUT_RATE) * 1000;
+    const queued = (head.queued / head.rate) * 1000;
     const waited = (this.#waited / this.rate) * 1000;
     if (head.queued > 0 || head.last) {
       if (head.last || queued >= this.bufferMs || waited >= MAX_WAIT_MS) {
@@ -254,8 +260,12 @@ export class PlaybackQueue {
     while (this.#stagingEnd < wanted) {
       const count = this.#take(head);
       if (count === 0) return;
-      this.#stagingEnd += this.#resampler.process(this.#input, 0, count, this.#staging, this.#stagingEnd);
+      this.#stagingEnd += this.#resampler(head).process(this.#input, 0, count, this.#staging, this.#stagingEnd);
     }
+  }
+
+  #resampler({ rate }: Segment): Resampler {
+    return this.#resamplers[rate] as Resampler;
   }
 
   #take(head: Segment): number {
@@ -263,7 +273,7 @@ export class PlaybackQueue {
     if (chunk === undefined) {
       if (!head.last || head.drained) return 0;
       head.drained = true;
-      const count = Math.min(this.#resampler.delay, BLOCK);
+      const count = Math.min(this.#resampler(head).delay, BLOCK);
       this.#input.fill(0, 0, count);
       return count;
     }
@@ -275,7 +285,7 @@ export class PlaybackQueue {
       head.offset = 0;
     }
     head.queued -= count;
-    this.#total -= count;
+    this.#seconds -= count / head.rate;
     return count;
   }
 

@@ -41,7 +41,9 @@ export function Notices({ call, readiness }: { call: UseVoiceAgent; readiness: R
             <li key={name}><b>{name}</b>{detail === "" ? "" : `: ${detail}`}</li>
           ))}
         </ul>
-        <p>This page looks again every 5 seconds; <code>voxbridge doctor</code> says more.</p>
+        <p>
+          <code>make up</code> starts every part; if it runs already, the folder <code>.voxbridge/logs</code> says why one does not answer. This page looks again every 5 seconds.
+        </p>
       </Notice>
     );
   }
