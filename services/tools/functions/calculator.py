@@ -24,11 +24,13 @@ WHOLE_LIMIT: Final = 10**15
 
 
 @function(timeout_s=5, idempotent=True)
-async def calculate(expression: Annotated[str, Meta(min_length=1, max_length=EXPRESSION_LIMIT)]) -> dict[str, Any]:
-    """Work out a sum exactly.
+async def calculate(
+    expression: Annotated[str, Meta(min_length=1, max_length=EXPRESSION_LIMIT, examples=["(3 + 4) ** 2"])],
+) -> dict[str, Any]:
+    """Work out arithmetic.
 
     Args:
-        expression: The sum, such as 17 * 23 or 15 percent of 80.
+        expression: Arithmetic with digits and + - * / ** ( ).
     """
     value, normal = evaluate(expression)
     text = spoken(value)

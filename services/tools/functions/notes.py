@@ -27,11 +27,13 @@ _ENDINGS: Final = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es",
 
 
 @function(idempotent=True)
-async def remember(note: Annotated[str, Meta(min_length=1, max_length=NOTE_LIMIT)], ctx: Context) -> dict[str, Any]:
-    """Remember something for the user.
+async def remember(
+    note: Annotated[str, Meta(min_length=1, max_length=NOTE_LIMIT, examples=["The spare key is under the mat."])], ctx: Context
+) -> dict[str, Any]:
+    """Keep a note about what the user tells you to remember.
 
     Args:
-        note: What to remember, as one full sentence.
+        note: What to keep, as a sentence.
     """
     text = " ".join(note.split())
     if not text:
@@ -43,11 +45,11 @@ async def remember(note: Annotated[str, Meta(min_length=1, max_length=NOTE_LIMIT
 
 
 @function(idempotent=True)
-async def recall(ctx: Context, query: Annotated[str, Meta(max_length=NOTE_LIMIT)] = "") -> dict[str, Any]:
-    """Find what the user asked to remember.
+async def recall(ctx: Context, query: Annotated[str, Meta(max_length=NOTE_LIMIT, examples=["spare key"])] = "") -> dict[str, Any]:
+    """Look up what the user told you earlier: where their things are, names, dates, preferences.
 
     Args:
-        query: Words to look for. Leave it empty for the latest notes.
+        query: What to look for; empty for the latest notes.
     """
     found = rank(query, await ctx.notes.of(ctx.account))
     texts = [note.text for note in found]

@@ -14,11 +14,11 @@ from services.tools.registry import function
 
 
 @function(timeout_s=10, idempotent=True)
-def current_time(place: Annotated[str, Meta(min_length=1, max_length=100)], ctx: Context) -> dict[str, Any]:
-    """Get the time and date in a place.
+def current_time(place: Annotated[str, Meta(min_length=1, max_length=100, examples=["Lisbon"])], ctx: Context) -> dict[str, Any]:
+    """The time and date now in a city or country.
 
     Args:
-        place: A city or a country, such as Tokyo, or UTC.
+        place: City or country.
     """
     found, others = places().find(place)
     return told(found, others, ctx.now)

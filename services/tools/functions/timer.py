@@ -13,12 +13,14 @@ DAY_S = 86_400
 
 
 @function(kind="async", timeout_s=5, idempotent=True)
-async def set_timer(seconds: Annotated[int, Meta(ge=1, le=DAY_S)], label: Annotated[str, Meta(max_length=80)] = "") -> Alarm:
-    """Set a timer that speaks up when it ends.
+async def set_timer(
+    seconds: Annotated[int, Meta(ge=1, le=DAY_S, examples=[300])], label: Annotated[str, Meta(max_length=80)] = ""
+) -> Alarm:
+    """Start a timer that speaks up when it ends.
 
     Args:
-        seconds: How long, in seconds. 5 minutes is 300, 1 hour is 3600.
-        label: What it is for, in one or two words, such as pasta.
+        seconds: Seconds until it ends.
+        label: What it is for.
     """
     name = label.strip().removesuffix("timer").removesuffix("Timer").strip()
     length = duration(seconds)
