@@ -28,14 +28,14 @@ class Plan(msgspec.Struct, frozen=True):
     tools: bool
 
 
-def plan(request: ChatRequest) -> Plan:
-    """Check a request and prepare it; raises `INVALID_ARGUMENT` or `TOO_LARGE` naming the field."""
+def plan(request: ChatRequest, call_bias: float = 0.0) -> Plan:
+    """Check a request and prepare it for a model with this bias; raises `INVALID_ARGUMENT` or `TOO_LARGE` naming the field."""
     messages, tools, schema = request.conversation(), request.offered(), request.answer_schema()
     choice, gbnf = request.choice(), ""
     favour: tuple[tuple[str, float], ...] = ()
     if tools:
         gbnf = core.tool_grammar(tools, choice)
-        favour = core.favoured(messages, tools) if choice.mode == "auto" else ()
+        favour = core.favoured(messages, tools, call_bias) if choice.mode == "auto" else ()
     elif schema is not None:
         gbnf = grammar.for_schema(schema) if schema else grammar.for_any_object()
     return Plan(

@@ -18,8 +18,7 @@ from shared.errors import Code, VoxbridgeError
 
 MAX_TOOLS: Final = 64
 MAX_MESSAGES: Final = 512
-CALL_BIAS: Final = 3.0
-"""Added to the logit of the token that begins a call; found by bench/tool_choice.py: 2 misses calls, 5 makes needless ones."""
+AFTER_RESULT_BIAS: Final = -3.0
 DEFAULT_SYSTEM: Final = "You are a helpful assistant."
 
 _TELL: Final = "Tell me this in one short sentence. If it is empty, say that you found nothing."
@@ -169,11 +168,12 @@ def tool_grammar(tools: Sequence[Tool], choice: Choice) -> str:
 _SPEECH: Final = r"[^{}\[\]`<>*#|\x00-\x20] [^`{}<>\x00-\x08]*"
 
 
-def favoured(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[tuple[str, float], ...]:
-    """Texts to make likelier. Small models would rather guess than ask a tool, except when a result has just arrived."""
-    if not tools or not messages or messages[-1].role == "tool":
+def favoured(messages: Sequence[Message], tools: Sequence[Tool], bias: float) -> tuple[tuple[str, float], ...]:
+    """Texts to make likelier, and by how much. `bias` is a model's own: how much it would rather guess than ask a tool (positive),
+    or call one for the sake of it (negative). Right after a result it would repeat the call, so a call is made less likely then."""
+    if not tools or not messages:
         return ()
-    return (('{"', CALL_BIAS),)
+    return (('{"', min(bias, 0.0) + AFTER_RESULT_BIAS if messages[-1].role == "tool" else bias),)
 
 
 def check_tools(tools: Sequence[Tool]) -> None:

@@ -38,7 +38,8 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One model. `hub` is the publisher's address of the folder that holds the files, at a fixed revision."""
+    """One model. `hub` is the publisher's address of the folder that holds the files, at a fixed revision. `call_bias` is added to
+    the logit that begins a tool call; bench/tool_choice.py finds it."""
 
     id: str
     role: str
@@ -48,6 +49,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     revision: str
     hub: str
     files: tuple[File, ...]
+    call_bias: float = 0.0
 
     @property
     def bytes(self) -> int:

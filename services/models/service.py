@@ -198,7 +198,7 @@ def _add_chat(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
     async def completions(request: Request, body: ChatRequest) -> Response:
         """The next message of a conversation: words, one tool call, or JSON that fits a schema."""
         engines.named("llm", body.model)
-        answer, stack = chat.Answer(engines.llm, body, chat.plan(body)), AsyncExitStack()
+        answer, stack = chat.Answer(engines.llm, body, chat.plan(body, engines.by_role("llm").call_bias)), AsyncExitStack()
         deadline = time.monotonic() + TIMEOUT_S["llm"]
 
         async def begin() -> dict[str, Any] | None:

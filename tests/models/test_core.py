@@ -120,11 +120,13 @@ def test_a_call_that_was_cut_off_keeps_what_there_is() -> None:
     assert _read('{"tool": "se', []) == [Words('{"tool": "se')]
 
 
-def test_a_call_is_favoured_except_right_after_a_result() -> None:
+def test_a_call_is_favoured_as_the_model_needs_it_and_never_right_after_a_result() -> None:
     asked = [Message("user", "What time is it?")]
-    assert core.favoured(asked, [CLOCK]) == (('{"', core.CALL_BIAS),)
-    assert core.favoured(asked, []) == ()
-    assert core.favoured([*asked, Message("tool", "21:15")], [CLOCK]) == ()
+    answered = [*asked, Message("tool", "21:15")]
+    assert core.favoured(asked, [CLOCK], 3.0) == (('{"', 3.0),)
+    assert core.favoured(asked, [], 3.0) == ()
+    assert core.favoured(answered, [CLOCK], 3.0) == (('{"', core.AFTER_RESULT_BIAS),)
+    assert core.favoured(answered, [CLOCK], -2.0) == (('{"', core.AFTER_RESULT_BIAS - 2.0),)
 
 
 def test_the_number_of_tools_has_a_limit() -> None:
