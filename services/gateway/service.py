@@ -25,7 +25,6 @@ from services.gateway.socket import Socket
 from services.gateway.vox import Vox
 from shared.errors import VoxbridgeError
 from shared.ids import new_session_id
-from shared.log import Log
 from shared.service import Resources, Service
 from shared.store import Store
 
@@ -48,7 +47,7 @@ class Gateway(Service):
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
-        self.log = Log(resources.events_nc)
+        self.log = resources.log
         self.store = Store(resources.redis)
         self.metrics = Metrics()
         self.readiness = Readiness(resources, self.log)
@@ -140,13 +139,8 @@ class Gateway(Service):
         task.add_done_callback(self._tasks.discard)
 
     async def _tick(self) -> None:
-        reconnects = self.resources.events_nc.stats["reconnects"]
         while True:
             await asyncio.sleep(TICK_S)
-            now = self.resources.events_nc.stats["reconnects"]
-            if now != reconnects and self.resources.events_nc.is_connected:
-                reconnects = now
-                self.background(self.log.reconnected())
             await self._look_after()
 
     async def _look_after(self) -> None:
