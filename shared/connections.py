@@ -121,9 +121,13 @@ async def close_nats(client: Client) -> None:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             if client.is_connected:
                 await client.flush()
-    with suppress(NatsError, TimeoutError, OSError):
+    waiting = client.pending_data_size
+    try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S / 3):
             await client.close()
+    except (NatsError, TimeoutError, OSError, RuntimeError) as error:
+        # The client writes what waits even to a socket that is gone; uvloop calls that a RuntimeError.
+        _log.warning("%d bytes for NATS were not sent before the end: %s", waiting, str(error) or type(error).__name__)
 
 
 async def _until(what: str, place: str, attempt: Callable[[], Awaitable[bool]], timeout_s: float) -> None:

@@ -203,3 +203,39 @@ def test_wrong_settings_end_a_process_with_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"VOXBRIDGE_PORT": "many"}, check=False)
     assert done.returncode == 2
     assert done.stderr == "VOXBRIDGE_PORT must be a whole number from 1 to 65535; it is 'many'.\n"
+
+
+async def test_a_service_that_is_stopped_while_nats_is_away_ends_with_one_line_and_code_0(
+    own_nats: Callable[[], NatsServer], redis_url: str
+) -> None:
+    bus = own_nats()
+    code = """
+from shared.service import main
+from tests.shared.test_service import Echo
+
+class Publishing(Echo):
+    async def drain(self):
+        await self.resources.events_nc.publish("late", b"news")
+        await super().drain()
+
+async def build(resources):
+    return Publishing(resources)
+
+main("echo", build)
+"""
+    env = {**os.environ, "VOXBRIDGE_NATS_URL": bus.url, "VOXBRIDGE_REDIS_URL": redis_url}
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, env=env, stderr=asyncio.subprocess.PIPE)
+    client = await nats.connect(bus.url)
+    assert await _ask(client, "echo", b"hello") == b"hello"
+    await client.close()
+    bus.kill()
+    assert process.stderr is not None
+    async with asyncio.timeout(BOUND_S):
+        while "it reconnects" not in (await process.stderr.readline()).decode():
+            assert process.returncode is None
+    process.send_signal(signal.SIGTERM)
+    _, said = await asyncio.wait_for(process.communicate(), BOUND_S)
+    lines = said.decode()
+    assert process.returncode == 0, lines
+    assert "Traceback" not in lines
+    assert "echo ends." in lines
