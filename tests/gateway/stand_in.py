@@ -12,6 +12,7 @@ from nats.js import JetStreamContext
 
 from shared import bus, events, moments
 from shared.clock import SystemClock, wall_ms32
+from shared.errors import VoxbridgeError
 from shared.frames import PCM16, pack
 from shared.log import Log
 from shared.store import Store
@@ -66,6 +67,7 @@ class StandIn:
         self.sessions: dict[str, Session] = {}
         self.requests: asyncio.Queue[events.Recorded] = asyncio.Queue()
         self._stopping = False
+        self._renewing: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._pull: JetStreamContext.PullSubscription | None = None
 
@@ -74,14 +76,17 @@ class StandIn:
         subject = bus.event_subject("*", "gateway", visible=False, type="session.requested")
         self._pull = await self.log.js.pull_subscribe(subject, durable="voice", stream=bus.EVENT_STREAM)
         self._task = asyncio.create_task(self._run(self._pull))
+        self._renewing = asyncio.create_task(self._renew())
         return self
 
     async def __aexit__(self, *_: Any) -> None:
         assert self._task is not None
+        assert self._renewing is not None
         self._stopping = True
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        for task in (self._task, self._renewing):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
     async def _run(self, pull: JetStreamContext.PullSubscription) -> None:
         while not self._stopping:  # a cancellation can be lost in a fetch that ends at the same moment
@@ -89,6 +94,12 @@ class StandIn:
                 for message in await pull.fetch(16, timeout=1):
                     await message.ack()
                     await self._take(decode_pulled(message))
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(1)
+            with suppress(VoxbridgeError):
+                await self.store.renew_leases(list(self.sessions), WORKER)
 
     async def _take(self, recorded: events.Recorded) -> None:
         session = Session(self, recorded.sid)
