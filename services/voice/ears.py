@@ -38,8 +38,8 @@ class Ears:
         self._seen = 0
         """Byte position up to which windows were looked at."""
 
-        self._keep_from = 0
-        """Byte position of the utterance that must be kept."""
+        self._keep_from: int | None = None
+        """Byte position from which all must be kept; nothing while nobody speaks."""
 
     def listen(self, pcm: bytes | memoryview) -> None:
         """Take the samples of a frame."""
@@ -51,21 +51,32 @@ class Ears:
             self._seen += _WINDOW_BYTES
             if change is True:
                 began_ms = max(0, self._seen // _BYTES_PER_MS - START_WINDOWS * WINDOW_MS)
-                self._keep_from = max(self._start, (began_ms - PREROLL_MS) * _BYTES_PER_MS)
+                if self._keep_from is None:  # else it goes on after a pause, and is transcribed from where it began
+                    self._keep_from = max(self._start, (began_ms - PREROLL_MS) * _BYTES_PER_MS)
                 self._hear(inputs.VoiceStarted(began_ms))
             elif change is False:
                 silence_ms = STOP_WINDOWS * WINDOW_MS
                 self._hear(inputs.VoiceStopped(self._seen // _BYTES_PER_MS - silence_ms, silence_ms))
         self._trim(end)
 
+    @property
+    def speaking(self) -> bool:
+        """Whether speech is in progress."""
+        return self._detector.speaking
+
+    @property
+    def end_ms(self) -> int:
+        """Where the audio ends that came so far."""
+        return (self._start + len(self._audio)) // _BYTES_PER_MS
+
     def close(self) -> None:
         """The microphone was closed: no speech is in progress any more."""
         self._detector.reset()
 
     def release(self) -> None:
-        """What was kept for the utterance was transcribed and is not needed any more."""
+        """No utterance needs its audio any more."""
         if not self._detector.speaking:
-            self._keep_from = self._seen
+            self._keep_from = None
 
     def audio(self, from_ms: int, to_ms: int) -> bytes:
         """PCM16 of a range, as far as it is kept; `AUDIO_END` as its end stands for now."""
@@ -74,8 +85,9 @@ class Ears:
         return bytes(self._audio[start:end])
 
     def _trim(self, end: int) -> None:
-        keep = min(self._keep_from, end - PREROLL_MS * _BYTES_PER_MS) if self._keep_from else end - PREROLL_MS * _BYTES_PER_MS
-        keep = max(keep, end - LONGEST_MS * _BYTES_PER_MS)
+        keep = end - PREROLL_MS * _BYTES_PER_MS
+        if self._keep_from is not None:
+            keep = max(min(keep, self._keep_from), end - LONGEST_MS * _BYTES_PER_MS)
         surplus = (keep - self._start) & ~1
         if surplus >= _TRIM_AT:
             del self._audio[:surplus]

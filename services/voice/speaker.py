@@ -23,111 +23,123 @@ BUFFER_MS: Final = 20_000
 
 _BYTES_PER_MS: Final = frames.OUTPUT_RATE * 2 // 1_000
 _FRAME_BYTES: Final = FRAME_MS * _BYTES_PER_MS
+_END: Final = b""
+"""In the queue: the generation has no more audio."""
 
 
 class Speaker:
-    """The one voice of a session. Generations follow each other; only the current one is sent."""
+    """The one voice of a session. Generations follow each other; of one that was flushed nothing more is sent."""
 
     def __init__(self, publish: Callable[[bytes], Awaitable[None]], started: Callable[[int], None]) -> None:
-        """`publish` sends a frame, `started` hears of the first frame of each generation."""
+        """`publish` sends a frame, `started` hears of the first audio of each generation."""
         self._publish = publish
         self._started = started
-        self._generation = 0
         self._flushed = 0
-        self._waiting: deque[bytes] = deque()
-        self._waiting_bytes = 0
+        self._newest = 0
+        self._finished = 0
+        self._queue: deque[tuple[int, bytes]] = deque()
+        self._queued_bytes = 0
+        self._current = 0
         self._rest = b""
+        self._begun = 0.0
+        self._sent_ms = 0
         self._sequence = 0
-        self._finished = False
         self._sending: asyncio.Task[None] | None = None
         self._room = asyncio.Event()
         self._more = asyncio.Event()
+        self._closed = False
 
     async def put(self, generation: int, pcm: bytes) -> None:
         """Queue PCM16 at 24 kHz; waits while `BUFFER_MS` are queued. Audio of a flushed generation is dropped."""
-        while generation > self._flushed and self._waiting_bytes >= BUFFER_MS * _BYTES_PER_MS:
+        while self._wanted(generation) and self._queued_bytes >= BUFFER_MS * _BYTES_PER_MS:
             self._room.clear()
             await self._room.wait()
-        if generation <= self._flushed:
-            return
-        if generation != self._generation:
-            self._generation, self._finished, self._rest = generation, False, b""
-        self._waiting.append(pcm)
-        self._waiting_bytes += len(pcm)
-        self._wake()
+        if pcm and self._wanted(generation):
+            self._newest = max(self._newest, generation)
+            self._add(generation, pcm)
 
     def finish(self, generation: int) -> None:
-        """All audio of a generation was queued: its last frame is marked."""
-        if generation == self._generation and generation > self._flushed:
-            self._finished = True
-            self._wake()
+        """All audio of a generation was queued: its last frame is marked, once."""
+        if self._wanted(generation) and self._finished < generation == self._newest:
+            self._finished = generation
+            self._add(generation, _END)
 
-    async def flush(self, generation: int) -> None:
-        """Send nothing more of this generation or an earlier one, and tell the client to drop what it has."""
+    def flush(self, generation: int) -> Awaitable[None]:
+        """From now on, send nothing more of this generation or an earlier one; awaited, it tells the client to drop what it has."""
         self._flushed = max(self._flushed, generation)
-        if self._generation <= self._flushed:
-            self.stop()
-        await self._publish(frames.pack(frames.FLUSH, generation, self._sequence, wall_ms32()))
-        self._sequence += 1
+        self._forget()
+        return self._publish(frames.pack(frames.FLUSH, generation, self._next_sequence(), wall_ms32()))
 
     def stop(self) -> None:
-        """Forget what is queued."""
-        if self._sending is not None:
-            self._sending.cancel()
-            self._sending = None
-        self._waiting.clear()
-        self._waiting_bytes = 0
-        self._rest = b""
-        self._room.set()
+        """Send nothing more at all."""
+        self._closed = True
+        self._forget()
 
-    def _wake(self) -> None:
+    def _wanted(self, generation: int) -> bool:
+        return generation > self._flushed and not self._closed
+
+    def _add(self, generation: int, pcm: bytes) -> None:
+        self._queue.append((generation, pcm))
+        self._queued_bytes += len(pcm)
         self._more.set()
         if self._sending is None:
             self._sending = asyncio.create_task(self._send())
 
+    def _forget(self) -> None:
+        kept = [(generation, pcm) for generation, pcm in self._queue if self._wanted(generation)]
+        if self._sending is not None and not self._wanted(self._current):
+            self._sending.cancel()
+            self._sending = None
+        self._queue.clear()
+        self._queued_bytes = 0
+        for generation, pcm in kept:
+            self._add(generation, pcm)
+        self._room.set()
+
     async def _send(self) -> None:
         loop = asyncio.get_running_loop()
-        generation, begun, sent_ms = self._generation, loop.time(), 0.0
+        self._begun, self._sent_ms, self._rest, self._current = loop.time(), 0, b"", self._queue[0][0]
+        heard = 0
         while True:
-            while not self._ready():
-                if self._finished:
-                    await self._frame(generation, self._take_rest(), frames.LAST)
-                    self._sending = None
-                    return
+            if not self._queue:
                 self._more.clear()
                 await self._more.wait()
                 # After a wait for the synthesis the client has played on: it is not ahead any more.
-                begun = max(begun, loop.time() - sent_ms / 1_000)
-            await self._frame(generation, self._take(), 0)
-            if sent_ms == 0:
-                self._started(generation)
-            sent_ms += FRAME_MS
-            ahead = sent_ms - (loop.time() - begun) * 1_000
-            if ahead > LEAD_MS:
-                await asyncio.sleep((ahead - LEAD_MS) / 1_000)
+                self._begun = max(self._begun, loop.time() - self._sent_ms / 1_000)
+            generation, pcm = self._queue.popleft()
+            self._queued_bytes -= len(pcm)
+            self._room.set()
+            if generation != self._current:
+                await self._frame(self._rest, 0)  # the one before was never finished; what there is of it is still heard
+                self._current, self._rest = generation, b""
+            self._rest += pcm
+            while len(self._rest) >= _FRAME_BYTES:
+                frame, self._rest = self._rest[:_FRAME_BYTES], self._rest[_FRAME_BYTES:]
+                await self._frame(frame, 0)
+                if heard != generation:
+                    heard = generation
+                    self._started(generation)
+                    if not self._wanted(generation):
+                        return
+                ahead = self._sent_ms - (loop.time() - self._begun) * 1_000
+                if ahead > LEAD_MS:
+                    await asyncio.sleep((ahead - LEAD_MS) / 1_000)
+            if pcm == _END:
+                rest, self._rest = self._rest, b""
+                await self._frame(rest, frames.LAST)
+                if not self._queue:
+                    self._sending = None
+                if rest and heard != generation:
+                    heard = generation
+                    self._started(generation)
+                if self._sending is None or not self._wanted(generation):
+                    return
 
-    def _ready(self) -> bool:
-        return len(self._rest) + self._waiting_bytes >= _FRAME_BYTES
+    async def _frame(self, pcm: bytes, flags: int) -> None:
+        if pcm or flags:
+            self._sent_ms += len(pcm) // _BYTES_PER_MS
+            await self._publish(frames.pack(frames.PCM16, self._current, self._next_sequence(), wall_ms32(), pcm, flags))
 
-    def _take(self) -> bytes:
-        while len(self._rest) < _FRAME_BYTES:
-            self._rest += self._next()
-        frame, self._rest = self._rest[:_FRAME_BYTES], self._rest[_FRAME_BYTES:]
-        return frame
-
-    def _take_rest(self) -> bytes:
-        while self._waiting:
-            self._rest += self._next()
-        rest, self._rest = self._rest, b""
-        return rest
-
-    def _next(self) -> bytes:
-        pcm = self._waiting.popleft()
-        self._waiting_bytes -= len(pcm)
-        self._room.set()
-        return pcm
-
-    async def _frame(self, generation: int, pcm: bytes, flags: int) -> None:
-        sequence = self._sequence
+    def _next_sequence(self) -> int:
         self._sequence += 1
-        await self._publish(frames.pack(frames.PCM16, generation, sequence, wall_ms32(), pcm, flags))
+        return self._sequence - 1
