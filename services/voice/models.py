@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import wave
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -29,6 +29,12 @@ CONNECT_TIMEOUT_S: Final = 3.0
 READ_TIMEOUT_S: Final = 60.0
 RETRIES: Final = 1
 MAX_TOKENS: Final = 320
+ARGUMENTS_LIMIT: Final = 64 * 1024
+"""Characters of the arguments of one call."""
+
+TEXT_LIMIT: Final = 64 * 1024
+"""Characters of one transcript; the core bounds a reply itself."""
+
 _CHUNK: Final = 4_800
 """Bytes of speech handed on at a time: 100 ms."""
 
@@ -71,7 +77,12 @@ class Models:
                 language=self._config.language,
                 response_format="json",
             )
-        return Transcript(text=found.text.strip(), language=self._config.language)
+            text = found.text.strip()
+        if len(text) > TEXT_LIMIT:
+            raise VoxbridgeError(
+                Code.PROVIDER_REFUSED, f"The transcription has {len(text)} characters; at most {TEXT_LIMIT} are taken.", limit=TEXT_LIMIT
+            )
+        return Transcript(text=text, language=self._config.language)
 
     async def judge_turn(self, pcm: bytes) -> float:
         """How likely the speaker has finished, from 0 to 1; `UNAVAILABLE` where the installation has no such model."""
@@ -91,7 +102,7 @@ class Models:
                 temperature=0.0,
             )
 
-    async def complete(self, effect: int, request: Complete) -> AsyncIterator[TextDelta | ToolRequested | Completed]:
+    async def complete(self, effect: int, request: Complete) -> AsyncGenerator[TextDelta | ToolRequested | Completed, None]:
         """Run the language model; yields inputs for the core as they come, `Completed` last."""
         calls: dict[int, dict[str, str]] = {}
         usage: Any = None
@@ -116,13 +127,16 @@ class Models:
                             if call.function is not None:
                                 into["name"] += call.function.name or ""
                                 into["arguments"] += call.function.arguments or ""
-        for call_parts in calls.values():
-            yield ToolRequested(effect=effect, name=call_parts["name"], arguments=_arguments(call_parts["arguments"]))
+                                _bounded(into["arguments"])
+        # All are read before the first is called: a reply with a broken call has no effect at all.
+        requested = [ToolRequested(effect=effect, name=parts["name"], arguments=_arguments(parts["arguments"])) for parts in calls.values()]
+        for request_of_tool in requested:
+            yield request_of_tool
         yield Completed(
             effect=effect, input_tokens=usage.prompt_tokens if usage else 0, output_tokens=usage.completion_tokens if usage else 0
         )
 
-    async def synthesize(self, text: str, voice: str) -> AsyncIterator[bytes]:
+    async def synthesize(self, text: str, voice: str) -> AsyncGenerator[bytes, None]:
         """Speech as PCM16 at 24 kHz, in even pieces, as it is made."""
         with _named("speech"):
             request = self._tts.audio.speech.with_streaming_response.create(
@@ -133,7 +147,8 @@ class Models:
                 async for chunk in response.iter_bytes(_CHUNK):
                     pcm = odd + chunk
                     odd = pcm[len(pcm) & ~1 :]
-                    yield pcm[: len(pcm) & ~1]
+                    if len(pcm) > 1:
+                        yield pcm[: len(pcm) & ~1]
 
 
 def _wav(pcm: bytes) -> bytes:
@@ -150,15 +165,7 @@ def _message(message: Message) -> Any:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
     if message.uses:
-        calls = [
-            {
-                "id": use.call_id,
-                "type": "function",
-                "function": {"name": use.name, "arguments": msgspec.json.encode(use.arguments).decode()},
-            }
-            for use in message.uses
-        ]
-        return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+        return {"role": "assistant", "content": message.text or None, "tool_calls": [_call(use) for use in message.uses]}
     return {"role": message.role, "content": message.text}
 
 
@@ -174,6 +181,12 @@ def _tool(function: Function) -> Any:
     }
 
 
+def _bounded(arguments: str) -> None:
+    if len(arguments) > ARGUMENTS_LIMIT:
+        message = f"The language model wrote more than {ARGUMENTS_LIMIT} characters of arguments."
+        raise VoxbridgeError(Code.PROVIDER_REFUSED, message, limit=ARGUMENTS_LIMIT)
+
+
 def _arguments(text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, Any])
@@ -183,7 +196,7 @@ def _arguments(text: str) -> dict[str, Any]:
 
 @contextmanager
 def _named(part: str) -> Iterator[None]:
-    """Turn what the clients raise into an error that names the part."""
+    """Turn what the clients raise, and what they stumble over in an answer that is none, into an error that names the part."""
     try:
         yield
     except (openai.APITimeoutError, httpx.TimeoutException) as error:
@@ -196,3 +209,7 @@ def _named(part: str) -> Iterator[None]:
         raise VoxbridgeError(Code.PROVIDER_REFUSED, f"The {part} model refused: {error.message}", retryable=False) from error
     except httpx.HTTPStatusError as error:
         raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model answered {error.response.status_code}.") from error
+    except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise VoxbridgeError(
+            Code.PROVIDER_REFUSED, f"The {part} model answered something that cannot be read: {error!r:.200}", retryable=False
+        ) from error

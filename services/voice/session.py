@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
 
 from services.voice import core, inputs
 from services.voice import outputs as out
@@ -26,7 +28,7 @@ from services.voice.state import State
 from shared import bus, events, frames
 from shared.clock import Clock, wall_ms32
 from shared.config import Config
-from shared.errors import Code, VoxbridgeError
+from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.events.voice import Failure
 from shared.feed import Feed
 from shared.log import Log
@@ -36,6 +38,12 @@ from shared.store import Function
 from shared.writer import SessionWriter
 
 ECHO_GENERATION: Final = 1
+STALLED_S: Final = 1.0
+"""After this long without a frame in the middle of speech, the speech has ended: its client went silent without a word."""
+
+FAILURE_LIMIT: Final = 1_000
+"""Characters of what an endpoint said about its failure that are kept."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -72,8 +80,9 @@ class Session:
         self._feeds: list[Feed] = []
         self._audio: Subscription | None = None
         self._audio_out = bus.audio_out(sid)
-        writer = SessionWriter(place.log, sid, "voice", on_failed=self._lost)
-        self._stepper: Stepper[State] = Stepper(core.step, core.initial(sid), writer=writer, clock=place.clock, perform=self._perform)
+        self._stalled: asyncio.TimerHandle | None = None
+        self._writer = SessionWriter(place.log, sid, "voice", on_failed=self._lost)
+        self._stepper: Stepper[State] = Stepper(core.step, core.initial(sid), writer=self._writer, clock=place.clock, perform=self._perform)
 
     @property
     def state(self) -> State:
@@ -81,9 +90,15 @@ class Session:
         return self._stepper.state
 
     async def open(self, requested: events.Recorded, functions: tuple[Function, ...]) -> None:
-        """Begin a session that was requested: subscribe first, then let the core start it."""
+        """Begin a session that was requested: subscribe first, then let the core start it. Returns when the log says who owns it.
+
+        Raises `UNAVAILABLE` when a subscription fails, and what stopped the writer when the log refuses this process.
+        """
         config = self._place.config
-        self._audio = await bus.subscribe_audio(self._place.audio_nc, bus.audio_in(self.sid), self._microphone)
+        try:
+            self._audio = await bus.subscribe_audio(self._place.audio_nc, bus.audio_in(self.sid), self._microphone)
+        except NatsError as error:
+            raise Unavailable(f"The bus takes no subscription: {error}.") from error
         self.take(LogInput(requested))
         self.take(
             inputs.Opened(
@@ -99,31 +114,51 @@ class Session:
             )
         )
         for writer, visibility in (("gateway", "i"), ("tools", "c")):
+            feed = Feed(self._place.log, self.sid, self._event, writer=writer, visibility=visibility, after=requested.seq)
+            self._feeds.append(feed)
             if not self._over:
-                feed = Feed(self._place.log, self.sid, self._event, writer=writer, visibility=visibility, after=requested.seq)
-                self._feeds.append(feed)
                 await feed.start()
+        if self._over:  # the end came in between, when there was less to stop
+            await self._unsubscribe()
+        await self._writer.flushed()
 
     def take(self, input: Any) -> None:
-        """Give the core an input."""
+        """Give the core an input. Raises `TOO_LARGE` when it cannot be journalled: then it was not taken."""
         if self._over:
             return
         try:
             self._stepper.take(input)
         except VoxbridgeError as error:
+            if self._writer.failed is None:
+                raise
             self._lost(error)
+        if self._ears is not None and self.state.utterance is None:
+            self._ears.release()
+
+    def give_up(self, error: VoxbridgeError) -> None:
+        """Somebody else owns the session: say nothing more."""
+        if not self._over:
+            self._writer.stop(error)
 
     async def close(self) -> None:
         """Stop everything this session holds and write the rest of its journal."""
         self._finish()
-        for feed in self._feeds:
-            await feed.stop()
-        if self._audio is not None and not self._place.audio_nc.is_closed:
-            await self._audio.unsubscribe()
+        await self._unsubscribe()
+        await asyncio.gather(*self._effects.values(), *self._sending, return_exceptions=True)
         try:
             await self._stepper.close()
         except VoxbridgeError as error:
             _log.warning("session %s: the end of its journal was not written: %s", self.sid, error.message)
+
+    async def _unsubscribe(self) -> None:
+        try:
+            for feed in self._feeds:
+                await feed.stop()
+            if self._audio is not None and not self._place.audio_nc.is_closed:
+                audio, self._audio = self._audio, None
+                await audio.unsubscribe()
+        except (NatsError, OSError) as error:
+            _log.warning("session %s: a subscription was left behind: %s", self.sid, error)
 
     def _event(self, recorded: events.Recorded) -> None:
         if isinstance(recorded.event, events.gateway.AudioEnded) and self._ears is not None:
@@ -140,6 +175,8 @@ class Session:
             return
         self._over = True
         self._route = "nobody"
+        if self._stalled is not None:
+            self._stalled.cancel()
         for timer in self._timers.values():
             timer.cancel()
         for effect in self._effects.values():
@@ -159,8 +196,22 @@ class Session:
             if self._ears is None:
                 self._ears = Ears(self._place.vad, self.take)
             self._ears.listen(memoryview(frame)[frames.PREFIX_SIZE :])
+            if self._ears.speaking and self._stalled is None:
+                self._stalled = asyncio.get_running_loop().call_later(STALLED_S, self._microphone_stalled, self._ears, self._ears.end_ms)
+
+    def _microphone_stalled(self, ears: Ears, end_ms: int) -> None:
+        self._stalled = None
+        if not ears.speaking or self._over:
+            return
+        if ears.end_ms > end_ms:
+            self._stalled = asyncio.get_running_loop().call_later(STALLED_S, self._microphone_stalled, ears, ears.end_ms)
+        else:
+            ears.close()
+            self.take(inputs.VoiceStopped(end_ms, round(STALLED_S * 1_000)))
 
     def _perform(self, output: Any) -> None:
+        if self._over and not isinstance(output, out.Tell):
+            return
         match output:
             case out.StartEffect(id=id, effect=effect):
                 self._effects[id] = asyncio.create_task(self._run(id, effect))
@@ -192,7 +243,7 @@ class Session:
     async def _publish(self, frame: bytes) -> None:
         await bus.publish_now(self._place.audio_nc, self._audio_out, frame)
 
-    def _send(self, sending: Any) -> None:
+    def _send(self, sending: Awaitable[None]) -> None:
         task = asyncio.ensure_future(sending)
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
@@ -210,11 +261,11 @@ class Session:
         try:
             await self._effect(id, effect)
         except VoxbridgeError as error:
-            failure = Failure(code=error.code, message=error.message, retryable=error.retryable)
+            failure = Failure(code=error.code, message=error.message[:FAILURE_LIMIT], retryable=error.retryable)
             self.take(inputs.EffectFailed(effect=id, error=failure))
         except Exception as error:  # noqa: BLE001 - whatever it was, the core must know that the effect is over
             _log.exception("session %s: effect %d failed", self.sid, id)
-            failure = Failure(code=Code.INTERNAL, message=f"{type(error).__name__}: {error}")
+            failure = Failure(code=Code.INTERNAL, message=f"{type(error).__name__}: {error}"[:FAILURE_LIMIT])
             self.take(inputs.EffectFailed(effect=id, error=failure))
         finally:
             self._effects.pop(id, None)
@@ -225,24 +276,24 @@ class Session:
             case out.Transcribe(from_ms=from_ms, to_ms=to_ms):
                 found = await models.transcribe(self._heard(from_ms, to_ms))
                 self.take(inputs.Transcribed(effect=id, text=found.text, language=found.language, confidence=found.confidence))
-                if self.state.utterance is None and self._ears is not None:
-                    self._ears.release()
             case out.JudgeTurn(from_ms=from_ms, to_ms=to_ms):
                 self.take(inputs.TurnJudged(id, await models.judge_turn(self._heard(from_ms, to_ms))))
             case out.Complete():
-                async for input in models.complete(id, effect):
-                    self.take(input)
+                async with aclosing(models.complete(id, effect)) as written:
+                    async for input in written:
+                        self.take(input)
             case out.Synthesize(generation=generation, text=text, voice=voice):
                 await self._synthesize(id, generation, text, voice)
 
     async def _synthesize(self, id: int, generation: int, text: str, voice: str) -> None:
         made = 0
         speaker = self._voice()
-        async for pcm in self._place.models.synthesize(text, voice):
-            await speaker.put(generation, pcm)
-            if not made:
-                self.take(inputs.AudioMade(effect=id, ms=len(pcm) * 1_000 // (2 * frames.OUTPUT_RATE), done=False))
-            made += len(pcm)
+        async with aclosing(self._place.models.synthesize(text, voice)) as spoken:
+            async for pcm in spoken:
+                await speaker.put(generation, pcm)
+                if not made:
+                    self.take(inputs.AudioMade(effect=id, ms=len(pcm) * 1_000 // (2 * frames.OUTPUT_RATE), done=False))
+                made += len(pcm)
         if not made:
             raise VoxbridgeError(Code.PROVIDER_REFUSED, "The speech model made no sound.", retryable=False)
         self.take(inputs.AudioMade(effect=id, ms=made * 1_000 // (2 * frames.OUTPUT_RATE), done=True))
