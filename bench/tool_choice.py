@@ -223,9 +223,8 @@ def main(url: str) -> None:
             shown = last["content"] if last["role"] == "user" else f"{case.messages[0]['content']} + result"
             table.add_row("ok" if good else "MISS", shown, case.tool or "words", said, f"{took:.2f}")
     Console().print(table)
-    Console().print(
-        f"{right} of {len(CASES)} right ({100 * right / len(CASES):.0f} %), median {statistics.median(times):.2f} s, longest {max(times):.2f} s"
-    )
+    share, middle, longest = 100 * right / len(CASES), statistics.median(times), max(times)
+    Console().print(f"{right} of {len(CASES)} right ({share:.0f} %), median {middle:.2f} s, longest {longest:.2f} s")
 
 
 if __name__ == "__main__":
