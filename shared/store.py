@@ -18,7 +18,7 @@ from shared.functions import Function as Function
 
 LEASE_MS: Final = 3_000
 ORPHAN_AGE_S: Final = 30
-"""A younger session may still be waiting for its first worker."""
+"""A younger session that no worker has ever held may still be waiting for its first one."""
 
 NOTES_LIMIT: Final = 1_000
 """Notes kept for one account; the oldest goes when one more is remembered."""
@@ -127,14 +127,16 @@ class Store:
         return [_text(sid) for sid in await self._run(self.redis.zrange(_LIVE, 0, -1))]
 
     async def orphans(self, now: int) -> list[str]:
-        """Live sessions, requested more than `ORPHAN_AGE_S` ago, whose lease nobody holds. `now` in µs."""
-        found = [_text(sid) for sid in await self._run(self.redis.zrange(_LIVE, "-inf", now - ORPHAN_AGE_S * 1_000_000, byscore=True))]
-        if not found:
+        """Live sessions whose lease nobody holds and somebody once held, or that have waited `ORPHAN_AGE_S` for it. `now` in µs."""
+        found = await self._run(self.redis.zrange(_LIVE, 0, -1, withscores=True))
+        live = [(_text(sid), int(score)) for sid, score in found]
+        if not live:
             return []
-        pipeline = self.redis.pipeline(transaction=False)
-        for sid in found:
-            pipeline.exists(_lease(sid))
-        return [sid for sid, held in zip(found, await self._run(pipeline.execute()), strict=True) if not held]
+        leases = await self._run(self.redis.mget([_lease(sid) for sid, _ in live]))
+        free = [one for one, lease in zip(live, leases, strict=True) if lease is None]
+        terms = await self._run(self.redis.mget([_term(sid) for sid, _ in free])) if free else []
+        oldest = now - ORPHAN_AGE_S * 1_000_000
+        return [sid for (sid, began), term in zip(free, terms, strict=True) if term is not None or began <= oldest]
 
     async def recent_sessions(self, *, limit: int, before: int | None = None) -> list[tuple[str, int]]:
         """`(sid, started in µs)`, newest first, of sessions that started before `before`."""

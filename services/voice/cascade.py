@@ -33,6 +33,9 @@ BLIND_PATIENCE_MS: Final = 700
 PARTIAL_MS: Final = 700
 """Between two partial transcripts."""
 
+REPLY_LIMIT: Final = 8_000
+"""Characters of one reply, about nine minutes of speech; a model that writes on is stopped there."""
+
 APOLOGIES: Final = {
     "stt": "Sorry, I could not make out what you said. Please try again.",
     "llm": "Sorry, I can't answer right now. Please try again.",
@@ -175,7 +178,13 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
     stamps = reply.stamps
     if stamps.llm_first_token is None:
         stamps = msgspec.structs.replace(stamps, llm_first_token=d.now)
-    d.state.reply = msgspec.structs.replace(reply, unsplit=reply.unsplit + input.text, stamps=stamps)
+    room = REPLY_LIMIT - sum(len(piece.text) for piece in reply.pieces) - len(reply.unsplit)
+    closed = len(input.text) >= room
+    if closed:
+        d.cancel(reply.effect)
+    d.state.reply = msgspec.structs.replace(
+        reply, unsplit=reply.unsplit + input.text[:room], stamps=stamps, closed=closed, effect=None if closed else reply.effect
+    )
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
     speak(d)
 
@@ -245,9 +254,17 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
     if reply.stamps.tts_first_audio is None:
         d.state.reply = msgspec.structs.replace(reply, stamps=msgspec.structs.replace(reply.stamps, tts_first_audio=d.now))
     _replace_piece(d, index, ms=input.ms, done=input.done)
-    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    _watch_voice(d)
     if input.done:
         speak(d)
+
+
+def _watch_voice(d: Draft) -> None:
+    """The voice may stay silent for as long as there is audio to play, and then for the time a turn may take."""
+    reply = d.reply
+    if reply is not None:
+        played = (d.now - reply.sent) // 1_000 if reply.sent is not None else 0
+        d.set_timer("turn", d.state.turn_timeout_s * 1_000 + max(0, heard.made_ms(reply) - played))
 
 
 def audio_sent(d: Draft, generation: int) -> None:
@@ -282,9 +299,11 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
         d.cancel(utterance.turn_effect)
         d.cancel_timers("endpoint")
         d.append(ev.ProviderFailed(part="stt", error=input.error, turn=d.state.turns))
+        d.set_timer("idle", d.state.idle_timeout_s * 1_000)
         turns.resolve_cut(d, None)
-        turns.say(d, APOLOGIES["stt"], turn=0, failed=True)
-        speak(d)
+        if d.reply is None:  # else what the user typed meanwhile is being answered
+            turns.say(d, APOLOGIES["stt"], turn=0, failed=True)
+            speak(d)
     elif utterance is not None and input.effect == utterance.turn_effect:
         d.append(ev.ProviderFailed(part="turn", error=input.error, turn=d.state.turns))
         d.state.utterance = _replace(utterance, turn_effect=None)
@@ -317,12 +336,12 @@ def failed(d: Draft, part: Any, error: ev.Failure) -> None:
     if reply is None:
         return
     d.append(ev.ProviderFailed(part=part, error=error, turn=reply.turn))
-    if part == "tts" or reply.failed or reply.pieces:
+    if part == "tts" or reply.failed:
         turns.cancel_reply(d, "failure")
         return
     d.cancel(reply.effect)
     apology = APOLOGIES["silence" if error.code == "TIMED_OUT" else "llm"]
-    turns.say(d, apology, turn=reply.turn, stamps=reply.stamps, failed=True)
+    turns.apologise(d, apology)
     speak(d)
 
 

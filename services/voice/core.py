@@ -103,6 +103,10 @@ def _input(d: Draft, input: Any) -> None:
             cascade.effect_failed(d, input)
         case inputs.TimerFired(name=name):
             _timer(d, name)
+        case inputs.Refused(worker=worker, term=term, error=error):
+            if d.state.phase == "new":
+                d.append(ev.SessionOwned(worker=worker, term=term))
+            _end(d, "refused", error)
         case inputs.Drained():
             _end(d, "worker_stopped")
         case inputs.Orphaned():
@@ -188,7 +192,7 @@ def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:
         d.state.utterance = None
     turns.cancel_reply(d, "end")
     turns.resolve_cut(d, None)
-    duration_ms = (d.now - d.state.requested_at) // 1_000
+    duration_ms = (d.now - (d.state.requested_at or d.now)) // 1_000
     d.append(ev.SessionEnded(reason=reason, turns=d.state.turns, duration_ms=duration_ms, error=error))
     d.state.phase = "ended"
     d.outputs.append(out.Route("nobody"))

@@ -112,6 +112,14 @@ class Orphaned(msgspec.Struct, frozen=True, tag="orphaned"):
     worker: str
 
 
+class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
+    """The shell could not open the session."""
+
+    worker: str
+    term: int
+    error: Failure
+
+
 class Drained(msgspec.Struct, frozen=True, tag="drained"):
     """This worker is being stopped."""
 
@@ -130,5 +138,6 @@ Input = (
     | EffectFailed
     | TimerFired
     | Orphaned
+    | Refused
     | Drained
 )

@@ -64,6 +64,11 @@ class Models:
         self._tts = client(config.tts_url, config.tts_key)
         self._turns_url = f"{local}/audio/turns"
 
+    @property
+    def local(self) -> bool:
+        """Whether the language model is this installation's own: keeping a vendor's warm would cost money and change nothing."""
+        return not self._config.llm_url
+
     async def close(self) -> None:
         """Close the connections."""
         await asyncio.gather(self._http.aclose(), self._stt.close(), self._llm.close(), self._tts.close())

@@ -1,39 +1,48 @@
 """The voice service: takes sessions that were requested, owns them by a lease, and runs them until they end.
 
-A requested session waits in a durable consumer until a worker with room takes it. Owning means two things: the lease in
-Valkey says who is alive, and the fence on the log says who may write. When this process is killed its sessions end with
-`session.ended{worker_lost}`, written by the next worker that sees the lease gone. When it is drained it ends its sessions
-itself. A lost Valkey does not end a call: leases are kept in mind until it is back.
+A requested session waits in a durable consumer until a worker with room takes it; the request is acknowledged once the log
+says who owns the session, so a worker that dies in between leaves it to the next. Owning means two things: the lease in
+Valkey says who is alive, and the fence on the log says who may write. When this process is killed its sessions are ended by
+another worker (`orphans`). When it is drained it ends its sessions itself. A lost Valkey does not end a call: leases are kept
+in mind until it is back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
 
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.client import JetStreamContext
 
-from services.voice import core, inputs, prompt
+from services.voice import prompt
 from services.voice.models import Models
+from services.voice.orphans import Orphans
 from services.voice.session import Session, Workplace
 from services.voice.vad import SileroModel
 from services.voice.warmth import Warmth
-from shared import bus, log
-from shared.errors import VoxbridgeError
+from shared import bus, events, log
+from shared.errors import Conflict, VoxbridgeError
 from shared.service import Resources, Service
-from shared.step import Append, fold
-from shared.store import Store
-from shared.writer import SessionWriter
+from shared.store import Function, Store
 
 CONSUMER: Final = "voice"
 REQUESTS: Final = "vx.s.*.ev.gateway.i.session.requested"
-STALE_S: Final = 30
+STALE_S: Final = 10
 """A request older than this is not taken any more: its client has been told that nobody came."""
+
+REFUSE_S: Final = 6
+"""Until this age a request that cannot be opened here is given back; then its client is told why."""
+
+TAKEN_S: Final = 4
+"""How long a taken request may be without its owner in the log before another worker gets it."""
+
+AGAIN_S: Final = 0.5
+"""Before a request that was given back is tried again."""
 
 RENEW_S: Final = 1.0
 FETCH: Final = 32
@@ -46,30 +55,37 @@ _log = logging.getLogger(__name__)
 class VoiceService(Service):
     """All sessions of one process."""
 
-    def __init__(self, resources: Resources, place: Workplace, store: Store) -> None:
-        self._resources = resources
+    def __init__(self, place: Workplace, store: Store) -> None:
         self._place = place
         self._store = store
         self._sessions: dict[str, Session] = {}
+        self._opening: dict[asyncio.Task[None], str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._warming: dict[str, asyncio.Task[None]] = {}
         self._warmth = Warmth(place.models, store, place.config.llm_model, prompt.instructions(""))
+        self._orphans = Orphans(place, store, mine=self._held)
         self._draining = asyncio.Event()
         self._leases_held = True
 
     async def serve(self) -> None:
         """Take requests and keep the leases until drained."""
         subscription = await self._place.log.js.pull_subscribe_bind(durable=CONSUMER, stream=bus.EVENT_STREAM)
-        keeping = asyncio.create_task(self._keep_leases())
-        taking = asyncio.create_task(self._take_requests(subscription))
-        warming = asyncio.create_task(self._warmth.keep())
-        await self._draining.wait()
-        taking.cancel()
-        warming.cancel()
+        work: list[Coroutine[Any, Any, None]] = [self._keep_leases(), self._take_requests(subscription), self._orphans.watch()]
+        if self._place.models.local:
+            work.append(self._warmth.keep())
+        running = [asyncio.create_task(one) for one in work]
+        draining = asyncio.create_task(self._draining.wait())
+        done, _ = await asyncio.wait({draining, *running}, return_when=asyncio.FIRST_COMPLETED)
+        self._draining.set()
+        for task in (draining, *running, *self._warming.values()):
+            task.cancel()
         for session in list(self._sessions.values()):
-            session.take(inputs.Drained())
-        keeping.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+            session.drain()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
         await self._place.models.close()
+        for task in done & set(running):
+            task.result()  # what runs for ever has failed: so has the process
 
     async def drain(self) -> None:
         """End every session and take no more."""
@@ -77,67 +93,116 @@ class VoiceService(Service):
 
     def health(self) -> Mapping[str, bool]:
         """Whether this process takes sessions and can keep their leases."""
-        return {"leases": self._leases_held, "room": len(self._sessions) < self._place.config.max_sessions}
+        return {"leases": self._leases_held, "room": self._room() > 0}
 
     def stats(self) -> Mapping[str, float]:
         """Sessions held and how many more there is room for."""
-        held = len(self._sessions)
-        return {"sessions": held, "room": self._place.config.max_sessions - held}
+        return {"sessions": len(self._sessions), "room": self._room()}
+
+    def _held(self) -> set[str]:
+        return {*self._sessions, *self._opening.values()}
+
+    def _room(self) -> int:
+        return self._place.config.max_sessions - len(self._held())
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _take_requests(self, subscription: JetStreamContext.PullSubscription) -> None:
         while True:
-            room = self._place.config.max_sessions - len(self._sessions)
+            room = self._room()
             if room <= 0:
                 await asyncio.sleep(_BACK_OFF_S)
                 continue
             try:
                 for message in await subscription.fetch(min(FETCH, room), timeout=_FETCH_TIMEOUT_S):
-                    await message.ack()
-                    self._spawn(message)
+                    task = self._keep(self._take(message))
+                    self._opening[task] = bus.parse_event_subject(message.subject)[0]
+                    task.add_done_callback(self._opening.pop)
             except TimeoutError:
                 continue
             except NatsError as error:
                 _log.warning("requests cannot be read: %s; trying again", error)
                 await asyncio.sleep(_BACK_OFF_S)
 
-    def _spawn(self, message: Msg) -> None:
-        task = asyncio.create_task(self._open(message))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _open(self, message: Msg) -> None:
+    async def _take(self, message: Msg) -> None:
         try:
             requested = log.decode_delivered(message)
-            age_s = (self._place.clock.now_us() - requested.ts) / 1_000_000
-            if age_s > STALE_S:
-                _log.warning("session %s was requested %.0f s ago and is not taken", requested.sid, age_s)
-                return
-            term = await self._store.acquire_lease(requested.sid, self._place.worker)
-            if term is None:
-                return
-            session = Session(self._place, requested.sid, term, ended=self._ended)
-            self._sessions[requested.sid] = session
-            functions = tuple(await self._store.functions())
-            await session.open(requested, functions)
-            if session.state.request is not None and session.state.request.mode == "local":
-                await self._warmth.warm_session(session.state.instructions, functions)
+            if await self._open(requested, again=message.metadata.num_delivered > 1):
+                await message.ack()
+            else:
+                await message.nak(delay=AGAIN_S)
+        except NatsError as error:
+            # It comes again; the lease and the fence let nobody open it twice.
+            _log.warning("a request could not be acknowledged: %s", error)
         except VoxbridgeError as error:
             _log.error("a session could not be opened: %s", error.message)
+        except Exception:  # noqa: BLE001 - one request must not take the others along
+            _log.exception("a session could not be opened")
+
+    async def _open(self, requested: events.Recorded, *, again: bool) -> bool:
+        """Whether the request is done with; if not, it is for another worker, or for later."""
+        sid = requested.sid
+        age_s = (self._place.clock.now_us() - requested.ts) / 1_000_000
+        if age_s > STALE_S:
+            _log.warning("session %s was requested %.0f s ago and is not taken", sid, age_s)
+            return True
+        if self._draining.is_set():
+            return False
+        term = 0
+        functions: tuple[Function, ...] = ()
+        failure: VoxbridgeError | None = None
+        try:
+            taken = await self._store.acquire_lease(sid, self._place.worker)
+            if taken is None:
+                return False
+            term = taken
+            functions = tuple(await self._store.functions())
+        except VoxbridgeError as error:
+            failure = error
+        if again and (await self._place.log.position(sid, "voice"))[0]:
+            await self._orphans.end(sid)  # whoever took it before has died since
+            return True
+        if self._draining.is_set() or (failure is not None and age_s < REFUSE_S):
+            await self._release(sid)
+            return False
+        return await self._begin(Session(self._place, sid, term, ended=self._ended), requested, functions, failure)
+
+    async def _begin(
+        self, session: Session, requested: events.Recorded, functions: tuple[Function, ...], failure: VoxbridgeError | None
+    ) -> bool:
+        self._sessions[session.sid] = session
+        try:
+            if failure is not None:
+                raise failure
+            await session.open(requested, functions)
+        except VoxbridgeError as error:
+            _log.error("session %s could not be opened: %s", session.sid, error.message)
+            await session.refuse(requested, error)
+        state = session.state
+        if state.phase == "open" and state.request is not None and state.request.mode == "local" and self._place.models.local:
+            self._warming[session.sid] = self._keep(self._warmth.warm_session(state.instructions, functions))
+        return state.phase != "new"
 
     def _ended(self, session: Session) -> None:
         if self._sessions.pop(session.sid, None) is not None:
-            task = asyncio.create_task(self._leave(session))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            warming = self._warming.pop(session.sid, None)
+            if warming is not None:
+                warming.cancel()
+            self._keep(self._leave(session))
 
     async def _leave(self, session: Session) -> None:
         await session.close()
         if session.state.phase == "ended":
-            await self._forget(session.sid)
+            await self._orphans.forget(session.sid)
+        elif session.state.phase == "new":
+            await self._release(session.sid)
 
-    async def _forget(self, sid: str) -> None:
+    async def _release(self, sid: str) -> None:
         try:
-            await self._store.session_closed(sid)
             await self._store.release_lease(sid, self._place.worker)
         except VoxbridgeError as error:
             _log.warning("session %s: %s", sid, error.message)
@@ -148,7 +213,6 @@ class VoiceService(Service):
             try:
                 for sid in await self._store.renew_leases(list(self._sessions), self._place.worker):
                     await self._regain(sid)
-                await self._end_orphans()
                 self._leases_held = True
             except VoxbridgeError as error:
                 # The fence on the log still keeps others out, so the calls go on.
@@ -156,37 +220,15 @@ class VoiceService(Service):
                 _log.warning("leases cannot be renewed: %s", error.message)
 
     async def _regain(self, sid: str) -> None:
-        """A lease ran out or was forgotten: take it again, unless somebody else did."""
+        """A lease ran out or was forgotten: take it again; if somebody else did, the session is theirs."""
         session = self._sessions.get(sid)
         if session is None:
             return
         term = await self._store.acquire_lease(sid, self._place.worker, floor=session.term)
         if term is not None:
             session.term = term
-
-    async def _end_orphans(self) -> None:
-        """End the sessions whose worker died: nobody holds their lease, and the index says that they live."""
-        for sid in await self._store.orphans(self._place.clock.now_us()):
-            if sid in self._sessions:
-                continue
-            term = await self._store.acquire_lease(sid, self._place.worker)
-            if term is not None:
-                await self._end_orphan(sid)
-                await self._forget(sid)
-
-    async def _end_orphan(self, sid: str) -> None:
-        recorded = [one async for one in self._place.log.read_all(sid)]
-        folded = fold(core.step, core.initial(sid), inputs.Input, "voice", recorded)
-        if folded.state.phase != "open":
-            return
-        writer = SessionWriter(self._place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq)
-        now = self._place.clock.now_us()
-        _, outputs = core.step(folded.state, inputs.Orphaned(self._place.worker), now)
-        for output in outputs:
-            if isinstance(output, Append):
-                writer.submit(output.event, ts=now, cause=None)
-        await writer.flushed()
-        _log.warning("session %s had lost its worker and was ended", sid)
+        else:
+            session.give_up(Conflict(f"Another worker holds the lease of session {sid}."))
 
 
 async def build(resources: Resources) -> Service:
@@ -200,7 +242,7 @@ async def build(resources: Resources) -> Service:
             filter_subject=REQUESTS,
             ack_policy=AckPolicy.EXPLICIT,
             deliver_policy=DeliverPolicy.ALL,
-            ack_wait=10,
+            ack_wait=TAKEN_S,
             max_ack_pending=1_024,
         ),
     )
@@ -213,4 +255,4 @@ async def build(resources: Resources) -> Service:
         vad=SileroModel(config.models_dir.expanduser() / "silero-vad" / "silero_vad.onnx"),
         worker=resources.process_id,
     )
-    return VoiceService(resources, place, Store(resources.redis))
+    return VoiceService(place, Store(resources.redis))

@@ -135,6 +135,21 @@ class Session:
         if self._ears is not None and self.state.utterance is None:
             self._ears.release()
 
+    async def refuse(self, requested: events.Recorded, error: VoxbridgeError) -> None:
+        """End a session that could not be opened, and tell its client why. Returns when the log says so."""
+        if self.state.request is None:
+            self.take(LogInput(requested))
+        failure = Failure(code=error.code, message=error.message[:FAILURE_LIMIT], retryable=error.retryable)
+        self.take(inputs.Refused(worker=self._place.worker, term=self.term, error=failure))
+        await self._writer.flushed()
+
+    def drain(self) -> None:
+        """End because this worker stops. What was not begun is left to another worker, as if it had never been here."""
+        if self.state.phase == "new":
+            self._finish()
+        else:
+            self.take(inputs.Drained())
+
     def give_up(self, error: VoxbridgeError) -> None:
         """Somebody else owns the session: say nothing more."""
         if not self._over:

@@ -29,6 +29,13 @@ ROUNDS_LIMIT: Final = 5
 CALLS_LIMIT: Final = 8
 NOTICES_LIMIT: Final = 16
 
+HISTORY_LIMIT: Final = 400
+HISTORY_KEPT: Final = 300
+"""Messages after the history was shortened: far more than a request to the model carries, `prompt.WINDOW_CHARACTERS`."""
+
+RESULT_LIMIT: Final = 4_000
+"""Characters of a call's result that the model is given; the log has all of it."""
+
 CancelledBy = Literal["barge_in", "client", "text", "end", "failure"]
 
 
@@ -39,7 +46,7 @@ def user_said(d: Draft, text: str, *, source: Literal["speech", "text"], stamps:
     d.state.turns += 1
     d.state.resume, d.state.redo = "", 0
     d.append(ev.UserSaid(text=text, turn=d.state.turns, source=source, **audio))
-    d.state.history = (*d.state.history, out.Message(role="user", text=text))
+    _remember(d, out.Message(role="user", text=text))
     begin_reply(d, d.state.turns, stamps)
 
 
@@ -71,6 +78,22 @@ def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed:
     d.state.reply = reply
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
     return reply
+
+
+def apologise(d: Draft, apology: str) -> None:
+    """The model cannot go on with the current reply: what is being said is said to its end, and then why there is no more."""
+    reply = _reply(d)
+    if not reply.pieces and not reply.uses:
+        say(d, apology, turn=reply.turn, stamps=reply.stamps, failed=True)
+        return
+    _cancel_calls(d, reply, "failure")
+    if reply.uses:
+        _remember_round(d, reply)
+    first = len(reply.pieces) if reply.uses else reply.first_piece
+    d.state.reply = msgspec.structs.replace(
+        reply, effect=None, calls=(), uses=(), first_piece=first, unsplit=apology, closed=True, failed=True
+    )
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
 
 
 def notice(d: Draft, text: str) -> None:
@@ -190,11 +213,7 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
     d.outputs.append(out.Flush(reply.generation))
     d.cancel_timers("turn", "played")
-    for call in reply.calls:
-        d.cancel_timers(f"call:{call.call_id}")
-        d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason=by))
-        d.drop_call(call)
-        d.state.results = (*d.state.results, (call.call_id, {"error": {"code": "CANCELLED", "message": "Cancelled by the user."}}))
+    _cancel_calls(d, reply, by)
     if reply.uses:
         _remember_round(d, reply)
         reply = msgspec.structs.replace(reply, first_piece=len(reply.pieces), uses=())
@@ -207,6 +226,15 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
         resolve_cut(d, 0)
     else:
         d.set_timer("heard", REPORT_WAIT_MS if d.state.reports_playback else 0)
+
+
+def _cancel_calls(d: Draft, reply: Reply, by: CancelledBy) -> None:
+    why = "The reply failed." if by == "failure" else "Cancelled by the user."
+    for call in reply.calls:
+        d.cancel_timers(f"call:{call.call_id}")
+        d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason=by))
+        d.drop_call(call)
+        d.state.results = (*d.state.results, (call.call_id, {"error": {"code": "CANCELLED", "message": why}}))
 
 
 def resolve_cut(d: Draft, played_ms: int | None) -> None:
@@ -254,17 +282,26 @@ def _remember_round(d: Draft, reply: Reply) -> None:
     """Put a round's words, calls and results into the history: every call with a result beside it."""
     text = " ".join(piece.text for piece in reply.pieces[reply.first_piece :])
     results = dict(d.state.results)
-    d.state.history = (
-        *d.state.history,
+    _remember(
+        d,
         out.Message(role="assistant", text=text, uses=reply.uses),
-        *(out.Message(role="tool", call_id=use.call_id, text=_json(results.get(use.call_id, {}))) for use in reply.uses),
+        *(out.Message(role="tool", call_id=use.call_id, text=_json(results.get(use.call_id, {}))[:RESULT_LIMIT]) for use in reply.uses),
     )
     d.state.results = ()
 
 
 def _remember_text(d: Draft, text: str) -> None:
     if text:
-        d.state.history = (*d.state.history, out.Message(role="assistant", text=text))
+        _remember(d, out.Message(role="assistant", text=text))
+
+
+def _remember(d: Draft, *messages: out.Message) -> None:
+    """Add to the history; of a long one the oldest turns go, whole."""
+    history = (*d.state.history, *messages)
+    if len(history) > HISTORY_LIMIT:
+        kept = range(len(history) - HISTORY_KEPT, len(history))
+        history = history[next((index for index in kept if history[index].role == "user"), kept.start) :]
+    d.state.history = history
 
 
 def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:

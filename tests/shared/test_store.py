@@ -115,7 +115,10 @@ async def test_a_live_session_without_a_lease_is_an_orphan(store: Store) -> None
     await store.acquire_lease(held, "a")
     await store.session_closed(ended)
     assert await store.orphans(60_000_000_000) == [orphan]
+    assert await store.orphans(store_module.ORPHAN_AGE_S * 1_000_000 + 1_000) == [orphan]
+    assert await store.orphans(store_module.ORPHAN_AGE_S * 1_000_000 + 999) == []
     await lapse(store, held)
+    assert await store.orphans(2_000) == [held], "whoever was once held has lost its worker, however young it is"
     assert sorted(await store.orphans(60_000_000_000)) == sorted([held, orphan])
 
 
