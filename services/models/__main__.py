@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import sys
 
 import uvicorn
@@ -25,18 +27,20 @@ def main() -> None:
     logging.getLogger("faster_whisper").setLevel(logging.WARNING)
     settings = uvicorn.Config(
         app,
-        host="127.0.0.1",
-        port=config.models_port,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=2,
         limit_concurrency=512,
     )
-    server = uvicorn.Server(settings)
-    server.run()
-    if not server.started:
-        sys.exit(f"Port {config.models_port} is taken. Stop what uses it, or set VOXBRIDGE_MODELS_PORT to a free one.")
+    try:
+        listening = socket.create_server(("127.0.0.1", config.models_port), backlog=512)
+    except OSError as error:
+        sys.exit(
+            f"Cannot listen on port {config.models_port} ({os.strerror(error.errno or 0)}). Stop what uses it, or set VOXBRIDGE_MODELS_PORT to a free one."
+        )
+    with listening:
+        uvicorn.Server(settings).run(sockets=[listening])
 
 
 if __name__ == "__main__":
