@@ -36,9 +36,8 @@ def main() -> None:
     try:
         listening = socket.create_server(("127.0.0.1", config.models_port), backlog=512)
     except OSError as error:
-        sys.exit(
-            f"Cannot listen on port {config.models_port} ({os.strerror(error.errno or 0)}). Stop what uses it, or set VOXBRIDGE_MODELS_PORT to a free one."
-        )
+        why = os.strerror(error.errno or 0)
+        sys.exit(f"Cannot listen on port {config.models_port} ({why}). Stop what uses it, or set VOXBRIDGE_MODELS_PORT to a free one.")
     with listening:
         uvicorn.Server(settings).run(sockets=[listening])
 
