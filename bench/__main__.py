@@ -1,0 +1,128 @@
+"""`python -m bench`: measure, print one table beside the baseline of the same run, write bench/out/, fail when a target is missed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import click
+import msgspec
+import uvloop
+from rich.console import Console
+
+from bench import machine, report
+from bench.appends import appends
+from bench.audio import Found, audio, memory, sessions
+from bench.barge_in import barge_in
+from bench.load import LoadError
+from bench.plot import PICTURE, draw
+from bench.report import Figure, Results
+from bench.speech import speech
+from bench.stack import FULL, Stack, StackError, stack
+from bench.starts import starts
+
+Area = Callable[[bool, Callable[[str], None]], Awaitable[Found]]
+Talking = Callable[[Stack, bool, Callable[[str], None]], Awaitable[Found]]
+
+ALONE: Final[Mapping[str, Area]] = {"audio": audio, "sessions": sessions, "memory": memory, "appends": appends, "barge_in": barge_in}
+"""Areas that start what they need."""
+
+TOGETHER: Final[Mapping[str, Talking]] = {"starts": starts, "speech": speech}
+"""Areas on one product with its models loaded, started once."""
+
+AREAS: Final = (*ALONE, *TOGETHER)
+
+
+async def measure(areas: tuple[str, ...], *, quick: bool, say: Callable[[str], None]) -> Results:
+    """Take every figure of these areas. What cannot be taken is a missed target, and the rest goes on."""
+    before = machine.load_average()
+    figures: list[Figure] = []
+    detail: dict[str, Any] = {}
+    noisy = [f"load average {before:.2f} before the run"] if machine.busy(before) else []
+
+    async def take(name: str, found: Awaitable[Found]) -> None:
+        try:
+            taken, about, noise = await found
+        except (StackError, LoadError, OSError, TimeoutError, ValueError) as error:
+            figures.append(Figure(area=name, what=name, unit="", value=None, target=0, note=f"failed: {error or type(error).__name__}"))
+            return
+        figures.extend(taken)
+        noisy.extend(noise)
+        if about:
+            detail[name] = about
+
+    for name, area in ALONE.items():
+        if name in areas:
+            await take(name, area(quick, say))
+    talking = [name for name in TOGETHER if name in areas]
+    if talking:
+        say("starting the product with its models")
+        try:
+            async with stack(FULL) as product:
+                for name in talking:
+                    await take(name, TOGETHER[name](product, quick, say))
+        except StackError as error:
+            figures.extend(Figure(area=name, what=name, unit="", value=None, target=0, note=str(error)) for name in talking)
+    return Results(
+        taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        quick=quick,
+        machine=machine.facts(),
+        load_before=before,
+        load_after=machine.load_average(),
+        noisy=noisy,
+        figures=figures,
+        # As a reader of the file will see it, so that what draws it needs one shape only.
+        detail=msgspec.to_builtins(detail, str_keys=True),
+    )
+
+
+def chosen(only: str) -> tuple[str, ...]:
+    """The areas that `--only` names; raises `click.BadParameter`."""
+    names = tuple(name.strip().replace("-", "_") for name in only.split(",") if name.strip()) or AREAS
+    unknown = [name for name in names if name not in AREAS]
+    if unknown:
+        raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(AREAS)}.", param_hint="--only")
+    return names
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  python -m bench                          everything, about ten minutes
+  python -m bench --quick                  everything, shorter and rougher
+  python -m bench --only audio,starts      two areas
+  python -m bench --markdown               the table of the last run, to be pasted
+"""
+)
+@click.option("--only", default="", metavar="AREAS", help=f"Some of {', '.join(AREAS)}, separated by commas.")
+@click.option("--quick", is_flag=True, help="Fewer rounds: to see that it works, not to quote.")
+@click.option("--markdown", is_flag=True, help="Measure nothing; print the last results as Markdown.")
+def main(only: str, quick: bool, markdown: bool) -> None:
+    """Measure Voxbridge on this machine, beside a bare FastAPI WebSocket echo in the same run.
+
+    Writes bench/out/results.json and bench/out/results.png. Exit code 1 when a target is missed, 2 for a wrong option.
+    Take figures that are to be quoted on a machine that does nothing else: the results say how busy it was.
+    """
+    console = Console()
+    if markdown:
+        try:
+            click.echo(report.as_markdown(report.load()), nl=False)
+        except (FileNotFoundError, msgspec.DecodeError) as error:
+            raise click.ClickException("There are no results yet: run `python -m bench`.") from error
+        return
+    areas = chosen(only)
+    with console.status("measuring") as status:
+        results = uvloop.run(measure(areas, quick=quick, say=status.update))
+    report.save(results)
+    draw(results)
+    report.show(results, console)
+    console.print(f"Written: {report.RESULTS} and {PICTURE}.")
+    for figure in report.missed(results):
+        console.print(f"Missed: {figure.what}.", style="red")
+    sys.exit(1 if report.missed(results) else 0)
+
+
+if __name__ == "__main__":
+    main()

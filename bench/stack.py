@@ -1,0 +1,188 @@
+"""The product, started for a measurement: a nats-server, a Valkey and one process per service, on loopback, in a folder that is removed.
+
+Owns the processes and their settings. Does not own what is measured. A crash of the benchmark ends them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from shared.child import die_with_parent
+from shared.config import PREFIX, Config
+from shared.embedded import NatsServer, ValkeyServer, port_is_free
+from voxbridge.probes import Probes
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+READY_S: Final = 180.0
+"""How long the services may take: the models are read from disk."""
+LIGHT: Final = ("tools", "voice", "gateway")
+FULL: Final = ("models", *LIGHT)
+_STOP_S: Final = 6.0
+
+
+class StackError(Exception):
+    """The product did not come up; the message says which part and shows its last words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A running product."""
+
+    config: Config
+    processes: Mapping[str, psutil.Process]
+    """By name: `nats`, `valkey` and the services."""
+
+    @property
+    def url(self) -> str:
+        """Where the VOX socket is."""
+        return f"ws://127.0.0.1:{self.config.port}/ws/vox"
+
+    def pids(self, *names: str) -> dict[str, list[int]]:
+        """The processes of these names (all without any), each with its children."""
+        chosen = names or tuple(self.processes)
+        return {name: [p.pid for p in (self.processes[name], *self.processes[name].children(recursive=True))] for name in chosen}
+
+    def memory(self) -> dict[str, int]:
+        """Proportional set size of each process and its children, bytes."""
+        return {name: sum(psutil.Process(pid).memory_full_info().pss for pid in pids) for name, pids in self.pids().items()}
+
+
+@asynccontextmanager
+async def stack(services: Sequence[str], *, greeting: bool = True) -> AsyncIterator[Stack]:
+    """Start the product and wait until every part is ready; raises `StackError`. It is stopped and its folder removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="voxbridge-bench-"))
+    try:
+        with ExitStack() as running:
+            nats = running.enter_context(NatsServer(folder / "nats"))
+            valkey = running.enter_context(ValkeyServer(folder / "valkey"))
+            usual = Config()
+            config = replace(
+                usual,
+                nats_url=nats.url,
+                redis_url=valkey.url,
+                data_dir=folder,
+                port=free_port(),
+                models_port=free_port(),
+                max_sessions=4_000,
+                greeting=usual.greeting if greeting else "",
+                log_level="warning",
+            )
+            env = {**_clean_environment(), **config.as_env()}
+            if not greeting:
+                env[f"{PREFIX}GREETING"] = ""
+            children = {name: running.enter_context(_Child(name, [f"services.{name}"], env, folder)) for name in services}
+            await _until_ready(config, children)
+            pids = {"nats": nats.pid, "valkey": valkey.pid, **{name: child.pid for name, child in children.items()}}
+            yield Stack(config, {name: psutil.Process(pid) for name, pid in pids.items()})
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@asynccontextmanager
+async def bare_echo() -> AsyncIterator[tuple[str, psutil.Process]]:
+    """The baseline, running: its URL and its process."""
+    port = free_port()
+    with ExitStack() as running:
+        folder = running.enter_context(tempfile.TemporaryDirectory(prefix="voxbridge-bench-"))
+        child = running.enter_context(_Child("bare", ["bench.bare", str(port)], _clean_environment(), Path(folder)))
+        end = time.monotonic() + READY_S
+        while port_is_free(port):
+            child.check()
+            if time.monotonic() > end:
+                raise StackError("The bare echo did not start.")
+            await asyncio.sleep(0.05)
+        yield f"ws://127.0.0.1:{port}/echo", psutil.Process(child.pid)
+
+
+class _Child:
+    """One Python module as a process of its own, ended with this one."""
+
+    def __init__(self, name: str, module: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
+        self.name = name
+        self._module = module
+        self.said = folder / f"{name}.log"
+        self._env = env
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        if self._process is None:
+            raise StackError(f"{self.name} is not running.")
+        return self._process.pid
+
+    def check(self) -> None:
+        """Raises `StackError` with its last words when it has ended."""
+        if self._process is not None and self._process.poll() is not None:
+            words = self.said.read_text(errors="replace").strip().splitlines()[-5:]
+            raise StackError(f"{self.name} ended with code {self._process.returncode}: {' | '.join(words)}")
+
+    def __enter__(self) -> _Child:
+        with self.said.open("wb") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", *self._module],
+                cwd=ROOT,
+                env=dict(self._env),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, looked up before the fork
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        process = self._process
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+async def _until_ready(config: Config, children: Mapping[str, _Child]) -> None:
+    probes = Probes(config.nats_url)
+    asks: dict[str, Callable[[], Awaitable[bool]]] = {
+        "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
+        "tools": probes.bus("tools"),
+        "voice": probes.bus("voice"),
+        "gateway": probes.http(f"http://127.0.0.1:{config.port}/healthz"),
+    }
+    end = time.monotonic() + READY_S
+    try:
+        for name, child in children.items():
+            while not await asks[name]():
+                child.check()
+                if time.monotonic() > end:
+                    raise StackError(f"{name} was not ready within {READY_S:g} s.")
+                await asyncio.sleep(0.1)
+    finally:
+        await probes.close()
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _clean_environment() -> dict[str, str]:
+    """This process's environment without the settings of an installation, except where the models are."""
+    kept = (f"{PREFIX}MODELS_DIR", f"{PREFIX}MODELS_SET", f"{PREFIX}MODELS_SOURCE")
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name in kept}
