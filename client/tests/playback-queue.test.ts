@@ -182,7 +182,7 @@ test("what was sent at 16 kHz is heard at its own pitch and pace, beside replies
     assert.equal(Math.round(queue.queuedMs), 1000);
     const heard = read(1_100);
     const crossings = heard.reduce((count, x, i) => count + (i > 0 && x >= 0 && (heard[i - 1] as number) < 0 ? 1 : 0), 0);
-    assert.ok(Math.abs(crossings - 400) <= 2, `${rate} Hz: ${crossings} periods`);
+    assert.ok(Math.abs(crossings - 400) <= 10, `${rate} Hz: ${crossings} periods`);
     assert.ok(Math.abs((reports.at(-1)?.played_ms ?? 0) - 1000) < 5);
     assert.equal(queue.queuedMs, 0);
   }

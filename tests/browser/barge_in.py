@@ -1,0 +1,80 @@
+"""How long the agent goes on speaking after a person began to: measured in the page, sample by sample.
+
+Used by a test and by `make bench`. Both ends are on the sound device's clock: the first sample of speech that came from the
+microphone, and the last sample of the interrupted reply that went to the loudspeaker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Final
+
+from tests.browser.speech import LOUD, Sound
+from tests.browser.studio import Recording, Studio
+
+QUIET: Final = 1e-3
+"""-60 dB: below this nothing is heard."""
+
+TAIL_S: Final = 0.2
+"""How long after the flush is listened: a sound of the old reply in it would be counted."""
+
+REQUESTS: Final = tuple(f"Tell me a long story about {theme}, with at least twelve sentences." for theme in ("the sea", "a mountain", "a small town", "a journey"))
+HEARD_S: Final = 1.0
+"""How much of a reply is heard before it is interrupted."""
+
+
+@dataclass(frozen=True)
+class BargeIn:
+    """One interruption; times in seconds on the sound device's clock."""
+
+    generation: int
+    onset: float
+    flushed: float
+    """When the page was told to stop. A reply that paused there anyway was silent before."""
+
+    silent: float
+
+    @property
+    def ms(self) -> float:
+        """From the onset to silence that lasts."""
+        return (max(self.silent, self.flushed) - self.onset) * 1_000
+
+
+def measured(studio: Studio, clips: Mapping[str, Sound], times: int) -> list[BargeIn]:
+    """That many interruptions, each in a call of its own, with the clips in turn. The page is open in Talk, without a call."""
+    found = []
+    for index, name in zip(range(times), cycle(clips)):
+        studio.open()
+        studio.load(name, clips[name])
+        studio.start()
+        studio.until_quiet()
+        found.append(interrupted(studio, name, REQUESTS[index % len(REQUESTS)]))
+        studio.end()
+    return found
+
+
+def interrupted(studio: Studio, clip: str, request: str = REQUESTS[0]) -> BargeIn:
+    """Ask for something long by keyboard, and speak `clip` once the answer is heard. A call must be up, and quiet."""
+    studio.type(request)
+    studio.heard(HEARD_S)
+    begun = studio.now()
+    flushes = len(studio.marks()["flushes"])
+    studio.say(clip)
+    studio.page.wait_for_function("(count) => window.__voxbridge.marks().flushes.length > count", arg=flushes)
+    studio.after(TAIL_S)
+    flush = studio.marks()["flushes"][flushes]
+    flushed = float(flush["time"])
+    onset = studio.recorded().first_loud(LOUD, begun)
+    assert onset is not None, "the microphone stayed quiet"
+    assert onset < flushed, "it stopped before anybody spoke"
+    return BargeIn(int(flush["generation"]), onset, flushed, _silence(studio.played(), onset, flushed))
+
+
+def _silence(played: Recording, onset: float, flushed: float) -> float:
+    """When the reply last sounded; until `flushed` nothing else plays, and what comes later is another reply after a pause."""
+    assert played.last_loud(QUIET, onset) is not None, "nothing was being said"
+    last = played.last_loud(QUIET, flushed + TAIL_S)
+    assert last is not None
+    return last

@@ -1,0 +1,97 @@
+"""The whole product for browser tests: `voxbridge up`, as people start it, with data and ports of its own.
+
+The models are those of the test session. Answers of the REST interface are read here, so that what a page shows can be held
+against the log.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from shared.child import die_with_parent
+from tests.running_models import RunningModels, free_port
+
+READY_S: Final = 120.0
+LOG_S: Final = 20.0
+"""A bound for a fact to be in the log; it is there within milliseconds on a quiet machine."""
+
+Event = dict[str, Any]
+
+
+class Product:
+    """A running Voxbridge."""
+
+    def __init__(self, url: str, models: RunningModels) -> None:
+        self.url = url
+        self.models = models
+        self._http = httpx.Client(base_url=url, timeout=20)
+
+    def close(self) -> None:
+        """Let go of connections; the processes are their starter's."""
+        self._http.close()
+
+    def session(self, sid: str) -> dict[str, Any]:
+        """`GET /api/sessions/{id}`."""
+        answer = self._http.get(f"/api/sessions/{sid}").raise_for_status().json()
+        assert isinstance(answer, dict)
+        return answer
+
+    def log(self, sid: str) -> list[Event]:
+        """Every visible event of a session, in order."""
+        found: list[Event] = []
+        more = True
+        while more:
+            after = found[-1]["seq"] if found else 0
+            page = self._http.get(f"/api/sessions/{sid}/events", params={"after": after, "limit": 256}).raise_for_status().json()
+            found += page["events"]
+            more = page["more"]
+        return found
+
+    def logged(self, sid: str, kind: str, **data: object) -> list[Event]:
+        """The events of a type with this data, as soon as there is one."""
+        deadline = time.monotonic() + LOG_S
+        while True:
+            found = [event for event in self.log(sid) if event["type"] == kind and data.items() <= event["data"].items()]
+            if found or time.monotonic() > deadline:
+                assert found, f"no {kind} with {data} in the log of {sid}"
+                return found
+            time.sleep(0.05)
+
+
+@contextmanager
+def running(folder: Path, models: RunningModels) -> Iterator[Product]:
+    """Start everything and stop it again; raises with its output when it is not ready in time."""
+    port = free_port()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")}
+    env = kept | {
+        "VOXBRIDGE_PORT": str(port),
+        "VOXBRIDGE_DATA_DIR": str(folder / "data"),
+        "VOXBRIDGE_MODELS_URL": models.base_url,
+        # A second on a busy disk would be counted as the product's.
+        "VOXBRIDGE_SYNC_INTERVAL": "1s",
+    }
+    output = folder / "output"
+    with output.open("wb") as said:
+        command = [sys.executable, "-m", "voxbridge", "up"]
+        process = subprocess.Popen(command, env=env, stdout=said, stderr=said, preexec_fn=die_with_parent())  # noqa: PLW1509 - as the product's own children
+    product = Product(f"http://127.0.0.1:{port}", models)
+    try:
+        deadline = time.monotonic() + READY_S
+        while f"Voxbridge is ready at {product.url}" not in output.read_text():
+            assert process.poll() is None, output.read_text()
+            assert time.monotonic() < deadline, output.read_text()
+            time.sleep(0.05)
+        yield product
+    finally:
+        product.close()
+        process.terminate()
+        assert process.wait(15) == 0, output.read_text()

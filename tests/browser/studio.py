@@ -1,0 +1,206 @@
+"""Studio as a person uses it: a page with its buttons and keys, and the probe that tells what was heard and when."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from playwright.sync_api import ConsoleMessage, Locator, Page, TimeoutError, expect
+
+from tests.browser.speech import RATE, Sound, pcm16
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+AXE: Final = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+MICROPHONE: Final = Path(__file__).with_name("microphone.js")
+PICTURES: Final = ROOT / "tests" / "out" / "browser"
+WAIT_MS: Final = 60_000
+"""A bound for the slowest thing there is: an answer of the language model on a busy machine."""
+
+_SAMPLES: Final = """(which) => {
+  const { rate, start, samples } = window.__voxbridge[which]();
+  const pcm = Int16Array.from(samples, (x) => Math.max(-32768, Math.min(32767, Math.round(x * 32767))));
+  const bytes = new Uint8Array(pcm.buffer);
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
+  return { rate, start, data: btoa(text) };
+}"""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Samples on the sound device's clock: `start` is the time of the first one in seconds."""
+
+    rate: int
+    start: float
+    sound: Sound
+
+    def between(self, begin: float, end: float) -> Sound:
+        """What sounded from `begin` to `end`, in seconds."""
+        return self.sound[max(0, round((begin - self.start) * self.rate)) : max(0, round((end - self.start) * self.rate))]
+
+    def first_loud(self, level: float, after: float) -> float | None:
+        """When a sample first reached the level."""
+        found = np.flatnonzero(np.abs(self.between(after, self.end)) >= level)
+        return max(after, self.start) + float(found[0]) / self.rate if found.size else None
+
+    def last_loud(self, level: float, before: float) -> float | None:
+        """When a sample last reached the level."""
+        found = np.flatnonzero(np.abs(self.between(self.start, before)) >= level)
+        return self.start + float(found[-1]) / self.rate if found.size else None
+
+    @property
+    def end(self) -> float:
+        """Seconds at the last sample."""
+        return self.start + len(self.sound) / self.rate
+
+
+class Studio:
+    """One page of Studio. What its console complains about is kept, and is a failure."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.complaints: list[str] = []
+        page.set_default_timeout(WAIT_MS)
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def open(self, path: str = "/?probe=1") -> None:
+        """Go to a room; the built page is there when its heading is."""
+        self.page.goto(self.url + path)
+        self.page.get_by_role("heading", level=1).wait_for()
+
+    def button(self, name: str) -> Locator:
+        """A button by its whole name."""
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def start(self) -> str:
+        """Press start and wait for the session; its id."""
+        self.button("Start talking").click()
+        return self.connected()
+
+    def connected(self) -> str:
+        """Wait until the session is set up; its id."""
+        self.until("(s) => s.connection === 'connected' && s.sessionId !== null")
+        return str(self.snapshot()["sessionId"])
+
+    def snapshot(self) -> dict[str, Any]:
+        """The agent's snapshot."""
+        found = self.page.evaluate("() => window.__voxbridge.snapshot()")
+        assert isinstance(found, dict)
+        return found
+
+    def until(self, holds: str, argument: object = None) -> None:
+        """Wait until a function of the snapshot, and of an argument, is true."""
+        try:
+            self.page.wait_for_function(f"(argument) => ({holds})(window.__voxbridge.snapshot(), argument)", arg=argument)
+        except TimeoutError as error:
+            raise AssertionError(f"never {holds} with {argument}: {json.dumps(self.snapshot())}") from error
+
+    def until_state(self, *states: str) -> None:
+        """Wait until the session is in one of the states."""
+        self.until("(s, states) => states.includes(s.state)", list(states))
+
+    def until_quiet(self) -> None:
+        """Wait until the agent has said everything and listens."""
+        self.until("(s) => s.state === 'listening' && s.conversation.every((e) => e.kind !== 'said' || e.final)")
+
+    def until_said(self, role: str, pattern: str) -> str:
+        """Wait for a final line of `user` or `assistant` that matches the pattern; the line."""
+        holds = "(s, [role, p]) => s.conversation.some((e) => e.kind === 'said' && e.role === role && e.final && new RegExp(p, 'i').test(e.text))"
+        self.until(holds, [role, pattern])
+        lines: list[str] = [e["text"] for e in self.said(role)]
+        return next(line for line in reversed(lines) if self.page.evaluate("([p, t]) => new RegExp(p, 'i').test(t)", [pattern, line]))
+
+    def said(self, role: str) -> list[dict[str, Any]]:
+        """The final lines of one side."""
+        return [e for e in self.snapshot()["conversation"] if e["kind"] == "said" and e["role"] == role and e["final"]]
+
+    def captions(self) -> Locator:
+        """The captions of both sides."""
+        return self.page.get_by_role("log", name="Captions")
+
+    def load(self, name: str, sound: Sound) -> None:
+        """Give the microphone of `microphone.js` something to say."""
+        data = base64.b64encode(pcm16(sound)).decode()
+        self.page.evaluate("([name, data, rate]) => window.__microphone.load(name, data, rate)", [name, data, RATE])
+
+    def say(self, name: str) -> None:
+        """Begin to say it."""
+        self.page.evaluate("(name) => window.__microphone.say(name)", name)
+
+    def type(self, text: str) -> None:
+        """Write into the text box and press Enter."""
+        field = self.page.get_by_role("textbox", name="Message")
+        field.fill(text)
+        field.press("Enter")
+        self.page.evaluate("() => document.activeElement?.blur()")
+
+    def heard(self, seconds: float) -> None:
+        """Wait until the loudspeaker has sounded for so long since the last silence, judged by what was reported."""
+        count = len(self.marks()["reports"])
+        self.page.wait_for_function(
+            "([count, ms]) => window.__voxbridge.marks().reports.slice(count).some((r) => r.state === 'playing' && r.played_ms >= ms)",
+            arg=[count, seconds * 1_000],
+        )
+
+    def played(self) -> Recording:
+        """Every sample that went to the loudspeaker."""
+        return self._recording("played")
+
+    def recorded(self) -> Recording:
+        """Every sample that came from the microphone."""
+        return self._recording("recorded")
+
+    def _recording(self, which: str) -> Recording:
+        found = self.page.evaluate(_SAMPLES, which)
+        sound = np.frombuffer(base64.b64decode(found["data"]), "<i2").astype(np.float32) / 32_767
+        return Recording(round(found["rate"]), float(found["start"]), sound)
+
+    def marks(self) -> dict[str, Any]:
+        """Onsets, flushes and playback reports with their times."""
+        found = self.page.evaluate("() => window.__voxbridge.marks()")
+        assert isinstance(found, dict)
+        return found
+
+    def now(self) -> float:
+        """Seconds on the sound device's clock."""
+        return float(self.page.evaluate("() => window.__voxbridge.clock().time"))
+
+    def after(self, seconds: float) -> None:
+        """Wait until the sound device is so far past now."""
+        self.page.wait_for_function("(time) => (window.__voxbridge.clock()?.time ?? Infinity) >= time", arg=self.now() + seconds)
+
+    def end(self) -> None:
+        """End the call."""
+        self.button("End the call").click()
+        self.until("(s) => s.connection === 'closed'")
+
+    def violations(self) -> list[str]:
+        """What axe finds wrong on the page as it is."""
+        session = self.page.context.new_cdp_session(self.page)
+        try:
+            # The page's content security policy lets no script in; the debugger may.
+            session.send("Runtime.evaluate", {"expression": AXE.read_text()})
+            found = self.page.evaluate("async () => (await axe.run(document, { resultTypes: ['violations'] })).violations")
+        finally:
+            session.detach()
+        return [f"{v['id']}: {json.dumps([n['target'] for n in v['nodes']])}" for v in found]
+
+    def picture(self, name: str) -> None:
+        """Keep what is seen, for a person to look at."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=PICTURES / f"{name}.png")
+
+
+def see(locator: Locator) -> None:
+    """It is on the page, as soon as it may be."""
+    expect(locator).to_be_visible(timeout=WAIT_MS)

@@ -1,0 +1,79 @@
+"""The Sessions room: every call is in the list, and one call's facts are on a timeline that is followed while it lives."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenStudio
+from tests.browser.product import Product
+from tests.browser.studio import Studio
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def test_a_live_call_is_on_top_and_is_followed_until_it_ends(product: Product, studio: Studio, open_studio: OpenStudio) -> None:
+    sid = _call(studio)
+    other = open_studio("/sessions")
+    live = other.page.get_by_role("region", name="Live now")
+    live.get_by_role("link", name=re.compile(sid)).click()
+    expect(other.page).to_have_url(re.compile(f"/sessions/{sid}$"))
+    expect(other.page.get_by_text("following live")).to_be_visible()
+
+    studio.type("What is 6 times 7?")
+    studio.until_said("assistant", "42|forty.two")
+    transcript = other.page.get_by_role("region", name="Transcript")
+    expect(transcript.get_by_role("button", name="What is 6 times 7?")).to_be_visible()
+    studio.end()
+    expect(other.page.get_by_text("Ended", exact=True)).to_be_visible()
+    expect(other.page.get_by_text(f"{len(product.log(sid))} events")).to_be_visible()
+
+
+def test_a_moment_of_a_session_has_an_address(product: Product, studio: Studio) -> None:
+    sid = _call(studio)
+    studio.type("What is 6 times 7?")
+    studio.until_said("assistant", "42|forty.two")
+    studio.end()
+    product.logged(sid, "session.ended")
+    events = product.log(sid)
+    asked = next(event for event in events if event["type"] == "user.said")
+    at_ms = (asked["ts"] - events[0]["ts"]) / 1_000
+
+    studio.open(f"/sessions/{sid}?t={at_ms + 1:.0f}")
+    slider = studio.page.get_by_role("slider", name="Time in the session")
+    expect(slider).to_have_attribute("aria-valuenow", f"{at_ms + 1:.0f}")
+    transcript = studio.page.get_by_role("region", name="Transcript")
+    expect(transcript.locator("[aria-current=true]")).to_contain_text("What is 6 times 7?")
+    slider.press("End")
+    expect(studio.page).to_have_url(re.compile(r"\?t=\d+$"))
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("session.ended"))
+    slider.press("[")
+    expect(slider).not_to_have_attribute("aria-valuetext", re.compile("session.ended"))
+    transcript.get_by_role("button", name="What is 6 times 7?").click()
+    expect(studio.page).to_have_url(re.compile(rf"\?t={round(at_ms)}$"))
+
+
+def test_the_list_is_searched_and_an_unknown_session_is_said_to_be_unknown(studio: Studio) -> None:
+    sid = _call(studio)
+    studio.end()
+    studio.open("/sessions")
+    search = studio.page.get_by_role("searchbox", name="Search sessions")
+    search.fill(sid[:12])
+    expect(studio.page.get_by_role("link", name=re.compile(sid))).to_be_visible()
+    search.fill("nothing has this id")
+    expect(studio.page.get_by_text("No session matches")).to_be_visible()
+
+    unknown = "0" * 32
+    studio.open(f"/sessions/{unknown}")
+    expect(studio.page.get_by_role("alert")).to_contain_text("There is no such session.")
+    # The browser itself reports the 404s that were asked for.
+    assert all("404" in complaint for complaint in studio.complaints)
+    studio.complaints.clear()
+
+
+def _call(studio: Studio) -> str:
+    sid = studio.start()
+    studio.until_quiet()
+    return sid
