@@ -19,6 +19,7 @@ from services.gateway.endpoint import Door
 from services.gateway.guard import Guard
 from services.gateway.http import application
 from services.gateway.metrics import Metrics
+from services.gateway.microphones import Microphones
 from services.gateway.readiness import Readiness
 from services.gateway.sessions import Sessions
 from services.gateway.socket import Socket
@@ -50,6 +51,7 @@ class Gateway(Service):
         self.log = resources.log
         self.store = Store(resources.redis)
         self.metrics = Metrics()
+        self.microphones = Microphones(resources.audio_nc, self.metrics)
         self.readiness = Readiness(resources, self.log)
         self.sessions = Sessions(self.log, self.store, resources.clock)
         self.connections: set[Vox] = set()

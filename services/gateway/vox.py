@@ -18,6 +18,7 @@ from nats.errors import Error as NatsError
 from services.gateway import outbound
 from services.gateway.core import Connection, Phase
 from services.gateway.metrics import Metrics
+from services.gateway.microphones import Microphones
 from services.gateway.outputs import TOO_SLOW, Append, Close, Ended, Open, Outputs, PublishMic, Send
 from services.gateway.socket import Socket
 from shared import bus, events, frames, moments
@@ -45,6 +46,7 @@ class House(Protocol):
     log: Log
     store: Store
     metrics: Metrics
+    microphones: Microphones
 
     def left(self, connection: Vox) -> None:
         """A connection is over."""
@@ -66,6 +68,7 @@ class Vox:
         self._clock: Clock = house.resources.clock
         self._audio_nc = house.resources.audio_nc
         self._audio_in = bus.audio_in(sid)
+        self._microphones = house.microphones
         self._metrics = house.metrics
         self._sequence = 0
         self._takes_audio = False
@@ -87,7 +90,7 @@ class Vox:
             except VoxbridgeError:
                 pass
             else:
-                self._publish(frames.restamp(payload, wall_ms32()))
+                self._microphones.publish(self._audio_in, frames.restamp(payload, wall_ms32()))
                 return
         self._perform(self.core.receive_binary(payload, self._now_ms()))
 
@@ -127,7 +130,7 @@ class Vox:
                 case Append(event):
                     self._append(event)
                 case PublishMic(pcm):
-                    self._publish(frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm))
+                    self._microphones.publish(self._audio_in, frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm))
                     self._sequence += 1
                 case Open(event):
                     self._opening = asyncio.create_task(self._open(event))
@@ -154,17 +157,6 @@ class Vox:
         except VoxbridgeError as error:
             if error is not writer.failed:
                 self._say(outbound.of_error(error))
-
-    def _publish(self, frame: bytes) -> None:
-        """Publish without waiting: a frame that the connection does not take now would be late anyway."""
-        publishing = bus.publish_now(self._audio_nc, self._audio_in, frame)
-        try:
-            publishing.send(None)
-        except StopIteration:
-            self._metrics.frames_in += 1
-        else:
-            publishing.close()
-            self._metrics.dropped["bus_busy"] += 1
 
     async def _open(self, event: events.gateway.SessionRequested) -> None:
         try:
