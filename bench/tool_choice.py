@@ -19,49 +19,15 @@ import httpx
 from rich.console import Console
 from rich.table import Table
 
-SYSTEM = (
-    "You are Vox, a friendly voice assistant. Your words are spoken aloud, so be brief: one or two short sentences, no lists, no markup."
-)
+from services.tools.registry import BUILT_IN, load
+from services.voice.prompt import instructions
 
-
-def _tool(name: str, description: str, required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
-
-
+SYSTEM = instructions("")
 TOOLS = [
-    _tool(
-        "current_time",
-        "The time and date now in a city or country.",
-        ["place"],
-        place={"type": "string", "description": "City or country", "examples": ["Lisbon"]},
-    ),
-    _tool(
-        "calculate",
-        "Work out arithmetic.",
-        ["expression"],
-        expression={"type": "string", "description": "Arithmetic with digits and + - * / ** ( )", "examples": ["(3 + 4) ** 2"]},
-    ),
-    _tool(
-        "set_timer",
-        "Start a timer that speaks up when it ends.",
-        ["seconds"],
-        seconds={"type": "integer", "minimum": 1, "maximum": 86_400, "description": "Seconds until it ends", "examples": [300]},
-        label={"type": "string", "description": "What it is for"},
-    ),
-    _tool(
-        "remember",
-        "Keep a note about what the user tells you to remember.",
-        ["note"],
-        note={"type": "string", "description": "What to keep, as a sentence", "examples": ["The spare key is under the mat."]},
-    ),
-    _tool(
-        "recall",
-        "Look up what the user told you earlier: where their things are, names, dates, preferences.",
-        ["query"],
-        query={"type": "string", "description": "What to look for", "examples": ["spare key"]},
-    ),
+    {"type": "function", "function": {"name": card.name, "description": card.description, "parameters": card.parameters}}
+    for card in (tool.card() for tool in load(BUILT_IN, timeout_s=30).values())
 ]
+"""What the voice service sends: its own instructions and the functions of this installation."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +79,8 @@ def _after(question: str, tool: str, args: dict[str, Any], result: dict[str, Any
         messages += ({"role": "assistant", "content": "Done."}, _user(then))
     return Case(messages, "", lambda _args, words: all(any(option in words.lower() for option in need.split("|")) for need in needed))
 
+
+_TIMER = {"task_id": "task-fc_1", "status": "started", "seconds": 10, "label": "", "spoken": "Timer set for 10 seconds."}
 
 CASES = [
     _ask("What time is it in Tokyo?", "current_time", "tokyo"),
@@ -169,15 +137,37 @@ CASES = [
         "What time is it in Tokyo?",
         "current_time",
         {"place": "Tokyo"},
-        {"place": "Tokyo, Japan", "time": "21:15", "day": "Saturday"},
+        {
+            "place": "Tokyo, Japan",
+            "time_zone": "Asia/Tokyo",
+            "local_time": "2026-11-21 21:15",
+            "spoken": "It's 9:15 PM on Saturday in Tokyo.",
+        },
         "21:15|9:15",
     ),
-    _after("What's 17 times 23?", "calculate", {"expression": "17 * 23"}, {"result": 391}, "391"),
-    _after("Where is my car?", "recall", {"query": "car"}, {"notes": ["My car is on level three."]}, "level three|level 3"),
-    _after("Set a timer for ten seconds.", "set_timer", {"seconds": 10}, {"timer": "started", "seconds": 10}, "10|ten"),
-    _after("Remember that I like tea.", "remember", {"note": "The user likes tea."}, {"saved": True}),
-    _after("What is my shoe size?", "recall", {"query": "shoe size"}, {"notes": []}),
-    _after("Set a timer for ten seconds.", "set_timer", {"seconds": 10}, {"timer": "started", "seconds": 10}, then="Great, thank you."),
+    _after(
+        "What's 17 times 23?",
+        "calculate",
+        {"expression": "17 * 23"},
+        {"expression": "17 * 23", "value": 391, "spoken": "That is 391."},
+        "391",
+    ),
+    _after(
+        "Where is my car?",
+        "recall",
+        {"query": "car"},
+        {"notes": ["My car is on level three."], "spoken": "You asked me to remember: My car is on level three."},
+        "level three|level 3",
+    ),
+    _after("Set a timer for ten seconds.", "set_timer", {"seconds": 10}, _TIMER, "10|ten"),
+    _after(
+        "Remember that I like tea.",
+        "remember",
+        {"note": "The user likes tea."},
+        {"note": "The user likes tea.", "spoken": "I'll remember that."},
+    ),
+    _after("What is my shoe size?", "recall", {"query": "shoe size"}, {"notes": [], "spoken": "I have no note about shoe size."}),
+    _after("Set a timer for ten seconds.", "set_timer", {"seconds": 10}, _TIMER, then="Great, thank you."),
 ]
 
 

@@ -45,7 +45,7 @@ async def remember(
 
 
 @function(idempotent=True)
-async def recall(ctx: Context, query: Annotated[str, Meta(max_length=NOTE_LIMIT, examples=["spare key"])] = "") -> dict[str, Any]:
+async def recall(query: Annotated[str, Meta(max_length=NOTE_LIMIT, examples=["spare key"])], ctx: Context) -> dict[str, Any]:
     """Look up what the user told you earlier: where their things are, names, dates, preferences.
 
     Args:
