@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-import httpx
+import httpx2
 import msgspec
 import openai
 from openai import AsyncOpenAI
@@ -53,7 +53,7 @@ class Models:
     def __init__(self, config: Config) -> None:
         self._config = config
         local = config.models_base_url
-        self._http = httpx.AsyncClient(timeout=httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S))
+        self._http = httpx2.AsyncClient(timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S))
 
         def client(url: str, key: str) -> AsyncOpenAI:
             timeout = openai.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
@@ -204,17 +204,17 @@ def _named(part: str) -> Iterator[None]:
     """Turn what the clients raise, and what they stumble over in an answer that is none, into an error that names the part."""
     try:
         yield
-    except (openai.APITimeoutError, httpx.TimeoutException) as error:
+    except (openai.APITimeoutError, httpx2.TimeoutException) as error:
         raise VoxbridgeError(Code.TIMED_OUT, f"The {part} model did not answer in time.") from error
-    except (openai.APIConnectionError, httpx.TransportError) as error:
+    except (openai.APIConnectionError, httpx2.TransportError) as error:
         raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model cannot be reached: {error}") from error
     except (openai.RateLimitError, openai.InternalServerError) as error:
         raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model failed: {error.message}") from error
     except openai.APIError as error:
         raise VoxbridgeError(Code.PROVIDER_REFUSED, f"The {part} model refused: {error.message}", retryable=False) from error
-    except httpx.HTTPStatusError as error:
+    except httpx2.HTTPStatusError as error:
         raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model answered {error.response.status_code}.") from error
-    except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (httpx2.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise VoxbridgeError(
             Code.PROVIDER_REFUSED, f"The {part} model answered something that cannot be read: {error!r:.200}", retryable=False
         ) from error

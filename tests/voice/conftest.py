@@ -1,0 +1,285 @@
+"""Voice workers on real servers, the models' stand-in, and the gateway's side of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import nats
+import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from redis.asyncio import Redis
+
+from services.models import loader, manifest, shelf
+from services.voice.service import VoiceService, build
+from services.voice.vad import SileroModel
+from shared import bus, events, frames, moments
+from shared.clock import SystemClock, wall_ms32
+from shared.config import Config
+from shared.events import gateway
+from shared.feed import Feed
+from shared.ids import new_process_id, new_session_id
+from shared.log import Log
+from shared.service import connected
+from shared.store import Store
+from shared.writer import SessionWriter
+from tests.voice.model_server import ModelServer
+
+BOUND_S = 20.0
+FRAME = 8_000
+"""Bytes of a microphone frame: 250 ms, so that a subscriber's queue holds what is sent at once."""
+
+E = TypeVar("E", bound=events.Event)
+
+
+async def becomes(ask: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for a state that gives no signal."""
+    async with asyncio.timeout(BOUND_S):
+        while not await ask():  # noqa: ASYNC110 - as said
+            await asyncio.sleep(0.005)
+
+
+async def left(store: Store, page: Page) -> None:
+    """Wait until nobody holds the session and the index does not list it as live."""
+
+    async def gone() -> bool:
+        return not (await store.held([page.sid]))[0] and page.sid not in await store.live_sessions()
+
+    await becomes(gone)
+
+
+async def at_rest(worker: VoiceService) -> None:
+    """Wait until a worker holds nothing and does nothing."""
+
+    async def rests() -> bool:
+        return not worker.stats()["sessions"] and not worker._tasks
+
+    await becomes(rests)
+
+
+class _Quiet:
+    def begin(self, label: str, total: int) -> None:
+        """Nothing is shown."""
+
+    def advance(self, count: int) -> None:
+        """Nothing is shown."""
+
+    def note(self, text: str) -> None:
+        """Nothing is shown."""
+
+
+@pytest.fixture(scope="session")
+def silero() -> SileroModel:
+    """The real weights, fetched if this machine has none."""
+    folder = Config.from_env().models_dir
+    path = folder / "silero-vad" / "silero_vad.onnx"
+    if not path.is_file():
+        known, place = manifest.load(), shelf.Shelf(folder)
+        loader.Loader(place, loader.sources_for("auto", known, place), _Quiet()).get(known.model("silero-vad"))
+    return SileroModel(path)
+
+
+class Page:
+    """A session as the gateway sees it: it asks, speaks and types, and hears what the voice service says."""
+
+    def __init__(self, connection: Client, store: Store) -> None:
+        self.sid = new_session_id()
+        self.log = Log(connection)
+        self.heard: list[events.Recorded] = []
+        self.frames: list[tuple[frames.Prefix, bytes]] = []
+        self.states: list[str] = []
+        self.partials: list[moments.PartialTranscript] = []
+        self.position = 0
+        self._connection = connection
+        self._store = store
+        self._clock = SystemClock()
+        self._came = asyncio.Condition()
+        self._writer = SessionWriter(self.log, self.sid, "gateway", stem="c1", fenced=False)
+        self._feed = Feed(self.log, self.sid, self._event, writer="voice")
+        self._sequence = 0
+        self._plays = True
+
+    async def open(self, mode: gateway.Mode = "local", *, plays: bool = True, age_s: float = 0, live: bool = True) -> Page:
+        """Ask for a session. `plays` reports at once that each reply was heard to its end."""
+        self._plays = plays
+        await self._feed.start()
+        await self._connection.subscribe(bus.audio_out(self.sid), cb=self._audio)
+        await self._connection.subscribe(bus.moments(self.sid), cb=self._moment)
+        client = gateway.ClientCapabilities(protocol="voxbridge.v1")
+        now = self._clock.now_us() - round(age_s * 1_000_000)
+        request = gateway.SessionRequested(mode=mode, client=client)
+        self.position = await self._writer.append(request, ts=now, cause=None)
+        if live:
+            await self._store.session_opened(self.sid, now)
+        return self
+
+    async def says(self, event: events.Event) -> int:
+        """Append an event as the gateway."""
+        return await self._writer.append(event, ts=self._clock.now_us(), cause=None)
+
+    async def ends(self) -> events.Recorded:
+        """End the session and wait for it."""
+        await self.says(gateway.SessionEndRequested(by="client", reason="client"))
+        return await self.until(events.voice.SessionEnded)
+
+    async def speaks(self, pcm: bytes) -> None:
+        """Send microphone audio, as fast as it is taken."""
+        for start in range(0, len(pcm), FRAME):
+            frame = frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm[start : start + FRAME])
+            self._sequence += 1
+            await self._connection.publish(bus.audio_in(self.sid), frame)
+        await self._connection.flush()
+
+    async def until(self, kind: type[E], count: int = 1, **fields: Any) -> events.Recorded:
+        """The n-th event of this type with these fields, once it is there."""
+        await self.when(lambda: self._found(kind, count, fields))
+        found = self._found(kind, count, fields)
+        assert found is not None
+        return found
+
+    async def when(self, ask: Callable[[], Any]) -> None:
+        """Wait until `ask` holds of what came."""
+        async with asyncio.timeout(BOUND_S), self._came:
+            await self._came.wait_for(lambda: bool(ask()))
+
+    def told(self, *kinds: type[events.Event]) -> list[Any]:
+        """The events of these types so far."""
+        return [one.event for one in self.heard if isinstance(one.event, kinds)]
+
+    async def everything(self) -> list[events.Recorded]:
+        """The log of the session."""
+        return [one async for one in self.log.read_all(self.sid)]
+
+    async def stop(self) -> None:
+        """Hear nothing more."""
+        await self._feed.stop()
+
+    def _found(self, kind: type[E], count: int, fields: dict[str, Any]) -> events.Recorded | None:
+        fitting = [one for one in self.heard if isinstance(one.event, kind) and all(getattr(one.event, k) == v for k, v in fields.items())]
+        return fitting[count - 1] if len(fitting) >= count else None
+
+    async def _event(self, recorded: events.Recorded) -> None:
+        async with self._came:
+            self.heard.append(recorded)
+            self._came.notify_all()
+
+    async def _audio(self, message: Msg) -> None:
+        prefix = frames.parse(message.data)
+        async with self._came:
+            self.frames.append((prefix, message.data[frames.PREFIX_SIZE :]))
+            self._came.notify_all()
+        if self._plays and prefix.flags & frames.LAST:
+            heard = sum(len(pcm) for one, pcm in self.frames if one.generation == prefix.generation) * 1_000 // (2 * frames.OUTPUT_RATE)
+            await self.says(gateway.PlaybackReported(generation=prefix.generation, played_ms=heard, state="finished"))
+
+    async def _moment(self, message: Msg) -> None:
+        moment = moments.decode(message.data)
+        async with self._came:
+            if isinstance(moment, moments.StateChanged):
+                self.states.append(moment.state)
+            else:
+                self.partials.append(moment)
+            self._came.notify_all()
+
+
+class Workers:
+    """Voice workers on the servers and models of the test."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    @asynccontextmanager
+    async def running(self, **settings: Any) -> AsyncIterator[VoiceService]:
+        """A worker in this process."""
+        async with connected(replace(self.config, **settings), "voice", new_process_id("voice"), SystemClock()) as resources:
+            service = await build(resources)
+            assert isinstance(service, VoiceService)
+            serving = asyncio.create_task(service.serve())
+            try:
+                yield service
+            finally:
+                await service.drain()
+                await asyncio.wait({serving}, timeout=5)
+                serving.cancel()
+                await asyncio.wait({serving})
+
+    @asynccontextmanager
+    async def process(self) -> AsyncIterator[asyncio.subprocess.Process]:
+        """A worker in a process of its own, serving."""
+        env = {**os.environ, **self.config.as_env()}
+        root = Path(__file__).parents[2]
+        running = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "services.voice", cwd=root, env=env, stderr=asyncio.subprocess.PIPE, limit=1 << 20
+        )
+        assert running.stderr is not None
+        try:
+            async with asyncio.timeout(60):
+                while b"voice serves" not in await running.stderr.readline():
+                    assert running.returncode is None
+            yield running
+        finally:
+            if running.returncode is None:
+                running.kill()
+            await running.communicate()
+
+
+@pytest.fixture
+async def model_server() -> AsyncIterator[ModelServer]:
+    async with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def config(nats_url: str, redis_url: str, model_server: ModelServer, silero: SileroModel) -> Config:
+    url = model_server.url
+    models_dir = Config.from_env().models_dir
+    return Config(
+        nats_url=nats_url, redis_url=redis_url, models_url=url, stt_url=url, llm_url=url, tts_url=url, greeting="", models_dir=models_dir
+    )
+
+
+@pytest.fixture
+def workers(config: Config) -> Workers:
+    return Workers(config)
+
+
+@pytest.fixture
+async def connection(config: Config) -> AsyncIterator[Client]:
+    client = await nats.connect(config.nats_url)
+    await Log(client).ensure_streams(retention_days=1)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def store(config: Config) -> AsyncIterator[Store]:
+    async with Redis.from_url(config.redis_url, decode_responses=True) as redis:
+        yield Store(redis)
+
+
+@pytest.fixture
+async def pages(connection: Client, store: Store) -> AsyncIterator[Callable[[], Page]]:
+    """Makes sessions that are not yet asked for."""
+    async with AsyncExitStack() as open_things:
+
+        def make() -> Page:
+            page = Page(connection, store)
+            open_things.push_async_callback(page.stop)
+            return page
+
+        yield make
+
+
+@pytest.fixture
+def page(pages: Callable[[], Page]) -> Page:
+    return pages()
+
+
+MakePage = Callable[[], Page]

@@ -1,0 +1,62 @@
+"""Microphone audio for tests, made here: PCM16 at 16 kHz. The voice is a pulse train through the formants of five vowels."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from shared.frames import INPUT_RATE
+
+_VOWELS = ((730, 1090, 2440), (270, 2290, 3010), (300, 870, 2240), (530, 1840, 2480), (570, 840, 2410))
+_BANDWIDTHS = (80, 90, 120)
+_SYLLABLE = 0.18
+
+
+def silence(ms: int) -> bytes:
+    """Nothing at all."""
+    return bytes(ms * INPUT_RATE * 2 // 1_000)
+
+
+def noise(ms: int, *, level: float = 0.05) -> bytes:
+    """White noise."""
+    samples = np.random.default_rng(7).standard_normal(ms * INPUT_RATE // 1_000) * level
+    return (np.clip(samples, -1, 1) * 32_767).astype("<i2").tobytes()
+
+
+def clicks(ms: int, *, every_ms: int = 300) -> bytes:
+    """A keyboard: one loud impulse now and then."""
+    samples = np.zeros(ms * INPUT_RATE // 1_000)
+    for start in range(0, len(samples), every_ms * INPUT_RATE // 1_000):
+        samples[start : start + 40] = 0.9 * (-1.0) ** np.arange(min(40, len(samples) - start))
+    return (samples * 32_767).astype("<i2").tobytes()
+
+
+@cache
+def speech(ms: int) -> bytes:
+    """A voice that sings vowels for `ms`."""
+    count = ms * INPUT_RATE // 1_000
+    time = np.arange(count) / INPUT_RATE
+    pitch = 120 + 15 * np.sin(2 * np.pi * 0.7 * time) + 8 * np.sin(2 * np.pi * 3.1 * time)
+    source = np.diff(np.floor(np.cumsum(pitch) / INPUT_RATE), prepend=0.0)
+    source += 0.01 * np.random.default_rng(1).standard_normal(count)
+    out = np.zeros(count)
+    length = int(_SYLLABLE * INPUT_RATE)
+    for number, start in enumerate(range(0, count, length)):
+        syllable = source[start : start + length]
+        for formant, width in zip(_VOWELS[number % len(_VOWELS)], _BANDWIDTHS, strict=True):
+            syllable = _resonance(syllable, formant, width)
+        out[start : start + length] = syllable * np.sqrt(np.sin(np.pi * np.arange(len(syllable)) / len(syllable)))
+    out *= 0.5 / np.abs(out).max()
+    return (out * 32_767).astype("<i2").tobytes()
+
+
+def _resonance(samples: np.ndarray, frequency: float, width: float) -> np.ndarray:
+    radius = np.exp(-np.pi * width / INPUT_RATE)
+    first, second = 2 * radius * np.cos(2 * np.pi * frequency / INPUT_RATE), -radius * radius
+    out = np.zeros(len(samples))
+    before, earlier = 0.0, 0.0
+    for index, sample in enumerate(samples):
+        earlier, before = before, sample + first * before + second * earlier
+        out[index] = before
+    return out
