@@ -19,7 +19,7 @@ from bench.barge_in import barge_in
 from bench.load import LoadError
 from bench.plot import PICTURE, draw
 from bench.report import Figure, Results
-from bench.speech import speech
+from bench.speech import rehearse, speech
 from bench.stack import FULL, Stack, StackError, stack
 from bench.starts import starts
 
@@ -61,10 +61,15 @@ async def measure(areas: tuple[str, ...], *, quick: bool, say: Callable[[str], N
         say("starting the product with its models")
         try:
             async with stack(FULL) as product:
+                say("the language model reads its standing prompt")
+                await rehearse(product)
                 for name in talking:
                     await take(name, TOGETHER[name](product, quick, say))
-        except StackError as error:
-            figures.extend(Figure(area=name, what=name, unit="", value=None, target=0, note=str(error)) for name in talking)
+        except (StackError, OSError, TimeoutError) as error:
+            figures.extend(
+                Figure(area=name, what=name, unit="", value=None, target=0, note=f"failed: {error or type(error).__name__}")
+                for name in talking
+            )
     return Results(
         taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
         quick=quick,

@@ -50,6 +50,10 @@ TOOLS: Final = (
 )
 TURN_S: Final = 40.0
 PAUSE_S: Final = 0.6
+REHEARSALS: Final = 8
+WARM_MS: Final = 3_000
+"""A first token within this comes from a prompt that was read before."""
+
 LOUD: Final = 400
 """A sample this far from zero is speech."""
 
@@ -89,6 +93,13 @@ class Call:
         socket.on_binary = self._frame
         socket.on_closed = self._closed
 
+    async def write(self, text: str) -> Turn:
+        """Type instead of speaking; raises `TimeoutError`, `ConnectionError`."""
+        self._turn = Turn(asked=text)
+        self._complete.clear()
+        self._say({"type": "text", "text": text})
+        return await self._completed(TURN_S)
+
     async def start(self) -> None:
         """Start the session and wait until the greeting was played."""
         self._say({"type": "start", "mode": "local"})
@@ -116,7 +127,10 @@ class Call:
         self._silent.clear()
         data = pcm.tobytes()
         self._waiting = [data[at : at + PCM_BYTES].ljust(PCM_BYTES, b"\0") for at in range(0, len(data), PCM_BYTES)]
-        async with asyncio.timeout(TURN_S + len(data) / 32_000):
+        return await self._completed(TURN_S + len(data) / 32_000)
+
+    async def _completed(self, within_s: float) -> Turn:
+        async with asyncio.timeout(within_s):
             await self._complete.wait()
         if self._lost is not None:
             raise ConnectionError(f"The call was closed with {self._lost}.")
@@ -169,6 +183,21 @@ class Call:
 
     def _say(self, message: dict[str, Any]) -> None:
         self._socket.send_text(msgspec.json.encode(message))
+
+
+async def rehearse(product: Stack) -> None:
+    """Typed turns until the language model answers as fast as it does warm; raises `TimeoutError` when it never does."""
+    socket = await connect(product.url, "voxbridge.v1")
+    call = Call(socket)
+    try:
+        await call.start()
+        for _ in range(REHEARSALS):
+            turn = await call.write("Hello!")
+            if turn.latency.get("llm_first_token", WARM_MS) < WARM_MS:
+                return
+    finally:
+        socket.close()
+    raise TimeoutError(f"the language model was not warm after {REHEARSALS} turns")
 
 
 async def speech(product: Stack, quick: bool, say: Say) -> Found:

@@ -17,7 +17,8 @@ from shared import bus
 
 GATHER_FROM: Final = 80
 """Sockets from which frames are gathered."""
-GATHER_S: Final = 0.002
+GATHER_S: Final = 0.004
+"""A fifth of a frame of 20 ms."""
 GATHER_LIMIT: Final = 1_024
 """Frames that may wait; one more is the signal to write them all."""
 

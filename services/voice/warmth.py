@@ -34,6 +34,7 @@ class Warmth:
         self._model = model
         self._instructions = instructions
         self._warm: Sequence[Function] | None = None
+        self._reading = False
 
     async def keep(self) -> None:
         """Run until cancelled."""
@@ -44,8 +45,12 @@ class Warmth:
             await asyncio.sleep(LOOK_S)
 
     async def warm_session(self, instructions: str, functions: Sequence[Function]) -> None:
-        """Warm the prompt of one session, while its greeting plays."""
-        if instructions != self._instructions or list(functions) != self._warm:
+        """Warm the prompt of one session, while its greeting plays.
+
+        Not the standing one, which `keep` reads, and not while another is read: prompts that wait in line at the model would delay
+        the answers they are read for.
+        """
+        if instructions != self._instructions and not self._reading:
             await self._read(instructions, functions)
 
     async def _look(self, *, again: bool) -> None:
@@ -57,9 +62,12 @@ class Warmth:
             self._warm = functions
 
     async def _read(self, instructions: str, functions: Sequence[Function]) -> bool:
+        self._reading = True
         try:
             await self._models.warm(self._model, instructions, functions)
         except VoxbridgeError as error:
             _log.debug("the language model is not warm yet: %s", error.message)
             return False
+        finally:
+            self._reading = False
         return True
