@@ -1,0 +1,77 @@
+"""When the language model is made to read a prompt ahead of time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+from redis.asyncio import Redis
+
+from services.voice.models import Models
+from services.voice.warmth import Warmth
+from shared.config import Config
+from shared.store import Store
+
+STANDING = "You are an agent."
+_BODY = b'{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[]}'
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(_BODY)
+
+
+class Endpoint:
+    """A chat endpoint that answers when it is let go, and counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.arrived = asyncio.Event()
+        self.answer = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+        await reader.readexactly(length)
+        self.asked += 1
+        self.arrived.set()
+        await self.answer.wait()
+        writer.write(_HEAD + _BODY)
+        await writer.drain()
+        writer.close()
+
+
+@pytest_asyncio.fixture
+async def endpoint() -> AsyncIterator[tuple[Endpoint, Warmth]]:
+    found = Endpoint()
+    server = await asyncio.start_server(found.serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        models = Models(Config(llm_url=f"http://127.0.0.1:{port}/v1"))
+        redis = Redis()
+        yield found, Warmth(models, Store(redis), "m", STANDING)
+        found.answer.set()
+        await models.close()
+        await redis.aclose()
+
+
+async def test_a_session_with_the_standing_prompt_asks_for_nothing(endpoint: tuple[Endpoint, Warmth]) -> None:
+    found, warmth = endpoint
+    await warmth.warm_session(STANDING, ())
+    assert found.asked == 0
+
+
+async def test_a_prompt_is_not_put_in_line_behind_another(endpoint: tuple[Endpoint, Warmth]) -> None:
+    found, warmth = endpoint
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(warmth.warm_session("You sell tea.", ()))
+        await found.arrived.wait()
+        await warmth.warm_session("You sell coffee.", ())
+        assert found.asked == 1
+        found.answer.set()
+
+
+async def test_after_one_prompt_was_read_the_next_one_is(endpoint: tuple[Endpoint, Warmth]) -> None:
+    found, warmth = endpoint
+    found.answer.set()
+    async with asyncio.timeout(10):
+        await warmth.warm_session("You sell tea.", ())
+        await warmth.warm_session("You sell coffee.", ())
+    assert found.asked == 2
