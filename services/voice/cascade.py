@@ -178,7 +178,7 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
     stamps = reply.stamps
     if stamps.llm_first_token is None:
         stamps = msgspec.structs.replace(stamps, llm_first_token=d.now)
-    room = REPLY_LIMIT - sum(len(piece.text) for piece in reply.pieces) - len(reply.unsplit)
+    room = REPLY_LIMIT - sum(len(piece.text) + 1 for piece in reply.pieces) - len(reply.unsplit)
     closed = len(input.text) >= room
     if closed:
         d.cancel(reply.effect)
