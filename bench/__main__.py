@@ -61,9 +61,9 @@ async def measure(areas: tuple[str, ...], *, quick: bool, say: Callable[[str], N
         say("starting the product with its models")
         try:
             async with stack(FULL) as product:
-                say("the language model reads its standing prompt")
-                await rehearse(product)
                 for name in talking:
+                    say("the language model reads its standing prompt")
+                    await rehearse(product)
                     await take(name, TOGETHER[name](product, quick, say))
         except (StackError, OSError, TimeoutError) as error:
             figures.extend(

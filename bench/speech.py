@@ -224,13 +224,16 @@ async def speech(product: Stack, quick: bool, say: Say) -> Found:
     finally:
         microphone.cancel()
     socket.close()
-    answered = [turn for turn in turns if not turn.tool]
-    called = [turn for turn in turns if turn.tool]
+    answered = [turn for turn in turns if turn.asked in PLAIN]
+    called = [turn for turn in turns if turn.asked in TOOLS]
+    through = sum(bool(turn.tool) for turn in called)
     what = "end of speech → first audio sent, local models"
     found = [
         _figure(f"{what}, p50", [_sent(turn) for turn in answered], target=1_500, note=f"{len(answered)} turns"),
         _figure("the same from outside: last loud sample → first reply frame, p50", [turn.outside_ms for turn in answered]),
-        _figure(f"{what}, answers that need a tool, p50", [_sent(turn) for turn in called], note=f"{len(called)} turns"),
+        _figure(
+            f"{what}, answers that need a tool, p50", [_sent(turn) for turn in called], note=f"{len(called)} turns, {through} called one"
+        ),
     ]
     return found, {"turns": turns, "waterfall": waterfall(answered), "notes": notes}, notes
 
