@@ -47,7 +47,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
     match event:
         case gateway.SessionRequested():
             d.state.request, d.state.requested_at = event, ts
-        case gateway.TextReceived(text=text):
+        case gateway.TextReceived(text=text) if d.state.request is not None and d.state.request.mode != "echo":
             turns.cancel_reply(d, "text")
             turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now))
         case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):

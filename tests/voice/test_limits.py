@@ -164,6 +164,13 @@ def test_a_session_that_fails_while_it_opens_ends_with_the_reason(mode: gateway.
     assert call.events(ev.SessionEnded) == [ev.SessionEnded(reason="refused", duration_ms=20, error=DOWN)]
 
 
+def test_typing_into_an_echo_asks_no_model() -> None:
+    call = Conversation(mode="echo")
+    call.log(gateway.TextReceived(text="Hello?"))
+    assert [one for one in call.outputs if isinstance(one, out.StartEffect)] == []
+    assert call.state.reply is None
+
+
 def test_every_input_travels_through_the_journal_unchanged() -> None:
     call = Conversation(greeting="Hi.")
     chat(call, "Hello", "Hello to you.")
