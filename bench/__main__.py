@@ -95,7 +95,7 @@ def chosen(only: str) -> tuple[str, ...]:
 @click.command(
     epilog="""\b
 Examples:
-  python -m bench                          everything, about ten minutes
+  python -m bench                          everything, about a quarter of an hour
   python -m bench --quick                  everything, shorter and rougher
   python -m bench --only audio,starts      two areas
   python -m bench --markdown               the table of the last run, to be pasted

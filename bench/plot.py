@@ -41,6 +41,7 @@ def _trips(ax: Axes, detail: Mapping[str, Any] | None) -> None:
         for number, result in enumerate(detail[key]["50"]):
             _curve(ax, result["rtt_ms"]["curve"], colour, name if number == 0 else None)
     ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
     ax.legend(frameon=False)
     return None
 
@@ -55,6 +56,7 @@ def _ladder(ax: Axes, detail: Mapping[str, Any] | None) -> None:
             ax.plot(*zip(*points, strict=True), "o-", color=colour, label=f"round trip, {name}")
     ax.axhline(100, color=_LIMIT, linestyle="--", linewidth=1, label="limit of p99")
     ax.set_yscale("log")
+    ax.yaxis.set_major_formatter("{x:g}")
     ax.legend(frameon=False)
     return None
 
@@ -67,6 +69,7 @@ def _starts(ax: Axes, detail: Mapping[str, Any] | None) -> None:
     _curve(ax, detail["burst"]["curve"], _BARE, "50 at once")
     ax.axvline(100, color=_LIMIT, linestyle="--", linewidth=1, label="limit of p95")
     ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
     ax.legend(frameon=False)
     return None
 
