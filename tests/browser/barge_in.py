@@ -20,7 +20,10 @@ QUIET: Final = 1e-3
 TAIL_S: Final = 0.2
 """How long after the flush is listened: a sound of the old reply in it would be counted."""
 
-REQUESTS: Final = tuple(f"Tell me a long story about {theme}, with at least twelve sentences." for theme in ("the sea", "a mountain", "a small town", "a journey"))
+REQUESTS: Final = tuple(
+    f"Tell me a long story about {theme}, with at least twelve sentences."
+    for theme in ("the sea", "a mountain", "a small town", "a journey")
+)
 HEARD_S: Final = 1.0
 """How much of a reply is heard before it is interrupted."""
 

@@ -49,7 +49,7 @@ def spoken(models: RunningModels, text: str) -> Sound:
     """A phrase in the product's voice; its first and last samples are speech."""
     body = {"model": "piper", "input": text, "response_format": "pcm"}
     answer = httpx.post(f"{models.base_url}/audio/speech", json=body, timeout=60).raise_for_status()
-    return trimmed(resampled(np.frombuffer(answer.content, "<i2").astype(np.float32) / 32_768, TTS_RATE, RATE))
+    return trimmed(resampled(from_pcm16(answer.content), TTS_RATE, RATE))
 
 
 @cache
@@ -62,7 +62,7 @@ def human() -> Sound:
         part.write_bytes(_fetched())
         part.replace(kept)
     with wave.open(str(kept), "rb") as recording:
-        samples = np.frombuffer(recording.readframes(recording.getnframes()), "<i2").astype(np.float32) / 32_768
+        samples = from_pcm16(recording.readframes(recording.getnframes()))
         return trimmed(resampled(samples, recording.getframerate(), RATE))
 
 
@@ -110,10 +110,16 @@ def pcm16(sound: Sound) -> bytes:
     return (np.clip(sound, -1, 1) * 32_767).astype("<i2").tobytes()
 
 
+def from_pcm16(data: bytes) -> Sound:
+    """Samples of little-endian PCM16."""
+    return np.asarray(np.frombuffer(data, "<i2") / 32_768, dtype=np.float32)
+
+
 def transcribed(models: RunningModels, sound: Sound, rate: int) -> str:
     """What Whisper hears in it."""
     file = wav(resampled(sound, rate, STT_RATE), STT_RATE)
-    answer = httpx.post(f"{models.base_url}/audio/transcriptions", files={"file": ("heard.wav", file)}, data={"model": "whisper", "language": "en"}, timeout=60)
+    form = {"model": "whisper", "language": "en"}
+    answer = httpx.post(f"{models.base_url}/audio/transcriptions", files={"file": ("heard.wav", file)}, data=form, timeout=60)
     return str(answer.raise_for_status().json()["text"])
 
 

@@ -11,18 +11,18 @@ from typing import Any, Final
 import numpy as np
 from playwright.sync_api import ConsoleMessage, Locator, Page, TimeoutError, expect
 
-from tests.browser.speech import RATE, Sound, pcm16
+from tests.browser.speech import RATE, Sound, from_pcm16, pcm16
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 AXE: Final = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 MICROPHONE: Final = Path(__file__).with_name("microphone.js")
 PICTURES: Final = ROOT / "tests" / "out" / "browser"
-WAIT_MS: Final = 60_000
+WAIT_MS: Final = 90_000
 """A bound for the slowest thing there is: an answer of the language model on a busy machine."""
 
 _SAMPLES: Final = """(which) => {
   const { rate, start, samples } = window.__voxbridge[which]();
-  const pcm = Int16Array.from(samples, (x) => Math.max(-32768, Math.min(32767, Math.round(x * 32767))));
+  const pcm = Int16Array.from(samples, (x) => Math.max(-32768, Math.min(32767, Math.round(x * 32768))));
   const bytes = new Uint8Array(pcm.buffer);
   let text = "";
   for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
@@ -115,7 +115,7 @@ class Studio:
 
     def until_said(self, role: str, pattern: str) -> str:
         """Wait for a final line of `user` or `assistant` that matches the pattern; the line."""
-        holds = "(s, [role, p]) => s.conversation.some((e) => e.kind === 'said' && e.role === role && e.final && new RegExp(p, 'i').test(e.text))"
+        holds = "(s, [who, p]) => s.conversation.some((e) => e.kind === 'said' && e.role === who && e.final && RegExp(p, 'i').test(e.text))"
         self.until(holds, [role, pattern])
         lines: list[str] = [e["text"] for e in self.said(role)]
         return next(line for line in reversed(lines) if self.page.evaluate("([p, t]) => new RegExp(p, 'i').test(t)", [pattern, line]))
@@ -162,7 +162,7 @@ class Studio:
 
     def _recording(self, which: str) -> Recording:
         found = self.page.evaluate(_SAMPLES, which)
-        sound = np.frombuffer(base64.b64decode(found["data"]), "<i2").astype(np.float32) / 32_767
+        sound = from_pcm16(base64.b64decode(found["data"]))
         return Recording(round(found["rate"]), float(found["start"]), sound)
 
     def marks(self) -> dict[str, Any]:

@@ -28,7 +28,8 @@ def test_a_live_call_is_on_top_and_is_followed_until_it_ends(product: Product, s
     expect(transcript.get_by_role("button", name="What is 6 times 7?")).to_be_visible()
     studio.end()
     expect(other.page.get_by_text("Ended", exact=True)).to_be_visible()
-    expect(other.page.get_by_text(f"{len(product.log(sid))} events")).to_be_visible()
+    product.logged(sid, "session.ended")
+    expect(transcript.get_by_role("button", name=re.compile("42|forty.two"))).to_be_visible()
 
 
 def test_a_moment_of_a_session_has_an_address(product: Product, studio: Studio) -> None:
@@ -48,9 +49,9 @@ def test_a_moment_of_a_session_has_an_address(product: Product, studio: Studio) 
     expect(transcript.locator("[aria-current=true]")).to_contain_text("What is 6 times 7?")
     slider.press("End")
     expect(studio.page).to_have_url(re.compile(r"\?t=\d+$"))
-    expect(slider).to_have_attribute("aria-valuetext", re.compile("session.ended"))
+    expect(studio.page.get_by_text(re.compile(r"^(\d+) of \1$"))).to_be_visible()
     slider.press("[")
-    expect(slider).not_to_have_attribute("aria-valuetext", re.compile("session.ended"))
+    expect(studio.page.get_by_text(re.compile(r"^(\d+) of \1$"))).to_have_count(0)
     transcript.get_by_role("button", name="What is 6 times 7?").click()
     expect(studio.page).to_have_url(re.compile(rf"\?t={round(at_ms)}$"))
 

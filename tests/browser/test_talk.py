@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import OpenStudio
 from tests.browser.product import Product
-from tests.browser.speech import spoken
+from tests.browser.speech import shared_words, spoken, transcribed
 from tests.browser.studio import Studio
 
 pytestmark = pytest.mark.timeout(600)
@@ -97,8 +97,6 @@ def test_space_is_held_to_talk(product: Product, open_studio: OpenStudio) -> Non
 
 
 def test_an_echo_comes_back_as_it_was_said(product: Product, open_studio: OpenStudio) -> None:
-    from tests.browser.speech import shared_words, transcribed
-
     phrase = "The quick brown fox jumps over the lazy dog."
     studio = open_studio(clips={"fox": spoken(product.models, phrase)})
     studio.button("Call settings").click()
@@ -118,8 +116,9 @@ def test_an_echo_comes_back_as_it_was_said(product: Product, open_studio: OpenSt
 
 
 def _tab_to(studio: Studio, name: str) -> None:
+    focused = "() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent.trim()"
     for _ in range(30):
         studio.page.keyboard.press("Tab")
-        if studio.page.evaluate("() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent.trim()") == name:
+        if studio.page.evaluate(focused) == name:
             return
     raise AssertionError(f"no Tab leads to {name!r}")

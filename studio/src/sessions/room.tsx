@@ -42,7 +42,7 @@ export function SessionRoom({ id }: { id: string }): ReactElement {
     <main className="session">
       <Link to="/sessions" className="back"><Icon name="back" size={18} />Sessions</Link>
       <div className="session-head">
-        <h1>{id}</h1>
+        <h1>Session {id.slice(0, 8)}</h1>
         {session !== null && (
           <p className="session-facts">
             <span className="badge" data-live={live}>{live ? "Live" : "Ended"}</span>
@@ -51,6 +51,7 @@ export function SessionRoom({ id }: { id: string }): ReactElement {
             <span>{session.turns === 1 ? "1 turn" : `${session.turns} turns`}</span>
             <span>{duration(timeline.end)}</span>
             <span>{events.length} events</span>
+            <span className="session-whole-id">{id}</span>
           </p>
         )}
       </div>

@@ -27,6 +27,16 @@ export function Conversation({ entries, empty }: { entries: readonly Entry[]; em
   useEffect(() => {
     if (following.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [entries]);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    // A notice above takes height away; the newest line stays in sight.
+    const observer = new ResizeObserver(() => {
+      if (following.current) element.scrollTop = element.scrollHeight;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
   const onScroll = (): void => {
     const element = box.current;
     if (element !== null) following.current = element.scrollHeight - element.scrollTop - element.clientHeight < 48;

@@ -18,6 +18,11 @@ export function stages(latency: Latency): Stage[] {
   return stamped.map(({ name, at }, i) => ({ name, from: stamped[i - 1]?.at ?? 0, to: at }));
 }
 
+/** In ms, so that the figures of a column compare; a stage that took very long would not fit. */
+function inColumn(ms: number): string {
+  return ms < 10_000 ? `${Math.round(ms)} ms` : duration(ms);
+}
+
 export function Waterfall({ latency }: { latency: Latency }): ReactElement {
   const bars = stages(latency);
   // On a phone the captions need the space; the sum stays in sight.
@@ -37,7 +42,7 @@ export function Waterfall({ latency }: { latency: Latency }): ReactElement {
             <span className="stage-track" aria-hidden="true">
               <span className="stage-bar" style={style(stage)} />
             </span>
-            <span className="stage-ms">{Math.round(stage.to - stage.from)} ms</span>
+            <span className="stage-ms">{inColumn(stage.to - stage.from)}</span>
           </li>
         ))}
       </ol>
