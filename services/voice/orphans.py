@@ -71,7 +71,7 @@ class Orphans:
             if folded.state.phase == "new" and recorded and now - recorded[0].ts < ORPHAN_AGE_S * 1_000_000:
                 await self._store.release_lease(sid, self._place.worker)  # its request is still on its way to a worker
                 return
-            if folded.state.phase == "open":
+            if folded.state.phase == "open" or folded.missing:
                 await self._end_folded(sid, folded)
         await self.forget(sid)
 
@@ -97,6 +97,8 @@ class Orphans:
             """Its effects died with its worker."""
 
         writer = SessionWriter(self._place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq)
+        for due in folded.missing:
+            writer.submit(due.event, ts=due.ts, cause=due.cause)
         stepper = Stepper(core.step, folded.state, writer=writer, clock=self._place.clock, perform=nothing, taken=folded.taken)
         stepper.take(inputs.Orphaned(self._place.worker))
         await stepper.close()

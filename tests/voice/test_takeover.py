@@ -171,6 +171,30 @@ async def test_a_request_whose_worker_died_after_it_owned_the_session_ends_it(
         assert ended.reason == "worker_lost"
 
 
+async def test_the_events_that_a_crash_kept_from_the_log_are_written_by_the_successor(workers: Workers, page: Page, store: Store) -> None:
+    await page.open()
+    end = await page.says(gateway.SessionEndRequested(by="client", reason="client"))
+    opened = inputs.Opened(
+        worker="w", term=1, model="m", voice="", greeting="", functions=(), providers=("local",), idle_timeout_s=60, turn_timeout_s=30
+    )
+    taken = (
+        Taken(at=1, seq=page.position),
+        Taken(at=2, seq=None, input=msgspec.Raw(msgspec.msgpack.encode(opened))),
+        Taken(at=3, seq=end),
+    )
+    dead = SessionWriter(page.log, page.sid, "voice")
+    await dead.append(VoiceJournal(first=0, inputs=taken), ts=3, cause=None)
+    await store.acquire_lease(page.sid, "the dead one")
+    await store.release_lease(page.sid, "the dead one")
+    async with workers.running():
+        ended = (await page.until(ev.SessionEnded)).event
+        assert isinstance(ended, ev.SessionEnded)
+        assert ended.reason == "client"
+        await left(store, page)
+        log = await page.everything()
+    assert replay(page.sid, log)[1] == stored(log)
+
+
 async def test_a_session_whose_past_cannot_be_read_is_ended_all_the_same(workers: Workers, page: Page, store: Store) -> None:
     await page.open()
     dead = SessionWriter(page.log, page.sid, "voice")
