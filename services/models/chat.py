@@ -88,6 +88,10 @@ class Answer:
             return
         yield self._first
         async for step in self._steps:
+            if self._reader.lost and not step.reason:
+                await self._steps.aclose()
+                yield msgspec.structs.replace(step, text="", reason="length")
+                return
             yield step
 
     async def whole(self) -> dict[str, Any]:

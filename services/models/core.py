@@ -18,6 +18,9 @@ from shared.errors import Code, VoxbridgeError
 
 MAX_TOOLS: Final = 64
 MAX_MESSAGES: Final = 512
+CALL_CHARACTERS: Final = 480
+"""Characters of the arguments of one call, after which the answer is cut off with the reason `length`."""
+
 AFTER_RESULT_BIAS: Final = -3.0
 DEFAULT_SYSTEM: Final = "You are a helpful assistant."
 
@@ -220,11 +223,17 @@ class Reader:
         self._tools = tools
         self._buffer = ""
         self._mode = "undecided" if tools else "words"
+        self._arguments = 0
 
     @property
     def called(self) -> bool:
         """Whether the answer is a call."""
         return self._mode == "arguments"
+
+    @property
+    def lost(self) -> bool:
+        """Whether a call has grown beyond what a person can have meant: a small model may write on without an end."""
+        return self._arguments > CALL_CHARACTERS
 
     def feed(self, text: str) -> list[Piece]:
         """The pieces that became certain with this text."""
@@ -247,6 +256,7 @@ class Reader:
             pieces.append(CallBegun(head[1]))
         # The last character may be the brace that closes the call, which is not part of the arguments.
         ready, self._buffer = self._buffer[:-1], self._buffer[-1:]
+        self._arguments += len(ready)
         if ready:
             pieces.append(CallArguments(ready))
         return pieces

@@ -191,7 +191,10 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
 
 def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
     """The model wants a function called."""
-    if _of(d, input.effect) is not None:
+    reply = _of(d, input.effect)
+    if reply is not None:
+        if reply.stamps.llm_first_token is None:
+            d.state.reply = msgspec.structs.replace(reply, stamps=msgspec.structs.replace(reply.stamps, llm_first_token=d.now))
         turns.call_function(d, input.name, input.arguments)
 
 
@@ -334,6 +337,10 @@ def failed(d: Draft, part: Any, error: ev.Failure) -> None:
     """The reply can't go on: say so in the same turn, once."""
     reply = d.reply
     if reply is None:
+        return
+    if error.code == "PROVIDER_REFUSED" and part == "llm" and not (reply.plain or reply.failed or reply.pieces or reply.uses):
+        # A small model that loses itself in a call often has words when it may not call.
+        turns.ask(d, plain=True)
         return
     d.append(ev.ProviderFailed(part=part, error=error, turn=reply.turn))
     if part == "tts" or reply.failed:

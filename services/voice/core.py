@@ -130,6 +130,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.output = "text" if request.mode == "claude" else "audio"
     d.state.reports_playback = request.client.protocol == "voxbridge.v1"
     d.state.functions = input.functions if request.mode != "echo" else ()
+    d.state.speak_results = input.speak_results
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
     d.state.instructions = prompt.instructions(request.system_prompt)
     names = tuple(function.name for function in d.state.functions)

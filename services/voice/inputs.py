@@ -25,6 +25,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     providers: tuple[str, ...]
     idle_timeout_s: int
     turn_timeout_s: int
+    speak_results: bool = False
+    """Say the `spoken` of a result as it is: a small model would take a second to say the same, and say it worse."""
 
 
 class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):

@@ -62,7 +62,7 @@ class VoiceService(Service):
         self._opening: dict[asyncio.Task[None], str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._warming: dict[str, asyncio.Task[None]] = {}
-        self._warmth = Warmth(place.models, store, place.config.llm_model, prompt.instructions(""))
+        self._warmth = Warmth(place.models, store, place.config.llm_model, prompt.instructions(""), idle=lambda: not self._sessions)
         self._orphans = Orphans(place, store, mine=self._held)
         self._draining = asyncio.Event()
         self._leases_held = True

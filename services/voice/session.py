@@ -111,6 +111,7 @@ class Session:
                 providers=("local", "echo"),
                 idle_timeout_s=config.idle_timeout_s,
                 turn_timeout_s=config.turn_timeout_s,
+                speak_results=self._place.models.local,
             )
         )
         for writer, visibility in (("gateway", "i"), ("tools", "c")):

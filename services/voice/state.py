@@ -78,6 +78,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """The running completion."""
 
     rounds: int = 0
+    plain: bool = False
+    """The model was asked once more, without functions."""
+
     calls: tuple[Call, ...] = ()
     first_piece: int = 0
     """Where the pieces of the current round begin."""
@@ -114,6 +117,7 @@ class State(msgspec.Struct, kw_only=True):
     output: Literal["audio", "text"] = "audio"
     reports_playback: bool = False
     functions: tuple[Function, ...] = ()
+    speak_results: bool = False
     idle_timeout_s: int = 600
     turn_timeout_s: int = 30
     turns: int = 0

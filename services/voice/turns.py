@@ -58,14 +58,14 @@ def begin_reply(d: Draft, turn: int, stamps: Stamps) -> None:
     ask(d)
 
 
-def ask(d: Draft) -> None:
-    """Start one round of the language model for the current reply."""
+def ask(d: Draft, *, plain: bool = False) -> None:
+    """Start one round of the language model for the current reply; a `plain` one may call nothing."""
     reply = _reply(d)
-    functions = d.state.functions if reply.rounds < ROUNDS_LIMIT else ()
+    functions = d.state.functions if reply.rounds < ROUNDS_LIMIT and not plain else ()
     messages = prompt.window(d.state.instructions, d.state.history)
     effect = d.start(out.Complete(model=d.state.model, messages=messages, functions=functions))
     d.state.reply = msgspec.structs.replace(
-        reply, effect=effect, rounds=reply.rounds + 1, uses=(), first_piece=len(reply.pieces), unsplit="", calls=()
+        reply, effect=effect, plain=plain, rounds=reply.rounds + 1, uses=(), first_piece=len(reply.pieces), unsplit="", calls=()
     )
     d.state.results = ()
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
@@ -160,8 +160,21 @@ def next_round(d: Draft) -> None:
     reply = _reply(d)
     if reply.effect is not None or reply.calls or not reply.uses:
         return
+    words = reply_in_result(d, reply)
     _remember_round(d, reply)
-    ask(d)
+    if words:
+        d.state.reply = msgspec.structs.replace(reply, uses=(), first_piece=len(reply.pieces), unsplit=words, closed=True)
+    else:
+        ask(d)
+
+
+def reply_in_result(d: Draft, reply: Reply) -> str:
+    """What a result says should be said of it, where the session takes it at its word instead of asking the model again."""
+    results = dict(d.state.results)
+    if not d.state.speak_results or len(reply.uses) != 1:
+        return ""
+    spoken = results.get(reply.uses[0].call_id, {}).get("spoken")
+    return spoken if isinstance(spoken, str) else ""
 
 
 def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
@@ -197,7 +210,8 @@ def finish_reply(d: Draft) -> None:
     if text:
         spoken = heard.made_ms(reply) if d.state.output == "audio" else None
         d.append(ev.AgentSaid(text=text, turn=reply.turn, generation=reply.generation, played_ms=spoken, output=d.state.output))
-    _remember_text(d, " ".join(piece.text for piece in reply.pieces[reply.first_piece :]))
+    if not reply.failed:  # an apology in the history would be taken for the way to answer
+        _remember_text(d, " ".join(piece.text for piece in reply.pieces[reply.first_piece :]))
     _close_turn(d, reply, "failed" if reply.failed else "completed")
     d.state.reply = None
     d.cancel_timers("turn", "played")
@@ -262,7 +276,9 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
             )
         )
     earlier = heard.split(cut.pieces[: cut.first_piece], played_ms)[0]
-    _remember_text(d, said[len(earlier) :].strip())
+    last = said[len(earlier) :].strip()
+    if last and not cut.failed:
+        _remember_text(d, f"{last} {prompt.INTERRUPTED}")
     d.state.resume = unheard if d.state.cut_by_speech else ""
     _close_turn(d, cut, "failed" if cut.failed else "interrupted")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from services.voice.models import Models
@@ -28,19 +28,21 @@ _log = logging.getLogger(__name__)
 class Warmth:
     """Warms the standing prompt of the installation, again whenever its functions change."""
 
-    def __init__(self, models: Models, store: Store, model: str, instructions: str) -> None:
+    def __init__(self, models: Models, store: Store, model: str, instructions: str, *, idle: Callable[[], bool]) -> None:
+        """`idle` says that no conversation is going on, whose own words the model would forget for these."""
         self._models = models
         self._store = store
         self._model = model
         self._instructions = instructions
         self._warm: Sequence[Function] | None = None
         self._reading = False
+        self._idle = idle
 
     async def keep(self) -> None:
         """Run until cancelled."""
         looks = 0
         while True:
-            await self._look(again=looks % LOOKS_UNTIL_REFRESHED == 0)
+            await self._look(again=looks % LOOKS_UNTIL_REFRESHED == 0 and self._idle())
             looks += 1
             await asyncio.sleep(LOOK_S)
 

@@ -26,7 +26,15 @@ E = TypeVar("E")
 class Conversation:
     """One session of the core. `now_ms` counts from the request."""
 
-    def __init__(self, *, greeting: str = "", mode: gateway.Mode = "local", protocol: Any = "voxbridge.v1", prompt: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        greeting: str = "",
+        mode: gateway.Mode = "local",
+        protocol: Any = "voxbridge.v1",
+        prompt: str = "",
+        speak_results: bool = False,
+    ) -> None:
         self.state: State = core.initial(SID)
         self.now_ms = 0
         self.inputs: list[tuple[int, Any]] = []
@@ -46,6 +54,7 @@ class Conversation:
                 providers=("local", "echo"),
                 idle_timeout_s=600,
                 turn_timeout_s=30,
+                speak_results=speak_results,
             )
         )
 

@@ -183,9 +183,12 @@ def test_a_silent_model_is_noticed_at_the_limit_and_not_before() -> None:
     assert "too long" in call.last_effect(out.Synthesize)[1].text
 
 
-def test_a_model_that_ends_without_a_word_is_a_failure_not_a_silence() -> None:
+def test_a_model_that_ends_without_a_word_is_asked_once_more_without_functions_and_then_is_a_failure() -> None:
     call = Conversation()
     call.speak("Hello?")
+    call.write()
+    assert call.events(ev.ProviderFailed) == []
+    assert call.last_effect(out.Complete)[1].functions == ()
     call.write()
     assert [event.error.code for event in call.events(ev.ProviderFailed)] == ["PROVIDER_REFUSED"]
     assert call.last_effect(out.Synthesize)[1].text.startswith("Sorry")
@@ -195,7 +198,59 @@ def test_an_apology_that_fails_too_ends_the_turn() -> None:
     call = Conversation()
     call.speak("Hello?")
     call.write()
+    call.write()
     effect = call.last_effect(out.Synthesize)[0]
     call.take(inputs.EffectFailed(effect=effect, error=ev.Failure(code="PROVIDER_UNAVAILABLE", message="down")))
     assert [event.reason for event in call.events(ev.TurnCompleted)] == ["failed"]
     assert call.state.reply is None
+
+
+def test_a_call_that_cannot_be_read_is_answered_in_words_instead() -> None:
+    call = Conversation()
+    call.speak("Tell me a story.")
+    refused = ev.Failure(code="PROVIDER_REFUSED", message="arguments that are not JSON")
+    call.take(inputs.EffectFailed(effect=call.last_effect(out.Complete)[0], error=refused))
+    assert call.last_effect(out.Complete)[1].functions == ()
+    call.write("Once upon a time.")
+    call.synthesize()
+    call.play(1_000, "finished")
+    assert call.events(ev.AgentSaid)[0].text == "Once upon a time."
+    assert call.events(ev.ProviderFailed) == []
+
+
+def test_an_apology_is_not_remembered_as_a_way_to_answer() -> None:
+    call = Conversation()
+    call.speak("Hello?")
+    failure = ev.Failure(code="PROVIDER_UNAVAILABLE", message="down")
+    call.take(inputs.EffectFailed(effect=call.last_effect(out.Complete)[0], error=failure))
+    call.synthesize()
+    call.play(1_000, "finished")
+    assert [message.text for message in call.state.history] == ["Hello?"]
+
+
+def test_a_result_that_says_what_to_say_is_said_without_asking_the_model_again() -> None:
+    call = Conversation(speak_results=True)
+    call.speak("What time is it in Tokyo?")
+    effect = call.last_effect(out.Complete)[0]
+    call.take(inputs.ToolRequested(effect=effect, name="current_time", arguments={"place": "Tokyo"}))
+    call.take(inputs.Completed(effect=effect))
+    call.complete_tool({"time": "09:00", "spoken": "It's nine in Tokyo."})
+    assert len(call.effects(out.Complete)) == 1
+    assert call.last_effect(out.Synthesize)[1].text == "It's nine in Tokyo."
+    call.synthesize()
+    call.play(1_000, "finished")
+    assert [message.role for message in call.state.history] == ["user", "assistant", "tool", "assistant"]
+    assert call.state.history[-1].text == "It's nine in Tokyo."
+    assert call.events(ev.TurnCompleted)[0].reason == "completed"
+
+
+def test_two_results_are_put_into_words_by_the_model() -> None:
+    call = Conversation(speak_results=True)
+    call.speak("Times in Tokyo and Paris?")
+    effect = call.last_effect(out.Complete)[0]
+    for place in ("Tokyo", "Paris"):
+        call.take(inputs.ToolRequested(effect=effect, name="current_time", arguments={"place": place}))
+    call.take(inputs.Completed(effect=effect))
+    for called in call.events(ev.ToolCalled):
+        call.log(tools.ToolCompleted(call_id=called.call_id, name="current_time", result={"spoken": "It's nine."}, ms=1))
+    assert len(call.effects(out.Complete)) == 2

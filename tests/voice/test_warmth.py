@@ -46,7 +46,7 @@ async def endpoint() -> AsyncIterator[tuple[Endpoint, Warmth]]:
         port = server.sockets[0].getsockname()[1]
         models = Models(Config(llm_url=f"http://127.0.0.1:{port}/v1"))
         redis = Redis()
-        yield found, Warmth(models, Store(redis), "m", STANDING)
+        yield found, Warmth(models, Store(redis), "m", STANDING, idle=lambda: True)
         found.answer.set()
         await models.close()
         await redis.aclose()
