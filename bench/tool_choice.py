@@ -80,9 +80,42 @@ def _after(question: str, tool: str, args: dict[str, Any], result: dict[str, Any
     return Case(messages, "", lambda _args, words: all(any(option in words.lower() for option in need.split("|")) for need in needed))
 
 
+def _turn(question: str, tool: str, args: dict[str, Any], result: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    call = {"id": tool, "type": "function", "function": {"name": tool, "arguments": json.dumps(args)}}
+    return (
+        _user(question),
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": tool, "content": json.dumps(result)},
+        {"role": "assistant", "content": result["spoken"]},
+    )
+
+
+def _later(text: str, tool: str = "") -> Case:
+    return Case((*_CALLED, _user(text)), tool)
+
+
 _TIMER = {"task_id": "task-fc_1", "status": "started", "seconds": 10, "label": "", "spoken": "Timer set for 10 seconds."}
 
+_CALLED: tuple[dict[str, Any], ...] = (
+    *_turn("What time is it in Tokyo?", "current_time", {"place": "Tokyo"}, {"place": "Tokyo, Japan", "spoken": "It's 6:41 PM in Tokyo."}),
+    *_turn("Set a timer for 5 seconds.", "set_timer", {"seconds": 5}, {"status": "started", "spoken": "Timer set for 5 seconds."}),
+)
+"""A conversation in which functions were called already, which tempts a small model to call another."""
+
 CASES = [
+    _later("Tell me a joke about cats."),
+    _later("Tell me a long story about the sea."),
+    _later("Thank you."),
+    _later("What is the capital of France?"),
+    _later("How are you?"),
+    _later("Who wrote Hamlet?"),
+    _later("Why is the sky blue?"),
+    _later("What time is it in Paris?", "current_time"),
+    _later("And in London?", "current_time"),
+    _later("Set a timer for two minutes.", "set_timer"),
+    _later("What's 12 times 12?", "calculate"),
+    _later("Remember that my bike is in the cellar.", "remember"),
+    _later("Where is my bike?", "recall"),
     _ask("What time is it in Tokyo?", "current_time", "tokyo"),
     _ask("Hey, could you tell me what the time is in New York right now?", "current_time", "new york"),
     _ask("Is it already morning in Sydney?", "current_time", "sydney"),

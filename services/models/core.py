@@ -22,6 +22,9 @@ CALL_CHARACTERS: Final = 480
 """Characters of the arguments of one call, after which the answer is cut off with the reason `length`."""
 
 AFTER_RESULT_BIAS: Final = -3.0
+AFTER_CALLS_BIAS: Final = -5.0
+"""Added once a conversation holds calls, which make the next one likelier whatever is asked. By `bench/tool_choice.py`: 9 of 14
+right without it, 13 with -5, fewer with -3 and with -7."""
 DEFAULT_SYSTEM: Final = "You are a helpful assistant."
 
 _TELL: Final = "Tell me this in one short sentence. If it is empty, say that you found nothing."
@@ -173,10 +176,13 @@ _SPEECH: Final = r"[^{}\[\]`<>*#|\x00-\x20] [^`{}<>\x00-\x08]*"
 
 def favoured(messages: Sequence[Message], tools: Sequence[Tool], bias: float) -> tuple[tuple[str, float], ...]:
     """Texts to make likelier, and by how much. `bias` is a model's own: how much it would rather guess than ask a tool (positive),
-    or call one for the sake of it (negative). Right after a result it would repeat the call, so a call is made less likely then."""
+    or call one for the sake of it (negative). Right after a result, and less so after earlier calls, a call is made less likely."""
     if not tools or not messages:
         return ()
-    return (('{"', min(bias, 0.0) + AFTER_RESULT_BIAS if messages[-1].role == "tool" else bias),)
+    if messages[-1].role == "tool":
+        return (('{"', min(bias, 0.0) + AFTER_RESULT_BIAS),)
+    called = any(message.call is not None for message in messages)
+    return (('{"', bias + AFTER_CALLS_BIAS if called else bias),)
 
 
 def check_tools(tools: Sequence[Tool]) -> None:
