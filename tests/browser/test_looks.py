@@ -23,7 +23,11 @@ SIZES: Final[dict[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_room_is_without_barriers(product: Product, open_studio: OpenStudio, size: str) -> None:
-    studio = open_studio(clips={"time": spoken(product.models, "What time is it in Tokyo?")}, **SIZES[size])
+    clips = {
+        "time": spoken(product.models, "What time is it in Tokyo?"),
+        "sea": spoken(product.models, "Tell me something interesting about the sea."),
+    }
+    studio = open_studio(clips=clips, **SIZES[size])
     _look(studio, f"welcome-{size}")
     sid = studio.start()
     studio.until_quiet()
@@ -31,9 +35,11 @@ def test_every_room_is_without_barriers(product: Product, open_studio: OpenStudi
     studio.until_state("user_speaking")
     studio.picture(f"hearing-{size}")
     studio.until("(s) => s.conversation.some((e) => e.kind === 'call' && e.status === 'done')")
+    studio.until_said("assistant", r"\d")
+    studio.until_quiet()
+    studio.say("sea")
     studio.heard(1)
     _look(studio, f"talk-{size}")
-    studio.until_said("assistant", r"\d")
     studio.until_quiet()
     studio.button("Call settings").click()
     _look(studio, f"settings-{size}")

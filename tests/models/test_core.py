@@ -129,6 +129,15 @@ def test_a_call_is_favoured_as_the_model_needs_it_and_never_right_after_a_result
     assert core.favoured(answered, [CLOCK], -2.0) == (('{"', core.AFTER_RESULT_BIAS - 2.0),)
 
 
+def test_what_a_conversation_holds_is_set_against_what_it_teaches() -> None:
+    words = [core.Message("user", "Hi"), core.Message("assistant", "Hello")] * core.WORDS_TEACH
+    call = core.Message("assistant", call=core.Call(id="c", name=CLOCK.name, arguments="{}"))
+    asked = core.Message("user", "What time is it?")
+    assert core.favoured([*words[2:], asked], [CLOCK], 3.0) == (('{"', 3.0),)
+    assert core.favoured([*words, asked], [CLOCK], 3.0) == (('{"', 3.0 + core.AFTER_WORDS_BIAS),)
+    assert core.favoured([*words, call, asked], [CLOCK], 3.0) == (('{"', 3.0 + core.AFTER_CALLS_BIAS),)
+
+
 def test_the_number_of_tools_has_a_limit() -> None:
     tools = [Tool(f"t{i}") for i in range(core.MAX_TOOLS)]
     core.check_tools(tools)
