@@ -19,7 +19,6 @@ _CLAUSE_END: Final = re.compile(r"[,;:–—](?=\s)")
 _ABBREVIATIONS: Final = frozenset({"mr.", "mrs.", "ms.", "dr.", "st.", "vs.", "e.g.", "i.e.", "etc.", "no.", "approx.", "a.m.", "p.m."})
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _MARKUP: Final = re.compile(r"[*_`#>|~]+|^\s*[-•]\s+", re.MULTILINE)
-_STAGE: Final = re.compile(r"\[[a-z ]{1,40}\]")
 _SILENT: Final = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]")
 
 
@@ -53,7 +52,6 @@ def _end_of_piece(text: str, *, first: bool) -> int | None:
 def speakable(text: str) -> str:
     """The text without what a voice would stumble over: markup, links, emoji."""
     text = _LINK.sub(r"\1", text)
-    text = _STAGE.sub("", text)
     text = _MARKUP.sub("", text)
     text = _SILENT.sub("", text)
     return " ".join(text.split())

@@ -14,9 +14,6 @@ PERSONA: Final = (
     "You are a friendly voice assistant. You are heard, not read: answer in one or two short spoken sentences, "
     "in plain words, without lists, markup or emoji. If you do not know something, say so."
 )
-INTERRUPTED: Final = "[interrupted]"
-"""Behind the words of a reply that was cut off, so that the model does not take half a sentence for a whole answer."""
-
 WINDOW_CHARACTERS: Final = 6_000
 """Of conversation sent with a request: about 1,500 tokens."""
 

@@ -278,7 +278,7 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
     earlier = heard.split(cut.pieces[: cut.first_piece], played_ms)[0]
     last = said[len(earlier) :].strip()
     if last and not cut.failed:
-        _remember_text(d, f"{last} {prompt.INTERRUPTED}")
+        _remember_text(d, last)
     d.state.resume = unheard if d.state.cut_by_speech else ""
     _close_turn(d, cut, "failed" if cut.failed else "interrupted")
 

@@ -91,7 +91,7 @@ async def test_writer_and_visibility_filter_what_is_read(log: Log) -> None:
     assert await times("voice", "i") == [1]
     last = await log.last([bus.stored_subject(sid, "gateway"), bus.stored_subject(sid, "voice", "c")])
     assert [r.ts for r in last] == [0, 2, 3]
-    assert await log.position(sid, "voice") == (voice.last_seq, f"{sid}.voice.1")
+    assert await log.position(sid, "voice") == (voice.last_seq, f"{sid}.voice.1.{voice.mark}")
 
 
 async def test_the_live_copy_is_the_stored_event_with_its_position(log: Log) -> None:

@@ -397,11 +397,11 @@ async def test_functions_run_while_valkey_is_away_and_notes_are_made_good(
         await caller.next(ToolCompleted)
         await caller.call("remember", "c2", note="The key is under the mat.")
         await caller.next(ToolCompleted, "c2")
-        await caller.call("recall", "c3")
+        await caller.call("recall", "c3", query="")
         failed, _ = await caller.next(ToolFailed, "c3")
         assert (failed.error.code, failed.error.retryable) == ("UNAVAILABLE", True)
         valkey.start()
-        await caller.call("recall", "c4")
+        await caller.call("recall", "c4", query="")
         done, _ = await caller.next(ToolCompleted, "c4")
         assert done.result["notes"] == ["The key is under the mat."]
 

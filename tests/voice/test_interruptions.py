@@ -47,7 +47,7 @@ def test_history_keeps_the_words_that_were_heard() -> None:
     call.take(inputs.TurnJudged(call.last_effect(out.JudgeTurn)[0], 0.9))
     call.take(inputs.Transcribed(effect=call.last_effect(out.Transcribe)[0], text="And coffee?"))
     asked = call.last_effect(out.Complete)[1].messages
-    assert [message.text for message in asked][-3:] == ["Tell me about tea.", "Tea is a hot drink. It comes [interrupted]", "And coffee?"]
+    assert [message.text for message in asked][-3:] == ["Tell me about tea.", "Tea is a hot drink. It comes", "And coffee?"]
 
 
 def test_a_client_that_does_not_tell_is_settled_by_the_clock() -> None:
