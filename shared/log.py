@@ -30,7 +30,7 @@ PAGE_BYTES: Final = 8 * 1024 * 1024
 READ_TIMEOUT_S: Final = 5.0
 _SEQUENCE: Final = "Nats-Sequence"
 _SUBJECT: Final = "Nats-Subject"
-_LAST_ON_SUBJECT: Final = "Nats-Last-Sequence"
+_LAST_SEQUENCE: Final = "Nats-Last-Sequence"
 _PENDING: Final = "Nats-Num-Pending"
 _DUPLICATE_WINDOW_S: Final = 120
 _AUDIO_SECONDS: Final = 10
@@ -174,12 +174,15 @@ class Log:
         token = str(self._requests)
         replies = self._replies[token] = asyncio.Queue()
         found: list[Msg] = []
+        last = 0
         try:
             subject = f"$JS.API.DIRECT.GET.{bus.EVENT_STREAM}"
             await self.nc.publish(subject, json.dumps(request).encode(), reply=f"{self._inbox}.{token}")
             while (reply := await replies.get()) is not None:
                 headers = reply.headers or {}
                 status = headers.get(Header.STATUS)
+                if "batch" in request and status in (None, "204") and int(headers.get(_LAST_SEQUENCE, "0")) != last:
+                    return None  # a cut swallowed some of the batch, and the server went on with the rest
                 if status in ("204", "404"):
                     return Page(found, int(headers.get(_PENDING, "0")) > 0)
                 if status == "503":
@@ -187,6 +190,7 @@ class Log:
                 if status is not None:
                     raise VoxbridgeError(Code.INTERNAL, f"The event log refused a read with status {status}.", retryable=False)
                 found.append(reply)
+                last = position(reply)
                 if "batch" not in request:
                     return Page(found, more=False)
             return None
@@ -206,7 +210,7 @@ def position(message: Msg) -> int:
 
 def position_before(message: Msg) -> int:
     """The position of the event before it on its own subject, as a live copy carries it; 0 when it is the first."""
-    return int((message.headers or {}).get(_LAST_ON_SUBJECT, "0"))
+    return int((message.headers or {}).get(_LAST_SEQUENCE, "0"))
 
 
 def decode(message: Msg) -> events.Recorded:

@@ -31,6 +31,7 @@ RATE: Final = 48_000
 """Hz: what Chromium's fake microphone takes best."""
 
 TTS_RATE: Final = 24_000
+SILENCE_S: Final = 1.0
 STT_RATE: Final = 16_000
 LOUD: Final = 0.01
 """-40 dB: from here on a sample is speech."""
@@ -116,11 +117,26 @@ def from_pcm16(data: bytes) -> Sound:
 
 
 def transcribed(models: RunningModels, sound: Sound, rate: int) -> str:
-    """What Whisper hears in it."""
-    file = wav(resampled(sound, rate, STT_RATE), STT_RATE)
+    """What Whisper hears in it, stretch by stretch: it does not listen on over seconds of silence."""
+    return " ".join(_heard(models, resampled(stretch, rate, STT_RATE)) for stretch in stretches(sound, rate))
+
+
+def stretches(sound: Sound, rate: int) -> list[Sound]:
+    """The parts between silences of `SILENCE_S`, each with a quarter of a second around it."""
+    margin = rate // 4
+    loud = np.flatnonzero(np.abs(sound) > LOUD)
+    if loud.size == 0:
+        return []
+    cuts = np.flatnonzero(np.diff(loud) > SILENCE_S * rate)
+    starts, ends = loud[np.concatenate(([0], cuts + 1))], loud[np.concatenate((cuts, [loud.size - 1]))]
+    return [sound[max(0, start - margin) : end + margin] for start, end in zip(starts, ends, strict=True)]
+
+
+def _heard(models: RunningModels, sound: Sound) -> str:
     form = {"model": "whisper", "language": "en"}
-    answer = httpx.post(f"{models.base_url}/audio/transcriptions", files={"file": ("heard.wav", file)}, data=form, timeout=60)
-    return str(answer.raise_for_status().json()["text"])
+    files = {"file": ("heard.wav", wav(sound, STT_RATE))}
+    answer = httpx.post(f"{models.base_url}/audio/transcriptions", files=files, data=form, timeout=60)
+    return str(answer.raise_for_status().json()["text"]).strip()
 
 
 def words(text: str) -> list[str]:
