@@ -28,14 +28,19 @@ class SessionRequested(Event, frozen=True, kw_only=True):
     system_prompt: str = ""
     account: str = "local"
     client: ClientCapabilities = ClientCapabilities()
+    resume_hash: str = ""
+    """SHA-256, in hex, of the token with which a client resumes the session; empty for clients that cannot."""
 
 
 @event("client.connected", writer="gateway")
 class ClientConnected(Event, frozen=True, kw_only=True):
-    """A socket was attached to the session."""
+    """A socket was attached to the session. `last_seq` is the last log position that a resuming client had seen; the socket
+    attached before it, if there is one yet, is closed."""
 
     gateway: str
     connection: str
+    resumed: bool = False
+    last_seq: int = 0
 
 
 @event("client.disconnected", writer="gateway")

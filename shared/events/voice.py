@@ -47,6 +47,28 @@ class SessionOwned(Event, frozen=True, kw_only=True):
     term: int
 
 
+@event("session.released", writer="voice")
+class SessionReleased(Event, frozen=True, kw_only=True):
+    """The worker gave the session up for another one to take at once."""
+
+    worker: str
+    term: int
+    reason: Literal["drain"]
+
+
+@event("session.restored", writer="voice", visible=True)
+class SessionRestored(Event, frozen=True, kw_only=True):
+    """Another worker carries the session on. `how` says what became of the model's side of the conversation: taken up by its
+    handle, seeded again from the log, or begun afresh. `gap_ms` is how long nobody held the session; `lost` names what could not
+    be carried on, in words, and is empty when nothing was lost."""
+
+    worker: str
+    term: int
+    how: Literal["handle", "reseeded", "fresh"]
+    gap_ms: int = 0
+    lost: tuple[str, ...] = ()
+
+
 @event("session.started", writer="voice", visible=True)
 class SessionStarted(Event, frozen=True, kw_only=True):
     """The session is ready. `output` says whether replies are spoken."""
@@ -135,7 +157,7 @@ class GenerationCancelled(Event, frozen=True, kw_only=True):
     """A reply was stopped; no audio of it or of an earlier one is heard from here on."""
 
     generation: int
-    by: Literal["barge_in", "client", "text", "end", "failure"]
+    by: Literal["barge_in", "client", "text", "end", "failure", "takeover", "disconnect"]
 
 
 @event("tool.called", writer="voice", visible=True)
