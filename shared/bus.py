@@ -20,6 +20,8 @@ EVENT_STREAM: Final = "EV"
 AUDIO_STREAM: Final = "AUDIO"
 EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
 AUDIO_SUBJECTS: Final = "vx.s.*.audio.>"
+RECORD_STREAM: Final = "RECORD"
+RECORD_SUBJECTS: Final = "vxr.*.*"
 AUDIO_PENDING: Final = 64
 """Frames a subscriber may be behind (1.3 s at 20 ms); further ones are lost to it until it catches up."""
 
@@ -34,14 +36,14 @@ def event_subject(sid: str, writer: str, visible: bool, type: str) -> str:
     return f"vx.s.{sid}.ev.{writer}.{'c' if visible else 'i'}.{type}"
 
 
-def stored_subject(sid: str, writer: str = "*", visibility: str = "*") -> str:
-    """Filter for the stored events of a session."""
-    return f"vx.s.{sid}.ev.{writer}.{visibility}.>"
+def stored_subject(sid: str, writer: str = "*", visibility: str = "*", type: str = ">") -> str:
+    """Filter for the stored events of a session; a type has dots, so `tool.>` is all of its kind."""
+    return f"vx.s.{sid}.ev.{writer}.{visibility}.{type}"
 
 
-def live_subject(sid: str, writer: str = "*", visibility: str = "*") -> str:
+def live_subject(sid: str, writer: str = "*", visibility: str = "*", type: str = ">") -> str:
     """Filter for the live copies of stored events."""
-    return f"vxc.{sid}.{writer}.{visibility}.>"
+    return f"vxc.{sid}.{writer}.{visibility}.{type}"
 
 
 def parse_event_subject(subject: str) -> tuple[str, str, bool]:
@@ -58,6 +60,11 @@ def audio_in(sid: str) -> str:
 def audio_out(sid: str) -> str:
     """Reply frames and flushes, voice to gateway."""
     return f"vx.s.{sid}.audio.out"
+
+
+def recorded(sid: str, channel: str) -> str:
+    """Where the copies of audio frames are kept while recording is on; `channel` is `in` or `out`."""
+    return f"vxr.{sid}.{channel}"
 
 
 def moments(sid: str) -> str:

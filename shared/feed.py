@@ -34,7 +34,8 @@ _log = logging.getLogger(__name__)
 
 
 class Feed:
-    """One writer's events of one session (or all writers' with `writer="*"`), handed to `handler` in log order.
+    """One writer's events of one session (or all writers' with `writer="*"`), handed to `handler` in log order; `type` may name
+    one type of event, or a kind of them (`tool.>`).
 
     A handler that raises is logged and has had its event: the feed goes on with the next one. What must stop a session is for
     its owner to say, by `stop`, which a handler may call.
@@ -48,6 +49,7 @@ class Feed:
         *,
         writer: str = "*",
         visibility: str = "*",
+        type: str = ">",
         after: int = 0,
         buffer_limit: int = BUFFER_LIMIT,
     ) -> None:
@@ -57,6 +59,7 @@ class Feed:
         self._handler = handler
         self._writer = writer
         self._visibility = visibility
+        self._type = type
         self._limit = buffer_limit
         self._subscription: Subscription | None = None
         self._buffer: deque[Msg] = deque()
@@ -70,7 +73,7 @@ class Feed:
     async def start(self) -> None:
         """Subscribe, then hand over what is stored after the position; returns when the feed is live, or, while the log
         does not answer, after the first try of many. Raises `UNAVAILABLE` when the connection is closed."""
-        subject = bus.live_subject(self._sid, self._writer, self._visibility)
+        subject = bus.live_subject(self._sid, self._writer, self._visibility, self._type)
         try:
             self._subscription = await self._log.nc.subscribe(subject, cb=self._live)
         except NatsError as error:
@@ -144,7 +147,7 @@ class Feed:
         more = True
         while more and not self._stopped:
             self._stale = False
-            page = await self._log.page(self._sid, writer=self._writer, visibility=self._visibility, after=self.position)
+            page = await self._log.page(self._sid, writer=self._writer, visibility=self._visibility, type=self._type, after=self.position)
             for message in page.messages:
                 await self._hand_over(message)
             more = page.more

@@ -114,12 +114,12 @@ class Log:
         except (TimeoutError, NatsError) as error:
             raise Unavailable(f"JetStream does not answer: {error}.", retry_after_ms=1_000) from error
 
-    async def page(self, sid: str, *, writer: str = "*", visibility: str = "*", after: int = 0, limit: int = PAGE) -> Page:
+    async def page(self, sid: str, *, writer: str = "*", visibility: str = "*", type: str = ">", after: int = 0, limit: int = PAGE) -> Page:
         """Up to `limit` stored messages of a session that follow position `after`; at most `PAGE_BYTES` and one message.
 
         Raises `UNAVAILABLE` when the log does not answer.
         """
-        subject = bus.stored_subject(sid, writer, visibility)
+        subject = bus.stored_subject(sid, writer, visibility, type)
         return await self._get({"seq": after + 1, "next_by_subj": subject, "batch": limit, "max_bytes": PAGE_BYTES})
 
     async def read(self, sid: str, *, writer: str = "*", visibility: str = "*", after: int = 0, limit: int = PAGE) -> list[events.Recorded]:
@@ -127,11 +127,13 @@ class Log:
         found = await self.page(sid, writer=writer, visibility=visibility, after=after, limit=limit)
         return [decode(message) for message in found.messages]
 
-    async def read_all(self, sid: str, *, writer: str = "*", visibility: str = "*", after: int = 0) -> AsyncIterator[events.Recorded]:
+    async def read_all(
+        self, sid: str, *, writer: str = "*", visibility: str = "*", type: str = ">", after: int = 0
+    ) -> AsyncIterator[events.Recorded]:
         """Every event of a session after a position, read page by page."""
         more = True
         while more:
-            found = await self.page(sid, writer=writer, visibility=visibility, after=after)
+            found = await self.page(sid, writer=writer, visibility=visibility, type=type, after=after)
             for message in found.messages:
                 yield decode(message)
                 after = position(message)

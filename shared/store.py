@@ -23,6 +23,11 @@ ORPHAN_AGE_S: Final = 30
 NOTES_LIMIT: Final = 1_000
 """Notes kept for one account; the oldest goes when one more is remembered."""
 
+GATEWAY_MS: Final = 3_000
+"""How long a gateway is taken to live after it last said so."""
+KEPT_S: Final = 30 * 86_400
+"""How long a session can be resumed by what is kept here, where the log has already let go of its request."""
+
 SESSIONS_LIMIT: Final = 100_000
 """Sessions in the index; the oldest goes when one more is opened."""
 
@@ -54,6 +59,13 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     note_id: str
     text: str
     ts: int
+
+
+class Resumable(msgspec.Struct, frozen=True, kw_only=True):
+    """What a resume needs of a session's request: the hash of its token, and its mode."""
+
+    resume_hash: str
+    mode: str
 
 
 class Store:
@@ -102,8 +114,38 @@ class Store:
         await self._run(pipeline.execute())
 
     async def session_closed(self, sid: str) -> None:
-        """Take a session off the live ones."""
-        await self._run(self.redis.zrem(_LIVE, sid))
+        """Take a session off the live ones; it cannot be resumed any more."""
+        pipeline = self.redis.pipeline(transaction=False)
+        pipeline.zrem(_LIVE, sid)
+        pipeline.delete(_resumable(sid))
+        await self._run(pipeline.execute())
+
+    async def keep_resumable(self, sid: str, kept: Resumable) -> None:
+        """Keep what stands in the session's request, for sessions that outlive the log's retention."""
+        await self._run(self.redis.set(_resumable(sid), msgspec.json.encode(kept), ex=KEPT_S))
+
+    async def resumable(self, sid: str) -> Resumable | None:
+        """What was kept of a session's request."""
+        found = await self._run(self.redis.get(_resumable(sid)))
+        return msgspec.json.decode(found, type=Resumable) if found else None
+
+    async def gateway_lives(self, pid: str) -> None:
+        """Say that a gateway process lives; it is taken to for `GATEWAY_MS`."""
+        await self._run(self.redis.set(_gateway(pid), b"1", px=GATEWAY_MS))
+
+    async def gateway_gone(self, pid: str) -> None:
+        """Say that a gateway process has ended."""
+        await self._run(self.redis.delete(_gateway(pid)))
+
+    async def gateway_alive(self, pid: str) -> bool:
+        """Whether a gateway process lives."""
+        return bool(await self._run(self.redis.exists(_gateway(pid))))
+
+    async def gateways_alive(self, pids: Sequence[str]) -> list[bool]:
+        """For each gateway process, whether it lives; one command."""
+        if not pids:
+            return []
+        return [value is not None for value in await self._run(self.redis.mget([_gateway(pid) for pid in pids]))]
 
     async def index_is_whole(self) -> bool:
         """Whether the index was built from the log since Valkey last forgot it."""
@@ -190,6 +232,14 @@ def _lease(sid: str) -> str:
 
 def _term(sid: str) -> str:
     return f"vx:term:{{{sid}}}"
+
+
+def _gateway(pid: str) -> str:
+    return f"vx:gateway:{pid}"
+
+
+def _resumable(sid: str) -> str:
+    return f"vx:resumable:{{{sid}}}"
 
 
 def _notes(account: str) -> str:

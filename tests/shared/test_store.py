@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from shared import store as store_module
 from shared.errors import Code, Unavailable
 from shared.ids import new_session_id
-from shared.store import LEASE_MS, NOTES_LIMIT, Function, Note, Store
+from shared.store import GATEWAY_MS, KEPT_S, LEASE_MS, NOTES_LIMIT, Function, Note, Resumable, Store
 from tests.shared.backends import Server
 
 
@@ -183,3 +183,25 @@ async def test_without_a_server_every_call_ends_with_a_typed_error(own_server: C
     server.start()
     assert await store.acquire_lease(new_session_id(), "a") == 1
     await redis.aclose()
+
+
+async def test_a_gateway_lives_for_three_seconds_after_it_last_said_so(store: Store) -> None:
+    assert not await store.gateway_alive("gateway-a")
+    await store.gateway_lives("gateway-a")
+    assert await store.gateway_alive("gateway-a")
+    assert 0 < await store.redis.pttl("vx:gateway:gateway-a") <= GATEWAY_MS
+    assert await store.gateways_alive(["gateway-a", "gateway-b"]) == [True, False]
+    assert await store.gateways_alive([]) == []
+    await store.gateway_gone("gateway-a")
+    assert not await store.gateway_alive("gateway-a")
+
+
+async def test_what_a_resume_needs_is_kept_until_the_session_is_over(store: Store) -> None:
+    sid, other = new_session_id(), new_session_id()
+    kept = Resumable(resume_hash="ab" * 32, mode="local")
+    await store.keep_resumable(sid, kept)
+    assert await store.resumable(sid) == kept
+    assert await store.resumable(other) is None
+    assert 0 < await store.redis.ttl(f"vx:resumable:{{{sid}}}") <= KEPT_S
+    await store.session_closed(sid)
+    assert await store.resumable(sid) is None
