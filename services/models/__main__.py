@@ -7,9 +7,7 @@ import os
 import socket
 import sys
 
-import uvicorn
-
-from services.models.service import create
+from services.models.home import Home
 from shared import loglines
 from shared.config import Config
 from shared.errors import VoxbridgeError
@@ -21,9 +19,16 @@ def main() -> None:
     try:
         config = Config.from_env()
         loglines.configure(new_process_id("models"), config.log_level)
-        app = create(config)
+        home = Home(config.data_dir, config.models_port)
+        home.take()
     except VoxbridgeError as error:
         sys.exit(error.message)
+    # Only now: these imports take a second, and the engines of a service that died wait for the next one to be there.
+    import uvicorn
+
+    from services.models.service import create
+
+    app = create(config, home)
     logging.getLogger("faster_whisper").setLevel(logging.WARNING)
     settings = uvicorn.Config(
         app,

@@ -19,6 +19,7 @@ import numpy as np
 
 from services.models.admission import Line
 from services.models.audio import RATE
+from services.models.home import Home
 from services.models.llm import SLOTS, Llm
 from services.models.loader import Loader, sources_for
 from services.models.manifest import Model, load
@@ -51,8 +52,9 @@ class Phase(StrEnum):
 class Engines:
     """The chosen set of models. `run` brings them up and returns when all are ready; what is not yet raises `UNAVAILABLE`."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, home: Home) -> None:
         self._config = config
+        self._home = home
         self.shelf = Shelf(config.models_dir)
         self.models = load().chosen(config.models_set)
         self.phases = {model.id: Phase.WAITING for model in self.models}
@@ -181,20 +183,17 @@ class Engines:
         self._turn = await self.in_thread("turn", work)
 
     async def _load_llm(self, path: Path) -> None:
-        llm = Llm(path, CPU_THREADS)
+        llm = Llm(self._home, path, CPU_THREADS)
         await llm.start()
         self._llm = llm
 
     async def _load_tts(self, path: Path) -> None:
-        piper = Piper(path)
+        piper = Piper(self._home, path)
         await piper.start()
         self._tts = piper
 
     async def close(self) -> None:
         """Stop what runs beside this process; threads end with it."""
-        if self._tts:
-            await self._tts.close()
-        if self._llm:
-            await self._llm.close()
+        await asyncio.gather(*(engine.close() for engine in (self._tts, self._llm) if engine))
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)

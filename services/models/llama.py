@@ -1,14 +1,14 @@
-"""The process of llama.cpp: loads the weights, serves its HTTP API on a free loopback port, ends when its parent does.
+"""The process of llama.cpp: loads the weights, then serves its HTTP API on a loopback port until it is ended.
 
 Its constructor holds Python's interpreter lock for seconds, and a fault in it ends its process: both stay out of the service
-this way. The settings come as one line of JSON on standard input, so that the key is in no process list; the address goes
-out as one line of JSON. A crash here loses the answers in work and the warm prompts.
+this way. The settings come as one line of JSON on standard input, so that the key is in no process list. A crash here loses the
+answers in work and the warm prompts.
 """
 
 from __future__ import annotations
 
-import os
 import sys
+import threading
 from typing import Any, Final
 
 import msgspec
@@ -22,16 +22,10 @@ class Settings(msgspec.Struct, frozen=True):
 
     weights: str
     key: str
+    port: int
     threads: int
     slots: int
     context: int
-
-
-class Started(msgspec.Struct, frozen=True):
-    """Where it listens, or why it does not."""
-
-    address: str = ""
-    error: str = ""
 
 
 def parameters(settings: Settings) -> Any:
@@ -42,7 +36,7 @@ def parameters(settings: Settings) -> Any:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
     # A batch is not interrupted: a small one lets a cancelled prompt go within a second, and other slots speak meanwhile.
     params.n_batch = params.n_ubatch = BATCH_TOKENS
-    params.api_keys = [settings.key]
+    params.port, params.api_keys = settings.port, [settings.key]
     params.ui, params.endpoint_slots, params.offline = False, True, True
     # Slots are chosen by the service, so the engine's own store of idle prompts would only take memory.
     params.cache_ram_mib, params.cache_idle_slots = 0, False
@@ -51,18 +45,13 @@ def parameters(settings: Settings) -> Any:
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Serve until the process is ended."""
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=Settings)
     try:
-        server = xllamacpp.Server(parameters(settings))
+        _server = xllamacpp.Server(parameters(settings))
     except RuntimeError as error:
-        sys.stdout.buffer.write(msgspec.json.encode(Started(error=str(error))) + b"\n")
-        sys.exit(1)
-    sys.stdout.buffer.write(msgspec.json.encode(Started(address=server.listening_address)) + b"\n")
-    sys.stdout.flush()
-    sys.stdin.buffer.read()
-    # Its threads may be in the middle of a token; there is nothing to save.
-    os._exit(0)
+        sys.exit(f"it cannot load {settings.weights}: {error}")
+    threading.Event().wait()
 
 
 if __name__ == "__main__":

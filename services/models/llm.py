@@ -6,19 +6,20 @@ after the token it is at. A crash of the engine fails the answers in work; it is
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import msgspec
 
-from services.models.child import Child
+from services.models import llama
+from services.models.child import Child, Launch, fingerprint, free_port
 from services.models.core import Prompt
-from services.models.llama import Settings, Started
+from services.models.home import Home
 from services.models.slots import Slots
 from shared.errors import Code, Unavailable, VoxbridgeError
 
@@ -75,39 +76,44 @@ class Llm(Child):
     name = "llama.cpp"
     start_timeout_s = 120.0
 
-    def __init__(self, weights: Path, threads: int) -> None:
-        super().__init__()
-        self._key = secrets.token_urlsafe(32)
-        self._settings = Settings(str(weights), self._key, threads, SLOTS, CONTEXT_TOKENS)
+    def __init__(self, home: Home, weights: Path, threads: int) -> None:
+        super().__init__(home)
+        self._weights = weights
+        self._threads = threads
         self.slots = Slots(SLOTS)
-        self._address = ""
         # The engine closes kept connections without a word, so each request has its own.
         self._client = httpx.AsyncClient(
             limits=httpx.Limits(max_keepalive_connections=0),
             timeout=httpx.Timeout(FIRST_TOKEN_TIMEOUT_S, connect=5.0),
-            headers={"Authorization": f"Bearer {self._key}"},
             trust_env=False,
         )
 
-    def command(self) -> list[str]:
-        """Python with the engine in it."""
-        return [sys.executable, "-m", "services.models.llama"]
+    def identity(self) -> tuple[object, ...]:
+        """The weights, the settings, and the code that runs them."""
+        code = fingerprint(Path(llama.__file__))
+        return (version("xllamacpp"), code, fingerprint(self._weights), self._threads, SLOTS, CONTEXT_TOKENS)
 
-    async def become_ready(self, process: asyncio.subprocess.Process) -> None:
-        """Send the settings, read the address."""
-        if process.stdin is None or process.stdout is None:
-            raise Unavailable("llama.cpp was started without pipes.")
-        process.stdin.write(msgspec.json.encode(self._settings) + b"\n")
-        await process.stdin.drain()
-        line = await process.stdout.readline()
-        if not line:
-            await process.wait()
-            raise Unavailable(f"llama.cpp ended with status {process.returncode} while it loaded {Path(self._settings.weights).name}.")
-        started = msgspec.json.decode(line, type=Started)
-        if started.error:
-            raise Unavailable(f"llama.cpp cannot load {Path(self._settings.weights).name}: {started.error}")
-        self._address = started.address
+    def launch(self) -> Launch:
+        """Python with the engine in it."""
+        port, key = free_port(), secrets.token_urlsafe(32)
+        settings = llama.Settings(str(self._weights), key, port, self._threads, SLOTS, CONTEXT_TOKENS)
+        return Launch(
+            command=(sys.executable, "-m", "services.models.llama"),
+            url=f"http://127.0.0.1:{port}",
+            key=key,
+            input=msgspec.json.encode(settings) + b"\n",
+        )
+
+    async def serves(self) -> bool:
+        """Whether it says so itself."""
+        answer = await self._client.get(f"{self.url}/slots", headers=self._door())
+        if answer.status_code != httpx.codes.OK:
+            return False
         self.slots = Slots(SLOTS)
+        return True
+
+    def _door(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
 
     async def generate(self, prompt: Prompt, sampling: Sampling) -> AsyncGenerator[Step]:
         """Write an answer; close the iterator to stop. Raises `TOO_LARGE`, `INVALID_ARGUMENT`, `TIMED_OUT`, `UNAVAILABLE`."""
@@ -129,7 +135,7 @@ class Llm(Child):
             if sampling.grammar:
                 body["grammar"] = sampling.grammar
             try:
-                async with self._client.stream("POST", f"{self._address}/completion", json=body) as answer:
+                async with self._client.stream("POST", f"{self.url}/completion", json=body, headers=self._door()) as answer:
                     if answer.status_code != httpx.codes.OK:
                         raise _refusal(await answer.aread())
                     async for line in answer.aiter_lines():
@@ -141,12 +147,6 @@ class Llm(Child):
                 raise VoxbridgeError(Code.TIMED_OUT, f"The language model gave no token within {FIRST_TOKEN_TIMEOUT_S:.0f} s.") from error
             except httpx.HTTPError as error:
                 raise Unavailable(f"The language model's engine does not answer: {error or type(error).__name__}.") from error
-
-    async def busy_slots(self) -> int:
-        """Slots that the engine itself says are at work."""
-        answer = await self._client.get(f"{self._address}/slots")
-        states: Sequence[dict[str, Any]] = answer.raise_for_status().json()
-        return sum(bool(state["is_processing"]) for state in states)
 
     async def close(self) -> None:
         """Stop the process."""

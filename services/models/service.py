@@ -23,6 +23,7 @@ from services.models import audio, chat, faults, metrics
 from services.models.bodies import ChatRequest, SpeechRequest
 from services.models.door import Door
 from services.models.engines import Engines
+from services.models.home import Home
 from shared.config import Config
 from shared.errors import Code, VoxbridgeError
 
@@ -55,9 +56,9 @@ async def _gone(request: Request) -> None:
         pass
 
 
-def create(config: Config) -> FastAPI:
-    """The application; its models come up in the background of its lifespan."""
-    engines = Engines(config)
+def create(config: Config, home: Home) -> FastAPI:
+    """The application; its models come up in the background of its lifespan. `home` is taken."""
+    engines = Engines(config, home)
     meters = metrics.Meters(engines)
 
     @asynccontextmanager

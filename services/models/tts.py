@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 import io
 import re
-import socket
 import sys
 import wave
 from collections.abc import AsyncGenerator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import httpx
 
 from services.models.audio import Resampler
-from services.models.child import Child
+from services.models.child import Child, Launch, fingerprint, free_port
+from services.models.home import Home
 from shared.errors import Unavailable
 
-PROBE_S: Final = 0.02
 SENTENCE_TIMEOUT_S: Final = 30.0
 FIRST_CLAUSE: Final = 80
 """A first sentence longer than this is cut at a clause, so that sound begins sooner."""
@@ -52,30 +52,27 @@ class Piper(Child):
 
     name = "Piper"
 
-    def __init__(self, voice: Path) -> None:
-        super().__init__()
+    def __init__(self, home: Home, voice: Path) -> None:
+        super().__init__(home)
         self._voice = voice
-        self._url = ""
         self._client = httpx.AsyncClient(timeout=httpx.Timeout(SENTENCE_TIMEOUT_S, connect=2.0), trust_env=False)
 
-    def command(self) -> list[str]:
-        """Piper's own HTTP server on a port that is free now."""
-        port = _free_port()
-        self._url = f"http://127.0.0.1:{port}"
-        options = ["--host", "127.0.0.1", "--port", str(port), "--data-dir", str(self._voice.parent), "-m", str(self._voice)]
-        return [sys.executable, "-m", "piper.http_server", *options]
+    def identity(self) -> tuple[object, ...]:
+        """The voice and the program."""
+        return (version("piper-tts"), fingerprint(self._voice))
 
-    async def become_ready(self, process: asyncio.subprocess.Process) -> None:
-        """Wait for the port, then for a first sentence: the engine allocates with it, and it is not a user's."""
-        while True:
-            try:
-                answer = await self._client.post(f"{self._url}/synthesize", json={"text": "Ready."})
-            except httpx.TransportError:
-                await asyncio.sleep(PROBE_S)
-                continue
-            if answer.status_code != httpx.codes.OK:
-                raise Unavailable(f"Piper answers {answer.status_code} to its first sentence.")
-            return
+    def launch(self) -> Launch:
+        """Piper's own HTTP server on a port that is free now."""
+        port = free_port()
+        options = ("--host", "127.0.0.1", "--port", str(port), "--data-dir", str(self._voice.parent), "-m", str(self._voice))
+        return Launch(command=(sys.executable, "-m", "piper.http_server", *options), url=f"http://127.0.0.1:{port}")
+
+    async def serves(self) -> bool:
+        """Whether it speaks a first sentence: the engine allocates with it, and it is not a user's."""
+        answer = await self._client.post(f"{self.url}/synthesize", json={"text": "Ready."})
+        if answer.status_code != httpx.codes.OK:
+            raise Unavailable(f"Piper answers {answer.status_code} to its first sentence.")
+        return True
 
     async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[bytes]:
         """PCM16 at 24 kHz, sentence by sentence. Raises `UNAVAILABLE`."""
@@ -107,7 +104,7 @@ class Piper(Child):
         for last_try in (False, True):
             await self.up()
             try:
-                answer = await self._client.post(f"{self._url}/synthesize", json=body)
+                answer = await self._client.post(f"{self.url}/synthesize", json=body)
             except httpx.TransportError as error:
                 if last_try or isinstance(error, httpx.TimeoutException):
                     raise Unavailable(f"Piper does not answer ({type(error).__name__}).") from error
@@ -119,9 +116,3 @@ class Piper(Child):
             with wave.open(io.BytesIO(answer.content)) as stream:
                 return stream.getframerate(), stream.readframes(stream.getnframes())
         raise AssertionError  # the second try returns or raises
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -164,7 +164,7 @@ def piper_pid(service: RunningModels) -> int:
     """The process id of the service's Piper."""
     import psutil
 
-    children = psutil.Process(service.process.pid).children()
+    children = psutil.Process(service.process.pid).children(recursive=True)
     return next(child.pid for child in children if "piper.http_server" in child.cmdline())
 
 
