@@ -1,11 +1,12 @@
-// The rules of client/ and studio/: typescript-eslint's strict, type-checked set.
+// The rules of client/ and studio/: typescript-eslint's strict, type-checked set, and React's own for hooks.
+import reactHooks from "eslint-plugin-react-hooks";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
   { ignores: ["**/dist/**", "node_modules/**"] },
   {
     files: ["client/**/*.{ts,tsx}", "studio/**/*.{ts,tsx}"],
-    extends: [...tseslint.configs.strictTypeChecked],
+    extends: [...tseslint.configs.strictTypeChecked, reactHooks.configs.flat.recommended],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       "no-console": "error",

@@ -4,8 +4,8 @@ import { resolve } from "node:path";
 import { ROOT } from "./bundle.mjs";
 
 const PERMISSIVE = new Set(["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "OFL-1.1", "Python-2.0", "Unlicense", "CC0-1.0"]);
-/** Tools that tests run and nothing ships, whose licence asks for changes to their own files to be shared. */
-const TOOLS = new Map([["axe-core", "MPL-2.0"]]);
+/** Of tools that checks run and nothing ships: axe-core asks for changes to its own files to be shared, caniuse-lite (data that eslint's hook rules bring) to be named. */
+const TOOLS = new Map([["axe-core", "MPL-2.0"], ["caniuse-lite", "CC-BY-4.0"]]);
 
 /** @type {{ packages: Record<string, { license?: string; link?: boolean }> }} */
 const lock = JSON.parse(await readFile(resolve(ROOT, "package-lock.json"), "utf8"));

@@ -25,6 +25,7 @@ export function TimelineView({ events, timeline, playhead, selected, onMove }: T
   const { end } = timeline;
   const whole: View = { from: 0, to: end };
   const view = chosen ?? whole;
+  const { from, to } = view;
   const scene: Omit<Scene, "font"> = { timeline, view, playhead, selected, width };
 
   useEffect(() => onThemeChange(() => setThemed((count) => count + 1)), []);
@@ -43,9 +44,9 @@ export function TimelineView({ events, timeline, playhead, selected, onMove }: T
     element.width = width * devicePixelRatio;
     element.height = HEIGHT * devicePixelRatio;
     context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    draw(context, { timeline, view, playhead, selected, width, font: getComputedStyle(element).fontFamily }, colours(element));
-    // `view` is new on every render where it is the whole; its two numbers are what counts.
-  }, [timeline, view.from, view.to, playhead, selected, width, themed]);
+    draw(context, { timeline, view: { from, to }, playhead, selected, width, font: getComputedStyle(element).fontFamily }, colours(element));
+    // A whole view is a new object on every render; its two numbers are what counts.
+  }, [timeline, from, to, playhead, selected, width, themed]);
 
   useEffect(() => {
     const element = canvas.current;
