@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, NamedTuple, get_type_hints
 
 from shared.errors import Code, VoxbridgeError
 
@@ -30,6 +30,13 @@ def _setting(
 ) -> Any:
     """`form` is a pattern and what to call it; with `blank`, an empty variable means empty and not unset."""
     return field(default=default, metadata={"help": help, "low": low, "high": high, "secret": secret, "form": form, "blank": blank})
+
+
+class Recording(NamedTuple):
+    """How much recorded audio is kept."""
+
+    hours: int
+    max_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +72,14 @@ class Config:
         form=(r"always|\d+(?:ms|s|m)", "`always` or a duration such as `100ms`"),
     )
     event_retention_days: int = _setting(30, "Days that events are kept.", low=1, high=3_650)
+
+    recording: str = _setting(
+        "off",
+        "`on` keeps the audio of every session, both voices, for the timeline of Studio. Only with the consent of those who are heard.",
+        form=("off|on", "`off` or `on`"),
+    )
+    recording_hours: int = _setting(24, "Hours that recorded audio is kept.", low=1, high=8_760)
+    recording_mb: int = _setting(2_048, "Megabytes of recorded audio that are kept; the oldest goes first.", low=16, high=1_000_000)
 
     stt_url: str = _setting("", "OpenAI-compatible base URL for transcription. Empty: services/models.", form=_URL)
     stt_key: str = _setting("", "Key for `VOXBRIDGE_STT_URL`.", secret=True)
@@ -109,6 +124,11 @@ class Config:
         """The environment that gives this configuration again, for child processes."""
         usual = Config()
         return {env_name(f): str(getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != getattr(usual, f.name)}
+
+    @property
+    def record(self) -> Recording | None:
+        """How much audio is kept; nothing while recording is off."""
+        return Recording(hours=self.recording_hours, max_bytes=self.recording_mb * 1_000_000) if self.recording == "on" else None
 
     @property
     def models_base_url(self) -> str:

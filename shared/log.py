@@ -1,24 +1,26 @@
 """The event log: one JetStream stream, read by position, written in order by one writer at a time for each session.
 
 An acknowledged event survives any process kill; with `sync_interval: always` also a crash of the operating system.
-Owns reading and the streams' settings; `shared.writer` appends and `shared.feed` follows. A crash here loses nothing that
-was acknowledged.
+Owns reading; `shared.streams` has the settings of what is read, `shared.writer` appends and `shared.feed` follows. A crash here
+loses nothing that was acknowledged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Protocol
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
-from nats.js.api import Header, RePublish, StorageType, StreamConfig
-from nats.js.errors import BadRequestError
+from nats.js.api import Header
 
-from shared import bus, events
+from shared import bus, events, streams
+from shared.appends import Appends
+from shared.config import Recording
 from shared.errors import Code, Unavailable, VoxbridgeError
 
 PAGE: Final = 256
@@ -28,15 +30,13 @@ PAGE_BYTES: Final = 8 * 1024 * 1024
 """Bytes read in one request; a page of larger events ends early."""
 
 READ_TIMEOUT_S: Final = 5.0
+AFTER_CUT_S: Final = 0.1
+"""How long an append waits for its acknowledgement after a cut of the connection is over."""
+
 _SEQUENCE: Final = "Nats-Sequence"
 _SUBJECT: Final = "Nats-Subject"
 _LAST_SEQUENCE: Final = "Nats-Last-Sequence"
 _PENDING: Final = "Nats-Num-Pending"
-_DUPLICATE_WINDOW_S: Final = 120
-_AUDIO_SECONDS: Final = 10
-_AUDIO_BYTES: Final = 256 * 1024 * 1024
-_NAME_IN_USE: Final = 10058
-_MESSAGE_LIMIT: Final = 1024 * 1024
 
 
 class Follower(Protocol):
@@ -58,12 +58,16 @@ class Log:
 
     def __init__(self, nc: Client, *, read_timeout_s: float = READ_TIMEOUT_S) -> None:
         self.nc = nc
+        self.appends = Appends()
+        """How the appends over this connection go."""
         self.js = nc.jetstream(timeout=read_timeout_s)
         self._read_timeout_s = read_timeout_s
         self._inbox = ""
         self._replies: dict[str, asyncio.Queue[Msg | None]] = {}
         self._requests = 0
         self._followers: set[Follower] = set()
+        self._wanted: tuple[int, Recording | None] | None = None
+        self._appending: set[asyncio.Timeout] = set()
 
     def follow(self, follower: Follower) -> None:
         """Have `follower` catch up whenever the connection was cut."""
@@ -73,46 +77,41 @@ class Log:
         """Forget a follower."""
         self._followers.discard(follower)
 
+    @contextmanager
+    def appending(self, bound: asyncio.Timeout) -> Iterator[None]:
+        """While an append waits for its acknowledgement or for its next try: `bound` ends early once a cut is over."""
+        self._appending.add(bound)
+        try:
+            yield
+        finally:
+            self._appending.discard(bound)
+
     async def reconnected(self) -> None:
-        """The connection was cut and is back: live copies and answers may be missing, so all is read again."""
+        """The connection was cut and is back: live copies and answers may be missing, so all is read again.
+
+        Appends that went out before the cut get no answer any more: they are tried again after `AFTER_CUT_S`, which is time
+        enough for those that the connection kept and sends now.
+        """
+        soon = asyncio.get_running_loop().time() + AFTER_CUT_S
+        for bound in self._appending:
+            if (when := bound.when()) is not None and when > soon:
+                bound.reschedule(soon)
         for waiting in self._replies.values():
             waiting.put_nowait(None)
-        await asyncio.gather(*(follower.catch_up() for follower in list(self._followers)))
+        await asyncio.gather(self._make_again(), *(follower.catch_up() for follower in list(self._followers)))
 
-    async def ensure_streams(self, *, retention_days: int) -> None:
-        """Create the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`."""
-        events_config = StreamConfig(
-            name=bus.EVENT_STREAM,
-            subjects=[bus.EVENT_SUBJECTS],
-            storage=StorageType.FILE,
-            allow_direct=True,
-            max_age=retention_days * 86_400,
-            max_msg_size=_MESSAGE_LIMIT,
-            duplicate_window=_DUPLICATE_WINDOW_S,
-            republish=RePublish(src="vx.s.*.ev.*.*.>", dest="vxc.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
-        )
-        audio_config = StreamConfig(
-            name=bus.AUDIO_STREAM,
-            subjects=[bus.AUDIO_SUBJECTS],
-            storage=StorageType.MEMORY,
-            allow_direct=True,
-            no_ack=True,
-            max_age=_AUDIO_SECONDS,
-            max_bytes=_AUDIO_BYTES,
-            duplicate_window=_AUDIO_SECONDS,
-        )
-        try:
-            for config in (events_config, audio_config):
-                try:
-                    await self.js.add_stream(config)
-                except BadRequestError as error:
-                    if error.err_code != _NAME_IN_USE:
-                        raise
-                    await self.js.update_stream(config)
-        except BadRequestError as error:
-            raise VoxbridgeError(Code.INTERNAL, f"NATS refused a stream: {error.description}.", retryable=False) from error
-        except (TimeoutError, NatsError) as error:
-            raise Unavailable(f"JetStream does not answer: {error}.", retry_after_ms=1_000) from error
+    async def _make_again(self) -> None:
+        if self._wanted is not None:
+            retention_days, recording = self._wanted
+            await streams.make_again(self.js, retention_days=retention_days, recording=recording)
+
+    async def ensure_streams(self, *, retention_days: int, recording: Recording | None = None) -> None:
+        """Create the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`.
+
+        With `recording`, copies of all audio go to the record until this is called without it; what is there stays until it is too old.
+        """
+        self._wanted = (retention_days, recording)
+        await streams.ensure_streams(self.js, retention_days=retention_days, recording=recording)
 
     async def page(self, sid: str, *, writer: str = "*", visibility: str = "*", type: str = ">", after: int = 0, limit: int = PAGE) -> Page:
         """Up to `limit` stored messages of a session that follow position `after`; at most `PAGE_BYTES` and one message.
@@ -139,6 +138,11 @@ class Log:
                 after = position(message)
             more = found.more
 
+    async def frames(self, stream: str, subject: str, *, after: int = 0, limit: int = PAGE) -> Page:
+        """Up to `limit` stored audio frames of a subject that follow position `after` of `AUDIO` or `RECORD`; none where there is no
+        such stream. Raises `UNAVAILABLE`."""
+        return await self._get({"seq": after + 1, "next_by_subj": subject, "batch": limit, "max_bytes": PAGE_BYTES}, stream)
+
     async def requested_after(self, after: int) -> tuple[list[events.Recorded], bool]:
         """A page of the requests of all sessions after a position, and whether there are more: the index, rebuilt from the log."""
         subject = bus.event_subject("*", "gateway", visible=False, type="session.requested")
@@ -157,17 +161,17 @@ class Log:
         found = (await self._get({"last_by_subj": bus.stored_subject(sid, writer)})).messages
         return (position(found[0]), (found[0].headers or {}).get(Header.MSG_ID, "")) if found else (0, "")
 
-    async def _get(self, request: dict[str, Any]) -> Page:
+    async def _get(self, request: dict[str, Any], stream: str = bus.EVENT_STREAM) -> Page:
         """Direct get, one message or a batch; asked again when the connection was cut before the answer was whole."""
         try:
             async with asyncio.timeout(self._read_timeout_s):
-                while (answer := await self._ask(request)) is None:
+                while (answer := await self._ask(request, stream)) is None:
                     pass
                 return answer
         except (TimeoutError, NatsError) as error:
             raise Unavailable("The event log does not answer; it is asked again.", retry_after_ms=1_000) from error
 
-    async def _ask(self, request: dict[str, Any]) -> Page | None:
+    async def _ask(self, request: dict[str, Any], stream: str) -> Page | None:
         """Replies arrive one by one and a batch ends with a status; nothing when the connection was cut in between."""
         if not self._inbox:
             self._inbox = self.nc.new_inbox()
@@ -178,8 +182,7 @@ class Log:
         found: list[Msg] = []
         last = 0
         try:
-            subject = f"$JS.API.DIRECT.GET.{bus.EVENT_STREAM}"
-            await self.nc.publish(subject, json.dumps(request).encode(), reply=f"{self._inbox}.{token}")
+            await self.nc.publish(f"$JS.API.DIRECT.GET.{stream}", json.dumps(request).encode(), reply=f"{self._inbox}.{token}")
             while (reply := await replies.get()) is not None:
                 headers = reply.headers or {}
                 status = headers.get(Header.STATUS)
@@ -187,6 +190,8 @@ class Log:
                     return None  # a cut swallowed some of the batch, and the server went on with the rest
                 if status in ("204", "404"):
                     return Page(found, int(headers.get(_PENDING, "0")) > 0)
+                if status == "503" and stream != bus.EVENT_STREAM:
+                    return Page(found, more=False)
                 if status == "503":
                     raise Unavailable("The event log is not there yet; it is asked again.", retry_after_ms=1_000)
                 if status is not None:

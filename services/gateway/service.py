@@ -83,7 +83,8 @@ class Gateway(Service):
 
     async def serve(self) -> None:
         """Listen until drained."""
-        await self.log.ensure_streams(retention_days=self.resources.config.event_retention_days)
+        config = self.resources.config
+        await self.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record)
         ticking = asyncio.create_task(self._tick())
         self.background(self.sessions.ensure_index())
         try:

@@ -40,6 +40,7 @@ from services.tools.projection import Notes
 from services.tools.registry import BUILT_IN, Tool, load, prepare
 from services.tools.session import WRITER, Session
 from shared import events, log
+from shared.config import Recording
 from shared.errors import Code, VoxbridgeError
 from shared.events.voice import Failure, SessionEnded
 from shared.service import Resources, Service
@@ -91,9 +92,9 @@ class ToolService(Service):
     def stats(self) -> Mapping[str, float]:
         return {"running": len(self._effects), "open": len(self._intake), "sessions": len(self._sessions), "taken": self._intake.taken}
 
-    async def prepare(self, *, retention_days: int) -> None:
+    async def prepare(self, *, retention_days: int, recording: Recording | None = None) -> None:
         """Make what the service needs in NATS: the streams and its consumer."""
-        await self._log.ensure_streams(retention_days=retention_days)
+        await self._log.ensure_streams(retention_days=retention_days, recording=recording)
         await self._intake.ensure()
         for subject in LIVE:
             await self._nc.subscribe(subject, cb=self._live)
@@ -329,6 +330,6 @@ async def build(resources: Resources) -> ToolService:
     """The service of one process: functions loaded, streams and consumer made, `vx.svc.tools.list` answered."""
     packs = [pack.strip() for pack in resources.config.tool_packs.split(",") if pack.strip()] or list(BUILT_IN)
     service = ToolService(resources, packs)
-    await service.prepare(retention_days=resources.config.event_retention_days)
+    await service.prepare(retention_days=resources.config.event_retention_days, recording=resources.config.record)
     await resources.micro.add_endpoint(name="list", subject="vx.svc.tools.list", handler=service.catalogue)
     return service

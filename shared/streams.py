@@ -1,0 +1,156 @@
+"""What stands in JetStream: the streams and the durable consumers on them, their settings, and how they are made.
+
+Whoever finds one missing or different makes it so, if the server lets it: in `make up` every service may, where each service has
+a user of its own only `voxbridge init` does, and the others find everything as it should be. Owns no reading and no writing
+(`shared.log`, `shared.writer`). A crash here leaves what is there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from nats.errors import Error as NatsError
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, PersistMode, RePublish, StorageType, StreamConfig
+from nats.js.client import JetStreamContext
+from nats.js.errors import BadRequestError, NotFoundError
+
+from shared import bus
+from shared.config import Recording
+from shared.errors import Code, Unavailable, VoxbridgeError
+
+VOICE_CONSUMER: Final = "voice"
+TOOLS_CONSUMER: Final = "tools"
+VOICE_ACK_WAIT_S: Final = 4
+"""How long a taken request may be without its owner in the log before another worker gets it."""
+
+TOOLS_ACK_WAIT_S: Final = 10.0
+_DUPLICATE_WINDOW_S: Final = 120
+_AUDIO_SECONDS: Final = 10
+_AUDIO_BYTES: Final = 256 * 1024 * 1024
+_MESSAGE_LIMIT: Final = 1024 * 1024
+_TOOLS_TYPES: Final = ("tool.called", "tool.cancelled", "session.ended")
+
+_log = logging.getLogger(__name__)
+
+
+def streams(retention_days: int, recording: Recording | None = None) -> tuple[StreamConfig, ...]:
+    """Every stream, with the settings it should have. With `recording`, copies of all audio frames go to a stream on disk, whose newest
+    may be lost with the server: it is not synced for each frame."""
+    record = StreamConfig(
+        name=bus.RECORD_STREAM,
+        subjects=[bus.RECORD_SUBJECTS],
+        storage=StorageType.FILE,
+        persist_mode=PersistMode.ASYNC,
+        allow_direct=True,
+        no_ack=True,
+        max_age=recording.hours * 3_600 if recording is not None else None,
+        max_bytes=recording.max_bytes if recording is not None else None,
+    )
+    return (
+        StreamConfig(
+            name=bus.EVENT_STREAM,
+            subjects=[bus.EVENT_SUBJECTS],
+            storage=StorageType.FILE,
+            allow_direct=True,
+            max_age=retention_days * 86_400,
+            max_msg_size=_MESSAGE_LIMIT,
+            duplicate_window=_DUPLICATE_WINDOW_S,
+            republish=RePublish(src="vx.s.*.ev.*.*.>", dest="vxc.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
+        ),
+        StreamConfig(
+            name=bus.AUDIO_STREAM,
+            subjects=[bus.AUDIO_SUBJECTS],
+            storage=StorageType.MEMORY,
+            allow_direct=True,
+            no_ack=True,
+            max_age=_AUDIO_SECONDS,
+            max_bytes=_AUDIO_BYTES,
+            duplicate_window=_AUDIO_SECONDS,
+            # Not a source of the record: that stands still once this stream counts from 1 again, after a restart of the server.
+            republish=RePublish(src="vx.s.*.audio.*", dest="vxr.{{wildcard(1)}}.{{wildcard(2)}}") if recording is not None else None,
+        ),
+        *((record,) if recording is not None else ()),
+    )
+
+
+CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
+    VOICE_CONSUMER: ConsumerConfig(
+        durable_name=VOICE_CONSUMER,
+        filter_subject="vx.s.*.ev.gateway.i.session.requested",
+        ack_policy=AckPolicy.EXPLICIT,
+        deliver_policy=DeliverPolicy.ALL,
+        ack_wait=VOICE_ACK_WAIT_S,
+        max_ack_pending=1_024,
+    ),
+    TOOLS_CONSUMER: ConsumerConfig(
+        durable_name=TOOLS_CONSUMER,
+        filter_subjects=[f"vx.s.*.ev.voice.c.{type}" for type in _TOOLS_TYPES],
+        ack_policy=AckPolicy.EXPLICIT,
+        ack_wait=TOOLS_ACK_WAIT_S,
+        max_ack_pending=10_000,
+    ),
+}
+"""The durable consumers on the event stream, by the service that reads them."""
+
+
+async def ensure_streams(js: JetStreamContext, *, retention_days: int, recording: Recording | None = None) -> None:
+    """Make the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`, and `INTERNAL` for a refusal.
+
+    Without `recording` no more is recorded; what was recorded stays until it is too old.
+    """
+    try:
+        for wanted in streams(retention_days, recording):
+            try:
+                found = (await js.stream_info(str(wanted.name))).config
+            except NotFoundError:
+                await js.add_stream(wanted)
+            else:
+                if differs(wanted, found) or (found.republish is not None and wanted.republish is None):
+                    await js.update_stream(wanted)
+    except BadRequestError as error:
+        raise VoxbridgeError(Code.INTERNAL, f"NATS refused a stream: {error.description}.", retryable=False) from error
+    except (TimeoutError, NatsError) as error:
+        raise _unavailable(error) from error
+
+
+async def make_again(js: JetStreamContext, *, retention_days: int, recording: Recording | None) -> None:
+    """After a cut: a server that started again has forgotten the stream that it had in memory. What cannot be made is said."""
+    try:
+        await ensure_streams(js, retention_days=retention_days, recording=recording)
+    except VoxbridgeError as error:
+        _log.warning("The streams were not looked at after a cut: %s", error.message)
+
+
+async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig) -> None:
+    """Make a durable consumer on the event stream, or bring it to these settings. Raises as `ensure_streams` does."""
+    name = str(wanted.durable_name)
+    try:
+        try:
+            found = (await js.consumer_info(bus.EVENT_STREAM, name)).config
+        except NotFoundError:
+            await js.add_consumer(bus.EVENT_STREAM, wanted)
+        else:
+            if found is None or differs(wanted, found):
+                await js.add_consumer(bus.EVENT_STREAM, wanted)
+    except BadRequestError as error:
+        raise VoxbridgeError(Code.INTERNAL, f"NATS refused the consumer {name}: {error.description}.", retryable=False) from error
+    except (TimeoutError, NatsError) as error:
+        raise _unavailable(error) from error
+
+
+def differs(wanted: StreamConfig | ConsumerConfig, found: StreamConfig | ConsumerConfig) -> bool:
+    """Whether any setting that is `wanted` is another one there; what is left to the server is not looked at."""
+    there = _plain(found)
+    return any(there.get(name) != value for name, value in _plain(wanted).items() if value not in (None, 0, 0.0, False))
+
+
+def _plain(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
+    return {name: value.as_dict() if hasattr(value, "as_dict") else value for name, value in config.as_dict().items()}
+
+
+def _unavailable(error: Exception) -> Unavailable:
+    # A refusal for want of permission looks the same here: its reason is in the log of the process (`shared.connections`).
+    reason = str(error) or "no answer"
+    return Unavailable(f"JetStream does not answer: {reason}.", retry_after_ms=1_000)
