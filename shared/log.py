@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, Protocol
 
 from nats.aio.client import Client
@@ -113,13 +114,25 @@ class Log:
         self._wanted = (retention_days, recording)
         await streams.ensure_streams(self.js, retention_days=retention_days, recording=recording)
 
-    async def page(self, sid: str, *, writer: str = "*", visibility: str = "*", type: str = ">", after: int = 0, limit: int = PAGE) -> Page:
-        """Up to `limit` stored messages of a session that follow position `after`; at most `PAGE_BYTES` and one message.
+    async def page(
+        self,
+        sid: str,
+        *,
+        writer: str = "*",
+        visibility: str = "*",
+        type: str = ">",
+        after: int = 0,
+        since: int | None = None,
+        limit: int = PAGE,
+    ) -> Page:
+        """Up to `limit` stored messages of a session that follow position `after`, or that were stored from the moment `since` on
+        (µs of the Unix clock); at most `PAGE_BYTES` and one message.
 
         Raises `UNAVAILABLE` when the log does not answer.
         """
         subject = bus.stored_subject(sid, writer, visibility, type)
-        return await self._get({"seq": after + 1, "next_by_subj": subject, "batch": limit, "max_bytes": PAGE_BYTES})
+        begin: dict[str, Any] = {"seq": after + 1} if since is None else {"start_time": _moment(since)}
+        return await self._get({**begin, "next_by_subj": subject, "batch": limit, "max_bytes": PAGE_BYTES})
 
     async def read(self, sid: str, *, writer: str = "*", visibility: str = "*", after: int = 0, limit: int = PAGE) -> list[events.Recorded]:
         """The events of one `page`."""
@@ -208,6 +221,10 @@ class Log:
         waiting = self._replies.get(message.subject.rpartition(".")[2])
         if waiting is not None:
             waiting.put_nowait(message)
+
+
+def _moment(us: int) -> str:
+    return f"{datetime.fromtimestamp(us // 1_000_000, UTC):%Y-%m-%dT%H:%M:%S}.{us % 1_000_000:06d}Z"
 
 
 def position(message: Msg) -> int:
