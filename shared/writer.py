@@ -15,6 +15,7 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from nats.errors import Error as NatsError
@@ -22,6 +23,7 @@ from nats.js.api import Header
 from nats.js.errors import BadRequestError
 
 from shared import bus, events
+from shared.appends import is_full
 from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from shared.log import Log
 
@@ -37,6 +39,9 @@ EVENT_LIMIT: Final = 1024 * 1024 - 4096
 ACK_TIMEOUT_S: Final = 2.0
 GIVE_UP_S: Final = 30.0
 """How long an append is tried while the log does not answer."""
+
+FULL_GIVE_UP_S: Final = 600.0
+"""How long it is tried while NATS is there and its disk takes nothing; what waits meanwhile is bounded by `PENDING_LIMIT`."""
 
 _FILTER: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
 _WRONG_LAST_SEQUENCE: Final = 10071
@@ -144,7 +149,7 @@ class SessionWriter:
         try:
             while self._queue:
                 head = self._queue[0]
-                self.last_seq = await self._publish(head)
+                self.last_seq = await self._append(head)
                 self._queue.popleft()
                 self._bytes -= len(head.payload)
                 if head.acked is not None and not head.acked.done():
@@ -168,27 +173,54 @@ class SessionWriter:
         if self._on_failed is not None:
             self._on_failed(error)
 
+    async def _append(self, event: _Pending) -> int:
+        number, acknowledged = self._log.appends.begin(), False
+        try:
+            seq = await self._publish(event)
+            acknowledged = True
+            return seq
+        finally:
+            self._log.appends.end(number, acknowledged=acknowledged)
+
     async def _publish(self, event: _Pending) -> int:
         headers: dict[str, str] = {Header.MSG_ID: f"{event.id}.{self.mark}"}
         if self._fence:
             headers[Header.EXPECTED_LAST_SUBJECT_SEQUENCE] = str(self.last_seq)
             headers[_FILTER] = self._fence
-        deadline = asyncio.get_running_loop().time() + self._give_up_s
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
         attempt = 0
         while True:
             try:
                 return await self._try(event, headers)
             except (TimeoutError, NatsError, Unavailable) as error:
-                if asyncio.get_running_loop().time() > deadline:
-                    raise Unavailable(f"The event log has not taken an event for {self._give_up_s:g} s: {error}.") from error
+                full = is_full(error)
+                self._log.appends.refused(full=full)
+                # A full or failing disk leaves the bus as it is, so the call goes on and the log can still catch up.
+                patience_s = max(self._give_up_s, FULL_GIVE_UP_S) if full or self._stuck(error) else self._give_up_s
+                if loop.time() - begun > patience_s:
+                    raise Unavailable(f"The event log has not taken an event for {patience_s:g} s: {error}.") from error
                 _log.warning("session %s: append tried again: %s", self.sid, error or type(error).__name__)
-                await asyncio.sleep(_BACK_OFF_S[min(attempt, len(_BACK_OFF_S) - 1)])
+                await self._pause(_BACK_OFF_S[min(attempt, len(_BACK_OFF_S) - 1)])
                 attempt += 1
+
+    def _stuck(self, error: BaseException) -> bool:
+        """Whether the server is there and yet gives no answer: what it does when its disk takes nothing."""
+        return isinstance(error, TimeoutError) and self._log.nc.is_connected
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait before the next try, until a cut that is over ends the wait."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds) as bound:
+                with self._log.appending(bound):
+                    await asyncio.get_running_loop().create_future()
 
     async def _try(self, event: _Pending, headers: dict[str, str]) -> int:
         timeout_s = min(ACK_TIMEOUT_S, self._give_up_s)
         try:
-            return (await self._log.js.publish(event.subject, event.payload, timeout=timeout_s, headers=headers)).seq
+            async with asyncio.timeout(timeout_s) as bound:
+                with self._log.appending(bound):
+                    return (await self._log.js.publish(event.subject, event.payload, timeout=timeout_s, headers=headers)).seq
         except BadRequestError as error:
             if error.err_code != _WRONG_LAST_SEQUENCE:
                 raise VoxbridgeError(Code.INTERNAL, f"The log refused an event: {error.description}.", retryable=False) from error

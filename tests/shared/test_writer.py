@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import nats
 import pytest
 from nats.js.api import Header
 
 from shared import bus, events
+from shared import writer as writer_module
+from shared.embedded import NatsServer
 from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from shared.events.gateway import TextReceived
 from shared.events.voice import SessionOwned, UserSaid
@@ -214,3 +219,44 @@ async def test_a_stopped_writer_tells_all_who_wait(log: Log) -> None:
     with pytest.raises(VoxbridgeError):
         writer.submit(said(), ts=0, cause=None)
     assert told == [error]
+
+
+async def test_an_append_in_flight_when_the_server_dies_does_not_wait_for_its_time_out(
+    own_nats: Callable[[], NatsServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "ACK_TIMEOUT_S", 60.0)
+    server = own_nats()
+    async with open_log(server.url) as log:
+        writer = SessionWriter(log, new_session_id(), "voice", give_up_s=60.0)
+        first = await writer.append(said(1), ts=1, cause=None)
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGSTOP)
+        waiting = asyncio.create_task(writer.append(said(2), ts=2, cause=None))
+        async with asyncio.timeout(5):
+            while log.nc.pending_data_size or not log.appends.waiting_s():  # noqa: ASYNC110 - until the socket has it
+                await asyncio.sleep(0.01)
+        server.kill()
+        server.start()
+        second = await asyncio.wait_for(waiting, 10)
+        assert [(r.seq, r.ts) for r in await log.read(writer.sid)] == [(first, 1), (second, 2)]
+
+
+async def test_a_log_without_room_is_waited_for_and_said_to_be_full(tmp_path: Path) -> None:
+    with NatsServer(tmp_path / "nats", max_file_store="2MB") as server:
+        async with open_log(server.url) as log:
+            writer = SessionWriter(log, new_session_id(), "voice", give_up_s=0.2)
+            big = "x" * 200_000
+            turns = [asyncio.create_task(writer.append(said(turn, big), ts=turn, cause=None)) for turn in range(12)]
+            async with asyncio.timeout(20):
+                while "full" not in log.appends.condition().detail:  # noqa: ASYNC110 - figures, no event
+                    await asyncio.sleep(0.01)
+            assert log.appends.condition().state == "down"
+            stored = log.appends.acknowledged
+            assert 0 < stored < 12
+            kept = [r.ts for r in await log.read(writer.sid)]
+            assert kept == list(range(stored))
+            # Room is made, as by the end of a retention; nobody has to say so.
+            await log.js.purge_stream(bus.EVENT_STREAM, keep=1)
+            await asyncio.wait_for(asyncio.gather(*turns), 20)
+            assert log.appends.condition().state == "ok"
+            assert [r.ts for r in await log.read(writer.sid)] == list(range(stored - 1, 12))
