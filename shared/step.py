@@ -53,9 +53,14 @@ class Folded(msgspec.Struct, Generic[S]):
     """What the last journal entry calls for and the log lacks: a crash came between. To be written before anything else."""
 
 
-def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[events.Recorded]) -> Folded[S]:
+Watch = Callable[[Any, Sequence[Any], int], None]
+"""Sees each input of a fold, what came of it, and when (µs)."""
+
+
+def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[events.Recorded], *, watch: Watch | None = None) -> Folded[S]:
     """The state after every journalled input. `log` holds all events of the session in order; `inputs` is the
-    union of what the service takes besides events. Raises `INTERNAL` when an event that the journal names is not in `log`."""
+    union of what the service takes besides events; `watch` sees the outputs on their way, from which a service knows what it
+    had begun and not ended. Raises `INTERNAL` when an event that the journal names is not in `log`."""
     by_seq = {recorded.seq: recorded for recorded in log}
     decoder = msgspec.msgpack.Decoder(inputs)
     folded = Folded(state=initial, taken=0, number=0, last_seq=0)
@@ -81,6 +86,8 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
                 input = decoder.decode(taken.input)
             cause: int | str = f"{writer}#{folded.taken}" if taken.seq is None else taken.seq
             folded.state, outputs = step(folded.state, input, taken.at)
+            if watch is not None:
+                watch(input, outputs, taken.at)
             due.extend(Due(output.event, taken.at, cause) for output in outputs if isinstance(output, Append))
             folded.taken += 1
     folded.missing = tuple(due[present:])

@@ -6,15 +6,16 @@ longer wanted changes nothing.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import heard, inputs, phrases, turns
+from services.voice import heard, inputs, pauses, phrases, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Piece, Reply, Stamps, Utterance
 from shared.events import voice as ev
+from shared.events.gateway import SessionRequested
 from shared.moments import PartialTranscript
 
 LEAD_MS: Final = 300
@@ -43,6 +44,14 @@ APOLOGIES: Final = {
 }
 
 
+def route(request: SessionRequested | None) -> Literal["detector", "echo", "nobody"]:
+    """Where the microphone of a session goes."""
+    mode = request.mode if request is not None else ""
+    if mode == "echo":
+        return "echo"
+    return "nobody" if mode == "claude" else "detector"
+
+
 def voice_started(d: Draft, audio_ms: int) -> None:
     """Speech began: it cuts the agent off, and goes on with an utterance whose end was not yet decided."""
     d.cancel_timers("endpoint", "idle")
@@ -66,19 +75,47 @@ def voice_stopped(d: Draft, audio_ms: int, silence_ms: int, *, complete: bool = 
     d.cancel(utterance.partial_effect)
     d.cancel_timers("partial")
     d.append(ev.SpeechEnded(source="vad", audio_ms=audio_ms))
-    start, end = max(0, utterance.from_ms - LEAD_MS), audio_ms + TAIL_MS
     stamps = Stamps(speech_ended=d.now - silence_ms * 1_000, end_of_turn=d.now if complete else None)
-    d.state.utterance = _replace(
-        utterance,
-        to_ms=audio_ms,
-        complete=complete,
-        partial_effect=None,
-        stamps=stamps,
-        final_effect=d.start(out.Transcribe(from_ms=start, to_ms=end)),
-        turn_effect=None if complete else d.start(out.JudgeTurn(from_ms=start, to_ms=end)),
-    )
+    utterance = _replace(utterance, to_ms=audio_ms, complete=complete, partial_effect=None, stamps=stamps)
+    d.state.utterance = _transcribe(d, utterance)
     if not complete:
         d.set_timer("endpoint", PATIENCE_MS - silence_ms)
+
+
+def _transcribe(d: Draft, utterance: Utterance) -> Utterance:
+    """Begin what an utterance needs whose speech has paused: its words, and whether it is over."""
+    if utterance.to_ms is None:
+        return utterance
+    start, end = max(0, utterance.from_ms - LEAD_MS), utterance.to_ms + TAIL_MS
+    final = d.start(out.Transcribe(from_ms=start, to_ms=end)) if utterance.text is None else None
+    judge = None if utterance.complete else d.start(out.JudgeTurn(from_ms=start, to_ms=end))
+    return _replace(utterance, final_effect=final, turn_effect=judge)
+
+
+def hear_again(d: Draft) -> None:
+    """Begin again what died while the user's speech was being understood."""
+    utterance = d.utterance
+    if utterance is None:
+        return
+    judging = utterance.turn_effect is not None
+    utterance = _transcribe(d, _replace(utterance, partial_effect=None, final_effect=None, turn_effect=None))
+    if not judging and utterance.turn_effect is not None:  # it was judged before, or could not be
+        d.outputs.pop()
+        utterance = _replace(utterance, turn_effect=None)
+    d.state.utterance = utterance
+    if utterance.to_ms is None:
+        d.set_timer("partial", PARTIAL_MS)
+
+
+def lose(d: Draft) -> None:
+    """The audio of what is being said is gone: ask for it again."""
+    d.state.utterance = None
+    d.cancel_timers("endpoint", "partial")
+    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    turns.resolve_cut(d, None)
+    if d.reply is None:  # else what the user typed meanwhile is being answered
+        turns.say(d, APOLOGIES["stt"], turn=0, failed=True)
+        speak(d)
 
 
 def microphone_closed(d: Draft) -> None:
@@ -178,15 +215,43 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
     stamps = reply.stamps
     if stamps.llm_first_token is None:
         stamps = msgspec.structs.replace(stamps, llm_first_token=d.now)
+    reply, text = _beyond(reply, input.text)
     room = REPLY_LIMIT - sum(len(piece.text) + 1 for piece in reply.pieces) - len(reply.unsplit)
-    closed = len(input.text) >= room
+    closed = len(text) >= room
     if closed:
         d.cancel(reply.effect)
     d.state.reply = msgspec.structs.replace(
-        reply, unsplit=reply.unsplit + input.text[:room], stamps=stamps, closed=closed, effect=None if closed else reply.effect
+        reply,
+        unsplit=reply.unsplit + text[:room],
+        written=reply.written + text[:room],
+        stamps=stamps,
+        closed=closed,
+        effect=None if closed else reply.effect,
     )
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
     speak(d)
+
+
+def _beyond(reply: Reply, text: str) -> tuple[Reply, str]:
+    """Of what a model writes that was asked again: the reply, and what goes beyond what it had written before."""
+    if not reply.known:
+        return reply, text
+    again = (reply.again + text)[: 2 * REPLY_LIMIT]
+    if again.startswith(reply.known):
+        return msgspec.structs.replace(reply, known="", again=""), again[len(reply.known) :]
+    return msgspec.structs.replace(reply, again=again), ""
+
+
+def _otherwise(reply: Reply) -> Reply:
+    """The model was asked again, is done, and has put it in other words: of those follow the sentences that had not been begun."""
+    if not reply.known:
+        return reply
+    written, begun = reply.again, msgspec.structs.replace(reply, known="", again="")
+    if reply.known.startswith(written):
+        return begun
+    sentences, rest = phrases.cut(written, first=False)
+    count = len(phrases.cut(reply.known, first=False)[0])
+    return msgspec.structs.replace(begun, unsplit=" ".join(filter(None, [*sentences[count:], rest.strip()])))
 
 
 def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
@@ -206,11 +271,11 @@ def completed(d: Draft, input: inputs.Completed) -> None:
     usage = ev.Usage(
         input_tokens=reply.usage.input_tokens + input.input_tokens, output_tokens=reply.usage.output_tokens + input.output_tokens
     )
-    d.state.reply = msgspec.structs.replace(reply, effect=None, usage=usage, closed=not reply.uses)
+    d.state.reply = reply = msgspec.structs.replace(_otherwise(reply), effect=None, usage=usage, closed=not reply.uses)
     if reply.uses:
         speak(d)
         turns.next_round(d)
-    elif not reply.unsplit.strip() and not reply.pieces:
+    elif not reply.unsplit.strip() and not reply.pieces and not reply.before and not reply.held:
         failed(d, "llm", ev.Failure(code="PROVIDER_REFUSED", message="The language model ended its turn without a word.", retryable=True))
     else:
         speak(d)
@@ -239,6 +304,8 @@ def speak(d: Draft) -> None:
 
 
 def _synthesize_next(d: Draft, reply: Reply) -> None:
+    if pauses.waits(d) and d.state.output == "audio":
+        return
     for index, piece in enumerate(reply.pieces):
         if piece.done:
             continue
@@ -270,19 +337,20 @@ def _watch_voice(d: Draft) -> None:
         d.set_timer("turn", d.state.turn_timeout_s * 1_000 + max(0, heard.made_ms(reply) - played))
 
 
-def audio_sent(d: Draft, generation: int) -> None:
+def audio_sent(d: Draft, generation: int, sequence: int) -> None:
     """The first frame of a generation is on its way; a client that reports nothing is taken to play it now."""
     reply = d.reply
     if reply is None or reply.generation != generation:
         return
-    stamps = msgspec.structs.replace(reply.stamps, first_audio_sent=d.now)
+    d.state.sequence = sequence
+    stamps = msgspec.structs.replace(reply.stamps, first_audio_sent=reply.stamps.first_audio_sent or d.now)
     d.state.reply = msgspec.structs.replace(reply, sent=d.now, stamps=stamps, playing=not d.state.reports_playback)
     _end_speech(d)
 
 
 def _end_speech(d: Draft) -> None:
     reply = d.reply
-    if reply is None or not turns.spoken_out(reply):
+    if reply is None or reply.held or not turns.spoken_out(reply):
         return
     if d.state.output == "text" or not reply.pieces:
         turns.finish_reply(d)
@@ -326,7 +394,7 @@ def silent_model(d: Draft) -> None:
     reply = d.reply
     if reply is None:
         return
-    if reply.calls:
+    if reply.calls or (reply.effect is None and pauses.waits(d)):
         d.set_timer("turn", d.state.turn_timeout_s * 1_000)
         return
     message = f"Nothing came for {d.state.turn_timeout_s} s."

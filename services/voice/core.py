@@ -10,18 +10,21 @@ heard. A crash loses nothing that is not in the journal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from services.voice import cascade, inputs, prompt, turns
+from services.voice import cascade, heard, inputs, pauses, prompt, takeover, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
-from services.voice.state import Stamps, State
+from services.voice.state import Microphone, Piece, Reply, Stamps, State
 from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.step import LogInput
 
 GRACE_MS: Final = 10_000
-"""How long a session waits for a client whose socket is gone."""
+"""How long a session waits for a client whose socket is gone, at least; for one that can resume it, `resume_window_s`."""
+
+UNPLAYED_MS: Final = 500
+"""Of a reply's end that a client did not report, what may be put down to the report."""
 
 
 def initial(sid: str) -> State:
@@ -59,9 +62,9 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case gateway.BrowserCallAnswered(call_id=call_id, result=result):
             turns.answered(d, call_id, result)
         case gateway.ClientConnected():
-            d.cancel_timers("grace")
-        case gateway.ClientDisconnected():
-            d.set_timer("grace", GRACE_MS)
+            _connected(d, event)
+        case gateway.ClientDisconnected(connection=connection) if d.state.connection in ("", connection):
+            _away(d)
         case gateway.SessionEndRequested(reason=reason):
             _end(d, reason)
         case tools.ToolCompleted(call_id=call_id, result=result):
@@ -97,8 +100,10 @@ def _input(d: Draft, input: Any) -> None:
             cascade.completed(d, input)
         case inputs.AudioMade():
             cascade.audio_made(d, input)
-        case inputs.AudioSent(generation=generation):
-            cascade.audio_sent(d, generation)
+        case inputs.AudioSent(generation=generation, sequence=sequence):
+            cascade.audio_sent(d, generation, sequence)
+        case inputs.MicrophoneAt(samples=samples, sequence=sequence, time_ms=time_ms):
+            d.state.microphone = Microphone(samples=samples, sequence=sequence, time_ms=time_ms)
         case inputs.EffectFailed():
             cascade.effect_failed(d, input)
         case inputs.TimerFired(name=name):
@@ -107,6 +112,16 @@ def _input(d: Draft, input: Any) -> None:
             if d.state.phase == "new":
                 d.append(ev.SessionOwned(worker=worker, term=term))
             _end(d, "refused", error)
+        case inputs.TakenOver() if d.state.phase == "open":
+            takeover.taken_over(d, input)
+            if d.state.away_since:
+                d.set_timer("grace", max(GRACE_MS, _window_ms(d) - (d.now - d.state.away_since) // 1_000))
+        case inputs.Released(worker=worker, term=term):
+            d.append(ev.SessionReleased(worker=worker, term=term, reason="drain"))
+            d.state.released = True
+            d.outputs.append(out.Close())
+        case inputs.GatewayLost(gateway=lost) if d.state.gateway == lost:
+            _away(d)
         case inputs.Drained():
             _end(d, "worker_stopped")
         case inputs.Orphaned():
@@ -131,20 +146,43 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.reports_playback = request.client.protocol == "voxbridge.v1"
     d.state.functions = input.functions if request.mode != "echo" else ()
     d.state.speak_results = input.speak_results
+    d.state.resume_window_s = input.resume_window_s
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
     d.state.instructions = prompt.instructions(request.system_prompt)
     names = tuple(function.name for function in d.state.functions)
     d.append(ev.SessionStarted(mode=request.mode, model=d.state.model, voice=d.state.voice, output=d.state.output, tools=names))
-    d.outputs.append(out.Route(_route(request.mode)))
+    d.outputs.append(out.Route(cascade.route(request)))
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
     if input.greeting and request.mode != "echo":
         turns.notice(d, input.greeting)
 
 
-def _route(mode: str) -> Literal["detector", "echo", "nobody"]:
-    if mode == "echo":
-        return "echo"
-    return "nobody" if mode == "claude" else "detector"
+def _away(d: Draft) -> None:
+    """The client is lost: keep what it has not heard until it is back."""
+    if d.state.away_since or d.state.phase != "open":
+        return
+    d.state.away_since = d.now
+    d.set_timer("grace", _window_ms(d))
+    pauses.pause(d, "disconnect")
+
+
+def _window_ms(d: Draft) -> int:
+    return max(GRACE_MS, d.state.resume_window_s * 1_000) if d.state.reports_playback else GRACE_MS
+
+
+def _connected(d: Draft, event: gateway.ClientConnected) -> None:
+    """A socket was attached: go on where its client stopped hearing."""
+    d.cancel_timers("grace")
+    state = d.state
+    state.gateway, state.connection = event.gateway, event.connection
+    if event.resumed and not state.away_since:
+        pauses.pause(d, "disconnect")  # nobody had noticed that its socket before was lost
+    unplayed, state.unplayed, state.away_since = state.unplayed, None, 0
+    if d.reply is not None:
+        d.set_timer("turn", state.turn_timeout_s * 1_000)
+    elif event.resumed and unplayed is not None and d.utterance is None:
+        _, _, again = heard.resume(unplayed.pieces, unplayed.played_ms)
+        turns.say(d, " ".join(piece.text for piece in unplayed.pieces[again:]), turn=0)
 
 
 def _timer(d: Draft, name: str) -> None:
@@ -159,13 +197,23 @@ def _timer(d: Draft, name: str) -> None:
             cascade.partial_due(d)
         case "heard":
             turns.resolve_cut(d, None)
+        case "paused":
+            pauses.settle(d, None)
         case "played":
-            if d.reply is not None:
-                turns.finish_reply(d)
+            _played_by_the_clock(d)
         case "grace":
             _end(d, "client_gone")
         case _ if name.startswith("call:"):
             turns.call_timed_out(d, name.removeprefix("call:"))
+
+
+def _played_by_the_clock(d: Draft) -> None:
+    reply = d.reply
+    if reply is None:
+        return
+    turns.finish_reply(d)
+    if d.state.reports_playback and reply.turn and heard.made_ms(reply) - reply.played_ms > UNPLAYED_MS:
+        d.state.unplayed = reply
 
 
 def _idle(d: Draft) -> None:
@@ -177,13 +225,24 @@ def _idle(d: Draft) -> None:
 
 
 def _next_notice(d: Draft) -> None:
-    if d.state.phase == "open" and d.state.notices and d.utterance is None and d.reply is None and d.state.cut is None:
+    reply = d.reply
+    if d.state.phase != "open" or d.state.released:
+        return
+    if d.state.notices and d.utterance is None and reply is None and d.state.cut is None and not d.state.away_since:
         text, *rest = d.state.notices
         d.state.notices = tuple(rest)
         turns.say(d, text, turn=0)
         cascade.speak(d)
-    elif d.reply is not None and d.reply.closed and d.reply.unsplit:
+    elif reply is None or pauses.waits(d):
+        return
+    elif pauses.was_heard(reply):
+        turns.finish_reply(d)
+    elif (reply.closed and reply.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
         cascade.speak(d)
+
+
+def _first_unspoken(reply: Reply) -> tuple[Piece, ...]:
+    return next(((piece,) for piece in reply.pieces if not piece.done), ())
 
 
 def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:

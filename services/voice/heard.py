@@ -10,6 +10,9 @@ from services.voice.state import Piece, Reply
 MS_PER_CHARACTER: Final = 65
 """For a piece whose audio is not finished: about what a voice takes."""
 
+_SENTENCE_ENDS: Final = (".", "!", "?", "…", "。", "！", "？")
+_AFTER_END: Final = " \"'”’)]"
+
 
 def split(pieces: Sequence[Piece], played_ms: int) -> tuple[str, str]:
     """`(heard, unheard)`. A piece that was cut is split between words; a word half heard was not heard."""
@@ -36,6 +39,20 @@ def split(pieces: Sequence[Piece], played_ms: int) -> tuple[str, str]:
             unheard.append(" ".join(words[said:]))
         left -= length
     return " ".join(filter(None, heard)), " ".join(filter(None, unheard))
+
+
+def resume(pieces: Sequence[Piece], played_ms: int) -> tuple[str, str, int]:
+    """`(heard, unheard, index)`: with which piece to go on, so that the sentence that was heard in part is said from its start."""
+    again = 0
+    left = played_ms
+    for index, piece in enumerate(pieces):
+        length = duration(piece)
+        if length == 0 or left < length:
+            break
+        left -= length
+        if index + 1 == len(pieces) or piece.text.rstrip(_AFTER_END).endswith(_SENTENCE_ENDS):
+            again = index + 1
+    return (*split(pieces, played_ms), again)
 
 
 def duration(piece: Piece) -> int:

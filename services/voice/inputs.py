@@ -28,6 +28,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     speak_results: bool = False
     """Say the `spoken` of a result as it is: a small model would take a second to say the same, and say it worse."""
 
+    resume_window_s: int = 10
+    """How long the session waits for a client that can resume it."""
+
 
 class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):
     """The detector is sure that speech began, at `audio_ms` of microphone audio."""
@@ -90,9 +93,10 @@ class AudioMade(msgspec.Struct, frozen=True, kw_only=True, tag="audio_made"):
 
 
 class AudioSent(msgspec.Struct, frozen=True, tag="audio_sent"):
-    """The first frame of a generation left for the client."""
+    """The first frame of a generation left for the client, under this number."""
 
     generation: int
+    sequence: int = 0
 
 
 class EffectFailed(msgspec.Struct, frozen=True, kw_only=True, tag="effect_failed"):
@@ -108,8 +112,50 @@ class TimerFired(msgspec.Struct, frozen=True, tag="timer_fired"):
     name: str
 
 
+class MicrophoneAt(msgspec.Struct, frozen=True, kw_only=True, tag="microphone_at"):
+    """The microphone frame with this number and time ends at this sample of the session: taken ahead of each change of voice and
+    every few seconds, so that a successor knows where the frames that the bus kept lie."""
+
+    samples: int
+    sequence: int
+    time_ms: int
+
+
+class TakenOver(msgspec.Struct, frozen=True, kw_only=True, tag="taken_over"):
+    """Another worker goes on with the session, and this is what it found."""
+
+    worker: str
+    term: int
+    gap_ms: int
+    """How long nobody held the session."""
+
+    generation: int = 0
+    left_ms: int | None = None
+    """Audio of `generation` that had left for the client; nothing when that is not known."""
+
+    audio_from_ms: int | None = None
+    audio_to_ms: int | None = None
+    """Microphone audio that the bus still had, in ms of the session; nothing when it had none."""
+
+    lost_ms: int = 0
+    """Microphone audio that is lost before `audio_from_ms`."""
+
+
+class Released(msgspec.Struct, frozen=True, tag="released"):
+    """This worker is being stopped and gives the session up for another one to take."""
+
+    worker: str
+    term: int
+
+
+class GatewayLost(msgspec.Struct, frozen=True, tag="gateway_lost"):
+    """The gateway of the session's socket is dead: it wrote no `client.disconnected`."""
+
+    gateway: str
+
+
 class Orphaned(msgspec.Struct, frozen=True, tag="orphaned"):
-    """A successor found the session with a dead owner."""
+    """A successor ended the session of a dead owner: in logs from before a session could be taken over."""
 
     worker: str
 
@@ -123,7 +169,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
 
 
 class Drained(msgspec.Struct, frozen=True, tag="drained"):
-    """This worker is being stopped."""
+    """This worker was stopped and ended the session: in logs from before a session could be taken over."""
 
 
 Input = (
@@ -139,6 +185,10 @@ Input = (
     | AudioSent
     | EffectFailed
     | TimerFired
+    | MicrophoneAt
+    | TakenOver
+    | Released
+    | GatewayLost
     | Orphaned
     | Refused
     | Drained

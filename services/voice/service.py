@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.client import JetStreamContext
 
 from services.voice import prompt
@@ -25,21 +24,18 @@ from services.voice.orphans import Orphans
 from services.voice.session import Session, Workplace
 from services.voice.vad import SileroModel
 from services.voice.warmth import Warmth
-from shared import bus, events, log
+from shared import bus, events, log, streams
 from shared.errors import Conflict, VoxbridgeError
 from shared.service import Resources, Service
 from shared.store import Function, Store
 
-CONSUMER: Final = "voice"
-REQUESTS: Final = "vx.s.*.ev.gateway.i.session.requested"
+CONSUMER: Final = streams.VOICE_CONSUMER
+TAKEN_S: Final = streams.VOICE_ACK_WAIT_S
 STALE_S: Final = 10
 """A request older than this is not taken any more: its client has been told that nobody came."""
 
 REFUSE_S: Final = 6
 """Until this age a request that cannot be opened here is given back; then its client is told why."""
-
-TAKEN_S: Final = 4
-"""How long a taken request may be without its owner in the log before another worker gets it."""
 
 AGAIN_S: Final = 0.5
 """Before a request that was given back is tried again."""
@@ -234,18 +230,8 @@ class VoiceService(Service):
 async def build(resources: Resources) -> Service:
     """Wire the voice service."""
     config = resources.config
-    await resources.log.ensure_streams(retention_days=config.event_retention_days)
-    await resources.log.js.add_consumer(
-        bus.EVENT_STREAM,
-        ConsumerConfig(
-            durable_name=CONSUMER,
-            filter_subject=REQUESTS,
-            ack_policy=AckPolicy.EXPLICIT,
-            deliver_policy=DeliverPolicy.ALL,
-            ack_wait=TAKEN_S,
-            max_ack_pending=1_024,
-        ),
-    )
+    await resources.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record)
+    await streams.ensure_consumer(resources.log.js, streams.CONSUMERS[CONSUMER].evolve(ack_wait=TAKEN_S))
     place = Workplace(
         config=config,
         clock=resources.clock,

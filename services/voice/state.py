@@ -103,6 +103,35 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     stamps: Stamps = Stamps()
 
+    written: str = ""
+    """What the model wrote in this round, as it wrote it."""
+
+    known: str = ""
+    """What a completion that died had written; of the one in its place only what goes beyond it counts."""
+
+    again: str = ""
+    """What the completion in its place has written, until it goes beyond `known`."""
+
+    before: str = ""
+    """Whole sentences of this round that were heard under an earlier generation."""
+
+    part: str = ""
+    """Words that were heard of the sentence that is said again."""
+
+    held: bool = False
+    """Nothing of it is spoken until it is known what was heard of its earlier generation."""
+
+    left_ms: int | None = None
+    """Of a paused reply whose worker died: the audio that had left for the client, where that is known."""
+
+
+class Microphone(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one microphone frame lies: it ends at this sample of the session."""
+
+    samples: int
+    sequence: int
+    time_ms: int
+
 
 class State(msgspec.Struct, kw_only=True):
     """A session. `step` copies it before it changes anything; what it holds is never changed in place."""
@@ -134,6 +163,12 @@ class State(msgspec.Struct, kw_only=True):
 
     cut_by_speech: bool = False
 
+    paused: Reply | None = None
+    """What the current reply was before it was stopped to be gone on with, until it is known what was heard of it."""
+
+    unplayed: Reply | None = None
+    """The last reply, when its end came by the clock while its client had fallen silent: a client that resumes hears the rest."""
+
     resume: str = ""
     """What was not heard of a reply that speech cut off; said after all if the speech had no words."""
 
@@ -148,3 +183,20 @@ class State(msgspec.Struct, kw_only=True):
 
     notices: tuple[str, ...] = ()
     """What the agent wants to say when nobody speaks."""
+
+    gateway: str = ""
+    connection: str = ""
+    """Where the client's socket is attached; empty before the first `client.connected`."""
+
+    away_since: int = 0
+    """When the client was lost, µs; 0 while it is there. To a client that is away nothing is said."""
+
+    resume_window_s: int = 10
+    released: bool = False
+    """Its worker gave it up, and nobody has taken it since."""
+
+    microphone: Microphone | None = None
+    """The newest microphone frame whose place is known."""
+
+    sequence: int = 0
+    """Number of the first frame of the newest generation that was sent."""

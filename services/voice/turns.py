@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import heard, prompt
+from services.voice import heard, pauses, prompt
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Call, Reply, Stamps
@@ -54,28 +54,46 @@ def begin_reply(d: Draft, turn: int, stamps: Stamps) -> None:
     """Ask the language model for an answer to the conversation so far."""
     d.state.generation += 1
     d.state.results = ()
+    d.state.unplayed = None
     d.state.reply = Reply(generation=d.state.generation, turn=turn, stamps=stamps)
     ask(d)
 
 
 def ask(d: Draft, *, plain: bool = False) -> None:
     """Start one round of the language model for the current reply; a `plain` one may call nothing."""
+    reply = new_round(_reply(d))
+    d.state.reply = msgspec.structs.replace(reply, plain=plain, rounds=reply.rounds + 1, unsplit="", calls=(), closed=False)
+    d.state.results = ()
+    _complete(d)
+
+
+def ask_again(d: Draft) -> None:
+    """Start the current round once more: its completion died with its worker. What it had written is said as it was written, and
+    what the new one writes beyond that follows."""
     reply = _reply(d)
-    functions = d.state.functions if reply.rounds < ROUNDS_LIMIT and not plain else ()
+    d.state.reply = msgspec.structs.replace(reply, known=reply.written, again="")
+    _complete(d)
+
+
+def _complete(d: Draft) -> None:
+    reply = _reply(d)
+    functions = d.state.functions if reply.rounds <= ROUNDS_LIMIT and not reply.plain else ()
     messages = prompt.window(d.state.instructions, d.state.history)
     effect = d.start(out.Complete(model=d.state.model, messages=messages, functions=functions))
-    d.state.reply = msgspec.structs.replace(
-        reply, effect=effect, plain=plain, rounds=reply.rounds + 1, uses=(), first_piece=len(reply.pieces), unsplit="", calls=()
-    )
-    d.state.results = ()
+    d.state.reply = msgspec.structs.replace(reply, effect=effect)
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+
+
+def new_round(reply: Reply) -> Reply:
+    """The reply with what it said so far behind it: that stands in the history."""
+    return msgspec.structs.replace(reply, uses=(), first_piece=len(reply.pieces), before="", part="", written="", known="", again="")
 
 
 def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed: bool = False) -> Reply:
     """Begin a reply whose words are known: a greeting, a notice, an apology."""
     d.state.generation += 1
     reply = Reply(generation=d.state.generation, turn=turn, unsplit=text, closed=True, failed=failed, stamps=stamps or Stamps())
-    d.state.reply = reply
+    d.state.reply, d.state.unplayed = reply, None
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
     return reply
 
@@ -89,10 +107,8 @@ def apologise(d: Draft, apology: str) -> None:
     _cancel_calls(d, reply, "failure")
     if reply.uses:
         _remember_round(d, reply)
-    first = len(reply.pieces) if reply.uses else reply.first_piece
-    d.state.reply = msgspec.structs.replace(
-        reply, effect=None, calls=(), uses=(), first_piece=first, unsplit=apology, closed=True, failed=True
-    )
+        reply = new_round(reply)
+    d.state.reply = msgspec.structs.replace(reply, effect=None, calls=(), unsplit=apology, closed=True, failed=True)
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
 
 
@@ -163,7 +179,7 @@ def next_round(d: Draft) -> None:
     words = reply_in_result(d, reply)
     _remember_round(d, reply)
     if words:
-        d.state.reply = msgspec.structs.replace(reply, uses=(), first_piece=len(reply.pieces), unsplit=words, closed=True)
+        d.state.reply = msgspec.structs.replace(new_round(reply), unsplit=words, closed=True)
     else:
         ask(d)
 
@@ -182,6 +198,7 @@ def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
     cut, reply = d.state.cut, d.reply
     if cut is not None and generation == cut.generation and state != "playing":
         resolve_cut(d, played_ms)
+    pauses.reported(d, generation, played_ms, done=state != "playing")
     if reply is None or generation != reply.generation:
         return
     played(d, played_ms)
@@ -211,7 +228,7 @@ def finish_reply(d: Draft) -> None:
         spoken = heard.made_ms(reply) if d.state.output == "audio" else None
         d.append(ev.AgentSaid(text=text, turn=reply.turn, generation=reply.generation, played_ms=spoken, output=d.state.output))
     if not reply.failed:  # an apology in the history would be taken for the way to answer
-        _remember_text(d, " ".join(piece.text for piece in reply.pieces[reply.first_piece :]))
+        _remember_text(d, " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])])))
     _close_turn(d, reply, "failed" if reply.failed else "completed")
     d.state.reply = None
     d.cancel_timers("turn", "played")
@@ -219,10 +236,14 @@ def finish_reply(d: Draft) -> None:
 
 def cancel_reply(d: Draft, by: CancelledBy) -> None:
     """Stop the reply now: its effects, its calls, its sound. What was heard is settled when the client has told."""
+    pauses.settle(d, None)
     reply = d.reply
     if reply is None:
         return
     resolve_cut(d, None)
+    if pauses.was_heard(reply):
+        finish_reply(d)
+        return
     d.cancel(reply.effect, *(piece.effect for piece in reply.pieces if not piece.done))
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
     d.outputs.append(out.Flush(reply.generation))
@@ -230,7 +251,7 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
     _cancel_calls(d, reply, by)
     if reply.uses:
         _remember_round(d, reply)
-        reply = msgspec.structs.replace(reply, first_piece=len(reply.pieces), uses=())
+        reply = new_round(reply)
     rest = " ".join(filter(None, [*(piece.text for piece in reply.pieces), reply.unsplit]))
     d.state.redo = reply.turn if by == "barge_in" and not rest else 0
     d.state.reply = None
@@ -276,9 +297,9 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
             )
         )
     earlier = heard.split(cut.pieces[: cut.first_piece], played_ms)[0]
-    last = said[len(earlier) :].strip()
-    if last and not cut.failed:
-        _remember_text(d, last)
+    last = said[len(earlier) :].strip() or cut.part
+    if not cut.failed:
+        _remember_text(d, " ".join(filter(None, [cut.before, last])))
     d.state.resume = unheard if d.state.cut_by_speech else ""
     _close_turn(d, cut, "failed" if cut.failed else "interrupted")
 
@@ -296,7 +317,7 @@ def no_words(d: Draft) -> None:
 
 def _remember_round(d: Draft, reply: Reply) -> None:
     """Put a round's words, calls and results into the history: every call with a result beside it."""
-    text = " ".join(piece.text for piece in reply.pieces[reply.first_piece :])
+    text = " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])]))
     results = dict(d.state.results)
     _remember(
         d,
