@@ -22,6 +22,9 @@ EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
 AUDIO_SUBJECTS: Final = "vx.s.*.audio.>"
 RECORD_STREAM: Final = "RECORD"
 RECORD_SUBJECTS: Final = "vxr.*.*"
+IMPORTED: Final = "Voxbridge-Imported"
+"""Header of an event that was recorded elsewhere: whoever takes work off the log passes it over."""
+
 AUDIO_PENDING: Final = 64
 """Frames a subscriber may be behind (1.3 s at 20 ms); further ones are lost to it until it catches up."""
 

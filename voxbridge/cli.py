@@ -14,7 +14,13 @@ import click
 from shared.config import Config, as_markdown
 from shared.errors import VoxbridgeError
 
-_LATER: Final = {"models": ("voxbridge.models_cli", "models")}
+_LATER: Final = {
+    "models": ("voxbridge.models_cli", "models"),
+    "sessions": ("voxbridge.sessions_cli", "group"),
+    "export": ("voxbridge.replay_cli", "export_session"),
+    "import": ("voxbridge.replay_cli", "import_session"),
+    "replay": ("voxbridge.replay_cli", "replay_session"),
+}
 
 
 class Commands(click.Group):
@@ -42,6 +48,8 @@ def cli() -> None:
       VOXBRIDGE_PORT=9000 voxbridge up   on another port
       voxbridge config                   every setting, its value and its meaning
       voxbridge models ls                the models, and whether they are here
+      voxbridge sessions ls              the calls in the log
+      voxbridge replay SID               take a recorded call again, and see what differs
 
     Settings are environment variables; docs/configuration.md lists them.
     """

@@ -18,6 +18,7 @@ from typing import Final
 
 from shared.config import PREFIX, Config
 from shared.embedded import EmbeddedServer, NatsServer, StartError, ValkeyServer
+from voxbridge import runtime
 from voxbridge.children import Child, Probe, Program, child_environment, embedded, start_command
 from voxbridge.console import Board
 from voxbridge.logfile import LogFile
@@ -35,6 +36,7 @@ def up(config: Config, board: Board) -> int:
     url = public_url(config)
     check_folder(config.data_dir)
     lock = FolderLock.take(config.data_dir, url)
+    runtime.forget(config.data_dir)  # a crash may have left one
     try:
         check_port(config.host, config.port, "VOXBRIDGE_PORT")
         if not config.models_url:
@@ -67,9 +69,11 @@ async def _run(config: Config, board: Board, url: str) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, supervisor.stop)
+    runtime.tell(config, url)
     try:
         await supervisor.run()
     finally:
+        runtime.forget(config.data_dir)
         await probes.close()
 
 

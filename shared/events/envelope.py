@@ -144,4 +144,5 @@ def _typed(envelope: Envelope) -> Event:
         if upcast is None:
             raise msgspec.ValidationError(f"{envelope.type} has no upcaster from version {version}")
         data = upcast(data)
-    return msgspec.convert(data, kind.cls)
+    # By way of bytes: the inputs of a journal are kept as the bytes they are, which plain values cannot become directly.
+    return msgspec.msgpack.decode(_encoder.encode(data), type=kind.cls)

@@ -1,0 +1,214 @@
+"""The sessions of a log as a person at a terminal needs them: the list, one session as rows, and finding one by its id.
+
+Owns what is told of a session and in which order. Does not own how it looks (`voxbridge.sessions_cli`). Only reads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Final, Literal
+
+import msgspec
+
+from shared import bus, events
+from shared.errors import Code, VoxbridgeError
+from shared.events import gateway, tools, voice
+from shared.events.journal import JOURNALS
+from shared.log import Log
+
+LIMIT: Final = 10_000
+"""Sessions in one list."""
+
+KNOWN_LIMIT: Final = 100_000
+"""Sessions among which one is looked for by a part of its id; the newest."""
+
+NEAREST: Final = 3
+STAGES: Final = (
+    "end_of_turn",
+    "stt_final",
+    "llm_first_token",
+    "first_sentence",
+    "tts_first_audio",
+    "first_audio_sent",
+    "first_audio_heard",
+)
+"""Stamps of a turn in the order they are reached (docs/benchmarks.md)."""
+
+_SID: Final = 32
+_SUMMARY: Final = (("voice", True, "session.started"), ("voice", True, "turn.completed"), ("voice", True, "session.ended"))
+_PER_READ: Final = 1_024 // len(_SUMMARY)
+
+State = Literal["connecting", "live", "ended"]
+Kind = Literal["user", "agent", "turn", "tool", "task", "worker", "client", "failure", "end"]
+
+
+class Summary(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A session in the list. Times in ms of the Unix clock; `length_ms` is known once it has ended."""
+
+    id: str
+    mode: str
+    started_at_ms: int
+    state: State = "connecting"
+    turns: int = 0
+    length_ms: int | None = None
+    reason: str = ""
+    error: str = ""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that happened, `at_ms` after the request. `stages` are the ms of a turn's stages, in order."""
+
+    at_ms: int
+    seq: int
+    kind: Kind
+    text: str
+    note: str = ""
+    stages: dict[str, int] = {}
+
+
+async def newest(log: Log, limit: int) -> list[Summary]:
+    """The newest sessions that the log holds, newest first."""
+    requests = await _requests(log, limit)
+    found = {one.sid: Summary(id=one.sid, mode=getattr(one.event, "mode", ""), started_at_ms=one.ts // 1_000) for one in requests}
+    sids = list(found)
+    for first in range(0, len(sids), _PER_READ):
+        part = sids[first : first + _PER_READ]
+        for recorded in await log.last([bus.event_subject(sid, *kind) for sid in part for kind in _SUMMARY]):
+            _add(found[recorded.sid], recorded)
+    return list(reversed(found.values()))
+
+
+def _add(summary: Summary, recorded: events.Recorded) -> None:
+    match recorded.event:
+        case voice.SessionStarted() if summary.state != "ended":
+            summary.state = "live"
+        case voice.TurnCompleted(number=number):
+            summary.turns = max(summary.turns, number)
+        case voice.SessionEnded(reason=reason, error=error):
+            summary.state, summary.reason = "ended", reason
+            summary.length_ms = recorded.ts // 1_000 - summary.started_at_ms
+            summary.error = error.message if error is not None else ""
+
+
+async def find(log: Log, wanted: str) -> str:
+    """The session with this id, or the only one whose id begins so; raises `NOT_FOUND` that names the nearest ones."""
+    if len(wanted) == _SID and wanted.isalnum() and (await log.page(wanted, limit=1)).messages:
+        return wanted
+    known = [one.sid for one in reversed(await _requests(log, KNOWN_LIMIT))]
+    found = [sid for sid in known if wanted and sid.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        which, nearest = f"{len(found)} sessions have an id that begins with {wanted!r}", found[:NEAREST]
+    else:
+        which = f"There is no session {wanted[:_SID]!r}"
+        alike = get_close_matches(wanted, known[:LIMIT], NEAREST, cutoff=0.7)
+        nearest = alike or sorted(known, key=lambda sid: -_shared(sid, wanted))[:NEAREST]
+    hint = f"; the nearest are {', '.join(nearest)}" if nearest else "; the log holds none"
+    raise VoxbridgeError(Code.NOT_FOUND, f"{which}{hint}.", field="session_id")
+
+
+def _shared(sid: str, wanted: str) -> int:
+    """How many characters they begin with alike."""
+    return next((at for at, pair in enumerate(zip(sid, wanted, strict=False)) if pair[0] != pair[1]), min(len(sid), len(wanted)))
+
+
+async def _requests(log: Log, limit: int) -> deque[events.Recorded]:
+    found: deque[events.Recorded] = deque(maxlen=limit)
+    after, more = 0, True
+    while more:
+        page, more = await log.requested_after(after)
+        found += page
+        after = page[-1].seq if page else after
+        more = more and bool(page)
+    return found
+
+
+def summary(log: Sequence[events.Recorded]) -> Summary:
+    """The summary of one session from all its events."""
+    found = Summary(id=log[0].sid, mode=getattr(log[0].event, "mode", ""), started_at_ms=log[0].ts // 1_000)
+    for recorded in log:
+        _add(found, recorded)
+    return found
+
+
+def rows(log: Sequence[events.Recorded]) -> Iterator[Row]:
+    """What happened in a session, in log order; journals and what only machines need are left out."""
+    for recorded in log:
+        told = row(recorded, log[0].ts)
+        if told is not None:
+            yield told
+
+
+def row(recorded: events.Recorded, began: int) -> Row | None:
+    """What an event tells a person, if anything. `began` in µs."""
+    told = _told(recorded.event)
+    if told is None:
+        return None
+    kind, text, note = told
+    stages: dict[str, int] = {}
+    if isinstance(recorded.event, voice.TurnCompleted):
+        latency = recorded.event.latency
+        stages = {name: ms for name in STAGES if (ms := getattr(latency, name)) is not None}
+    return Row(at_ms=(recorded.ts - began) // 1_000, seq=recorded.seq, kind=kind, text=text, note=note, stages=stages)
+
+
+def _told(event: events.Event) -> tuple[Kind, str, str] | None:
+    match event:
+        case voice.UserSaid(text=text, source=source):
+            return "user", text, "typed" if source == "text" else ""
+        case voice.AgentSaid(text=text, unheard=unheard, interrupted=interrupted):
+            return "agent", text, (f"interrupted; not heard: {unheard}" if unheard else "interrupted") if interrupted else ""
+        case voice.TurnCompleted(number=number, reason=reason):
+            return "turn", f"turn {number}", "" if reason == "completed" else reason
+        case voice.ProviderFailed(part=part, error=error):
+            return "failure", f"{part}: {error.message}", error.code
+        case voice.ToolCalled(name=name, arguments=arguments):
+            return "tool", f"{name} {msgspec.json.encode(arguments).decode()}", ""
+    return _work(event) or _life(event)
+
+
+def _work(event: events.Event) -> tuple[Kind, str, str] | None:
+    match event:
+        case voice.ToolCancelled(name=name, reason=reason):
+            return "tool", f"{name} is no longer wanted", reason
+        case tools.ToolCompleted(name=name, result=result, ms=ms):
+            return "tool", f"{name} → {msgspec.json.encode(result).decode()}", f"{ms} ms"
+        case tools.ToolFailed(name=name, error=error):
+            return "failure", f"{name}: {error.message}", error.code
+        case tools.ToolInterrupted(name=name):
+            return "failure", f"{name} was interrupted; whether it took effect is not known", "INTERRUPTED"
+        case tools.TaskCompleted(function=name, announce=announce):
+            return "task", f"{name} is done", announce
+        case tools.TaskFailed(function=name, error=error):
+            return "failure", f"{name}: {error.message}", error.code
+        case tools.TaskInterrupted(function=name):
+            return "failure", f"{name} was interrupted", "INTERRUPTED"
+        case tools.TaskStarted(function=name) | tools.TaskCancelled(function=name):
+            return "task", name, "started" if isinstance(event, tools.TaskStarted) else "cancelled"
+    return None
+
+
+def _life(event: events.Event) -> tuple[Kind, str, str] | None:
+    match event:
+        case gateway.ClientConnected(resumed=resumed):
+            return "client", "resumed" if resumed else "connected", ""
+        case gateway.ClientDisconnected(reason=reason):
+            return "client", "gone", reason
+        case voice.SessionOwned(worker=worker, term=term):
+            return "worker", f"{worker} holds the session", f"term {term}"
+        case voice.SessionReleased(worker=worker, term=term, reason=reason):
+            return "worker", f"{worker} let go: {reason}", f"term {term}"
+        case voice.SessionRestored(worker=worker, term=term, how=how, gap_ms=gap_ms, lost=lost):
+            note = f"; lost: {', '.join(lost)}" if lost else "; nothing lost"
+            return "worker", f"{worker} carries on ({how}) after a gap of {gap_ms} ms{note}", f"term {term}"
+        case voice.SessionEnded(reason=reason, error=error):
+            return "end", f"ended: {reason}", error.message if error is not None else ""
+    return None
+
+
+def is_journal(recorded: events.Recorded) -> bool:
+    """Whether an event is a service's own record of its inputs."""
+    return isinstance(recorded.event, tuple(JOURNALS.values()))

@@ -1,0 +1,216 @@
+"""`voxbridge sessions`: the calls in the log, one call from its beginning to its end, and a call as it happens.
+
+Owns the words and the look of these commands. Does not own what is told (`voxbridge.sessions`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shared import events
+from shared.config import Config
+from shared.feed import Feed
+from shared.log import Log
+from voxbridge import sessions
+from voxbridge.eventlog import opened
+from voxbridge.replay import moment
+
+BAR: Final = 40
+"""Characters of the longest latency bar."""
+
+_COLOURS: Final = ("yellow", "cyan", "magenta", "blue", "green", "bright_black", "red")
+_WORDS: Final = {
+    "end_of_turn": "end of turn",
+    "stt_final": "heard",
+    "llm_first_token": "first word",
+    "first_sentence": "first sentence",
+    "tts_first_audio": "first sound",
+    "first_audio_sent": "sent",
+    "first_audio_heard": "played",
+}
+_STYLES: Final = {
+    "user": "bold",
+    "agent": "green",
+    "tool": "magenta",
+    "task": "magenta",
+    "worker": "blue",
+    "client": "dim",
+    "failure": "red",
+    "end": "bold",
+    "turn": "dim",
+}
+
+
+@click.group("sessions")
+def group() -> None:
+    """The calls in the log: list them, read one, follow one.
+
+    \b
+    Examples:
+      voxbridge sessions ls                   the newest calls
+      voxbridge sessions show 4f1c            the call whose id begins with 4f1c
+      voxbridge sessions tail 4f1c --json     every event as it is recorded, one JSON object a line
+
+    The log is that of the product that runs on VOXBRIDGE_DATA_DIR, or the one at rest there, or that of VOXBRIDGE_NATS_URL.
+    """
+
+
+@group.command("ls")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, sessions.LIMIT), help="How many, newest first.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def list_sessions(limit: int, as_json: bool) -> None:
+    """List the newest calls."""
+
+    async def read() -> list[sessions.Summary]:
+        async with opened(Config.from_env()) as found:
+            return await sessions.newest(found.log, limit)
+
+    listed = asyncio.run(read())
+    if as_json:
+        for one in listed:
+            click.echo(msgspec.json.encode(one))
+        return
+    if not listed:
+        click.echo("The log holds no calls.")
+        return
+    table = Table("session", "started", "mode", "turns", "length", "state", box=None, pad_edge=False)
+    for one in listed:
+        length = moment(one.length_ms * 1_000).partition(".")[0] if one.length_ms is not None else ""
+        style = "red" if one.error else "green" if one.state == "live" else ""
+        state = Text(f"{one.state}: {one.reason}" if one.reason else one.state, style)
+        table.add_row(one.id, _local(one.started_at_ms), one.mode, str(one.turns), length, state)
+    Console(soft_wrap=True).print(table)
+
+
+@group.command()
+@click.argument("sid")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def show(sid: str, as_json: bool) -> None:
+    """Show one call: what was said, how long it took, tools, workers, failures.
+
+    SID is the id of the call, or enough of its beginning.
+    """
+
+    async def read() -> list[events.Recorded]:
+        async with opened(Config.from_env()) as found:
+            return [one async for one in found.log.read_all(await sessions.find(found.log, sid))]
+
+    log = asyncio.run(read())
+    told = list(sessions.rows(log))
+    summary = sessions.summary(log)
+    if as_json:
+        click.echo(msgspec.json.encode({**msgspec.to_builtins(summary), "events": len(log), "rows": told}))
+        return
+    console = Console(highlight=False)
+    console.print(_head(summary, log), soft_wrap=True)
+    longest = max((max(row.stages.values()) for row in told if row.stages), default=0)
+    for row in told:
+        console.print(_line(row, longest), soft_wrap=not console.is_terminal)
+
+
+@group.command()
+@click.argument("sid", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Every event as one JSON object a line, journals included.")
+def tail(sid: str | None, as_json: bool) -> None:
+    """Follow a call as it happens, until it ends; without SID the newest one."""
+
+    async def follow() -> None:
+        async with opened(Config.from_env(), live=True) as found:
+            await _follow(found.log, await _chosen(found.log, sid), as_json)
+
+    try:
+        asyncio.run(follow())
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(130) from None
+
+
+async def _chosen(log: Log, sid: str | None) -> str:
+    if sid is None:
+        newest = await sessions.newest(log, 1)
+        if newest:
+            return newest[0].id
+    return await sessions.find(log, sid or "")
+
+
+async def _follow(log: Log, sid: str, as_json: bool) -> None:
+    over = asyncio.Event()
+    console = Console(highlight=False)
+    began = 0
+
+    def handle(recorded: events.Recorded) -> None:
+        nonlocal began
+        began = began or recorded.ts
+        if as_json:
+            click.echo(msgspec.json.encode(plain(recorded)))
+        elif (row := sessions.row(recorded, began)) is not None:
+            console.print(_line(row, max(row.stages.values(), default=0)), soft_wrap=not console.is_terminal)
+        if isinstance(recorded.event, events.voice.SessionEnded):
+            over.set()
+
+    feed = Feed(log, sid, handle)
+    await feed.start()
+    try:
+        await over.wait()
+    finally:
+        await feed.stop()
+
+
+def plain(recorded: events.Recorded) -> dict[str, object]:
+    """An event with nothing in it that JSON does not have."""
+    data = msgspec.msgpack.decode(msgspec.msgpack.encode(recorded.event))
+    whole = {name: getattr(recorded, name) for name in ("seq", "writer", "visible", "ts", "id", "type", "v", "cause")}
+    return {**whole, "data": msgspec.to_builtins(data, str_keys=True)}
+
+
+def _head(summary: sessions.Summary, log: Sequence[events.Recorded]) -> Text:
+    text = Text(f"{summary.id}\n", "bold")
+    facts = [_local(summary.started_at_ms), summary.mode, f"{summary.turns} turns", f"{len(log):,} events", summary.state]
+    facts += [f"model {one.event.model}" for one in log if isinstance(one.event, events.voice.SessionStarted)]
+    text.append(_clean(" · ".join(facts)), "dim")
+    return text
+
+
+def _line(row: sessions.Row, longest: int) -> Text:
+    text = Text(f"{moment(row.at_ms * 1_000):>10}  ", "dim")
+    if row.kind == "turn":
+        text.append(f"{'':8}")
+        text.append_text(_bar(row, longest))
+        return text
+    text.append(f"{row.kind:<8}", "dim")
+    text.append(_clean(row.text), _STYLES[row.kind])
+    if row.note:
+        text.append(f"  {_clean(row.note)}", "dim")
+    return text
+
+
+def _bar(row: sessions.Row, longest: int) -> Text:
+    bar, said, before = Text(), list[str](), 0
+    for colour, name in zip(_COLOURS, sessions.STAGES, strict=True):
+        ms = row.stages.get(name)
+        if ms is None:
+            continue
+        said.append(f"{_WORDS[name]} {ms}")
+        width = round(max(ms, before) * BAR / longest) - round(before * BAR / longest) if longest > 0 else 0
+        bar.append("█" * width, colour)
+        before = max(ms, before)
+    words = " · ".join(said) + (" ms" if said else "")
+    bar.append("  " if said else "")
+    bar.append(" ".join(part for part in (row.text, row.note, words) if part), "dim")
+    return bar
+
+
+def _local(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1_000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _clean(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
