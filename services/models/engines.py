@@ -146,6 +146,8 @@ class Engines:
                 return
 
     def _fetch(self, model: Model) -> None:
+        if not self.shelf.missing(model):
+            return
         progress = self._progress[model.id] = CountingProgress(_log.info)
         Loader(self.shelf, sources_for(self._config.models_source, load(), self.shelf), progress).get(model)
 

@@ -86,6 +86,7 @@ class Llm(Child):
             limits=httpx.Limits(max_keepalive_connections=0),
             timeout=httpx.Timeout(FIRST_TOKEN_TIMEOUT_S, connect=5.0),
             trust_env=False,
+            verify=False,  # noqa: S501 - there is no TLS on loopback, and its certificates take time to load
         )
 
     def identity(self) -> tuple[object, ...]:
