@@ -9,41 +9,44 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum, auto
-from typing import Final
+from typing import Any, Final
 
-from services.gateway import messages, outbound
+from services.gateway import messages, outbound, resume
+from services.gateway.calls import Calls
 from services.gateway.messages import ClientMessage
 from services.gateway.outputs import (
     FAULT,
     NORMAL,
+    NOT_THERE,
     RESTARTING,
+    TAKEN_OVER,
     TOO_MANY_WRONG,
     TOO_SLOW,
     TRY_LATER,
     Append,
+    Attach,
     Close,
     Ended,
     Open,
     Output,
     Outputs,
     PublishMic,
+    Resume,
     Send,
 )
 from shared import events, frames, moments
-from shared.errors import Code, VoxbridgeError
+from shared.errors import Code, Unavailable, VoxbridgeError
 
 START_TIMEOUT_MS: Final = 10_000
-"""How long a session may wait for a voice worker."""
+"""How long a session may wait for a voice worker, and a resume for the log."""
 END_TIMEOUT_MS: Final = 5_000
 """How long the end of a session may wait for the voice worker."""
-OWNER_GRACE_MS: Final = 5_000
+OWNER_GRACE_MS: Final = 1_000
 OWNER_TIMEOUT_MS: Final = 30_000
 WRONG_LIMIT: Final = 100
 WRONG_WINDOW_MS: Final = 10_000
 WAITING_LIMIT: Final = 64
-"""Events that may wait while the session is opened."""
-OPEN_CALLS_LIMIT: Final = 256
-"""Calls of the page that may be open; the oldest is forgotten when one more comes."""
+"""Events that may wait while the session is opened or resumed."""
 
 
 class Phase(Enum):
@@ -51,6 +54,7 @@ class Phase(Enum):
 
     FRESH = auto()
     OPENING = auto()
+    RESUMING = auto()
     REQUESTED = auto()
     LIVE = auto()
     ENDING = auto()
@@ -58,19 +62,21 @@ class Phase(Enum):
 
 
 class Connection:
-    """The state of one connection. `sid` is the id its session will have; `v1` whether it speaks `voxbridge.v1`."""
+    """The state of one connection. `sid` is the id its session will have if it starts one; `v1` whether it speaks `voxbridge.v1`,
+    and then `resume_token` is what it may resume that session with and `resume_hash` what the log keeps of it."""
 
-    def __init__(self, *, sid: str, v1: bool, gateway: str, name: str) -> None:
+    def __init__(self, *, sid: str, v1: bool, gateway: str, name: str, resume_token: str = "", resume_hash: str = "") -> None:
         self.phase = Phase.FRESH
         self.last_seq = 0
-        self._reader = outbound.Reader(sid, v1)
+        self._reader = outbound.Reader(sid, v1, resume_token)
+        self._resume_hash = resume_hash
         self._gateway = gateway
         self._name = name
         self._asked_ms = 0
         self._lost_since: int | None = None
         self._restoring = False
         self._state: moments.StateChanged | None = None
-        self._calls: dict[str, str] | None = None
+        self._calls = Calls()
         self._waiting: list[events.Event] | None = None
         self._wrong: deque[int] | None = None
 
@@ -106,15 +112,38 @@ class Connection:
     def opened(self) -> Outputs:
         """`Open` was done: the session is in the log and its feeds are on. A client that left meanwhile leaves no session behind."""
         if self.phase is not Phase.OPENING:
-            return (Append(events.gateway.SessionEndRequested(by="gateway", reason="the client left while the session was opened")),)
+            return (Append(events.gateway.SessionEndRequested(by="gateway", reason="client_left")),)
         self.phase = Phase.REQUESTED
-        waiting, self._waiting = self._waiting or [], None
-        outputs: list[Output] = [Append(events.gateway.ClientConnected(gateway=self._gateway, connection=self._name))]
-        for event in waiting:
-            outputs.append(Append(event))
-            if isinstance(event, events.gateway.SessionEndRequested):
-                self.phase = Phase.ENDING
-        return outputs
+        return self._attach(events.gateway.ClientConnected(gateway=self._gateway, connection=self._name))
+
+    def resumed(self, known: resume.Known, calls: Calls, snapshot: dict[str, Any] | None, now_ms: int) -> Outputs:
+        """`Resume` found the session: `calls` are the open ones at the client's position, or at `known.top` where a snapshot stands
+        in for what was missed. The events after that position are received next."""
+        if self.phase is not Phase.RESUMING:
+            return ()
+        asked, self.last_seq = self.last_seq, known.top if snapshot is not None else self.last_seq
+        self._calls = calls
+        self._asked_ms = now_ms
+        self.phase = Phase.LIVE if known.started else Phase.REQUESTED
+        self._restoring = known.state == "restoring"
+        if not self._restoring:
+            self._state = moments.StateChanged(state=known.state)
+        event = events.gateway.ClientConnected(gateway=self._gateway, connection=self._name, resumed=True, last_seq=asked)
+        return (Send(outbound.resumed(self._reader.sid, known, last_seq=asked, snapshot=snapshot)), *self._attach(event))
+
+    def refused(self) -> Outputs:
+        """`Resume` found nothing that this client may go on with."""
+        if self.phase is not Phase.RESUMING:
+            return ()
+        error = VoxbridgeError(Code.NOT_FOUND, "There is no session to resume with this id and token.")
+        return (Send(outbound.of_error(error)), *self._close(NOT_THERE, "no such session"))
+
+    def taken_over(self) -> Outputs:
+        """Another socket was attached to the session after this one. What this one's end would say is not true of the session."""
+        if not self.attached:
+            return ()
+        error = VoxbridgeError(Code.CONFLICT, "Another client has resumed this session and goes on with it.")
+        return (Send(outbound.of_error(error)), *self._close(TAKEN_OVER, "taken over"))
 
     def receive_event(self, recorded: events.Recorded) -> Outputs:
         """An event of the log that the client may see."""
@@ -126,12 +155,7 @@ class Connection:
             return self._session_ended(recorded, event)
         if isinstance(event, events.voice.SessionStarted) and self.phase is Phase.REQUESTED:
             self.phase = Phase.LIVE
-        elif isinstance(event, events.voice.ToolCalled) and event.kind == "browser":
-            self._call_opened(event)
-        elif isinstance(
-            event, events.voice.ToolCancelled | events.tools.ToolCompleted | events.tools.ToolFailed | events.tools.ToolInterrupted
-        ):
-            self._call_closed(event.call_id)
+        self._calls.take(event)
         message = outbound.of_event(recorded, self._reader)
         return () if message is None else (Send(message),)
 
@@ -153,7 +177,9 @@ class Connection:
                 f"No voice worker took the session within {START_TIMEOUT_MS // 1000} s. Try again later.",
                 limit=START_TIMEOUT_MS,
             )
-            return self._give_up(error, "no worker took the session")
+            return self._give_up(error, "no_worker")
+        if self.phase is Phase.RESUMING and now_ms - self._asked_ms >= START_TIMEOUT_MS:
+            return self.failed(Unavailable("The event log does not answer. Try again.", retry_after_ms=2_000))
         if self.phase is Phase.ENDING and now_ms - self._asked_ms >= END_TIMEOUT_MS:
             return self._close(NORMAL, "the session ended")
         if self.phase is not Phase.LIVE or owned is None:
@@ -206,6 +232,8 @@ class Connection:
             raise VoxbridgeError(Code.INVALID_MESSAGE, f"`{name}` needs the sub-protocol `voxbridge.v1`.", field="type")
         if isinstance(message, messages.Start):
             return self._start(message, now_ms)
+        if isinstance(message, messages.Resume):
+            return self._resume(message, now_ms)
         if self.phase is Phase.FRESH:
             raise _before_start(f"`{message.__struct_config__.tag}`")
         if isinstance(message, messages.Audio):
@@ -215,11 +243,12 @@ class Connection:
             if isinstance(message, messages.Playback | messages.End | messages.AudioEnd):
                 return ()
             raise VoxbridgeError(Code.CONFLICT, "The session is ending; nothing more is taken.")
-        if isinstance(message, messages.End) and self.phase is not Phase.OPENING:
+        opening = self.phase in (Phase.OPENING, Phase.RESUMING)
+        if isinstance(message, messages.End) and not opening:
             self.phase = Phase.ENDING
             self._asked_ms = now_ms
         event = self._event(message)
-        if self.phase is not Phase.OPENING:
+        if not opening:
             return (Append(event),)
         self._waiting = self._waiting or []
         if len(self._waiting) >= WAITING_LIMIT:
@@ -230,10 +259,7 @@ class Connection:
         return ()
 
     def _start(self, message: messages.Start, now_ms: int) -> Outputs:
-        if self.phase is not Phase.FRESH:
-            raise VoxbridgeError(Code.CONFLICT, "This socket has its session; open another socket for another one.", field="type")
-        self.phase = Phase.OPENING
-        self._asked_ms = now_ms
+        self._leave_fresh(Phase.OPENING, now_ms)
         return (
             Open(
                 events.gateway.SessionRequested(
@@ -242,9 +268,31 @@ class Connection:
                     voice=message.voice or "",
                     system_prompt=message.system_prompt or "",
                     client=events.gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reader.v1 else "vox"),
+                    resume_hash=self._resume_hash,
                 )
             ),
         )
+
+    def _resume(self, message: messages.Resume, now_ms: int) -> Outputs:
+        self._leave_fresh(Phase.RESUMING, now_ms)
+        self._reader = outbound.Reader(message.session_id, self._reader.v1, message.resume_token)
+        self.last_seq = message.last_seq
+        return (Resume(message.session_id, message.resume_token, message.last_seq),)
+
+    def _leave_fresh(self, phase: Phase, now_ms: int) -> None:
+        if self.phase is not Phase.FRESH:
+            raise VoxbridgeError(Code.CONFLICT, "This socket has its session; open another socket for another one.", field="type")
+        self.phase = phase
+        self._asked_ms = now_ms
+
+    def _attach(self, event: events.gateway.ClientConnected) -> Outputs:
+        waiting, self._waiting = self._waiting or [], None
+        outputs: list[Output] = [Attach(event)]
+        for kept in waiting:
+            outputs.append(Append(kept))
+            if isinstance(kept, events.gateway.SessionEndRequested):
+                self.phase = Phase.ENDING
+        return outputs
 
     def _event(self, message: ClientMessage) -> events.Event:
         match message:
@@ -263,33 +311,11 @@ class Connection:
             case messages.BrowserFunctionResult():
                 return self._answer(message)
             case _:
-                return events.gateway.SessionEndRequested(by="client", reason="the client ended the session")
+                return events.gateway.SessionEndRequested(by="client", reason="client_ended")
 
     def _answer(self, message: messages.BrowserFunctionResult) -> events.Event:
-        calls = self._calls or {}
-        if message.fn_call_id is None:
-            call_id = next((id for id, name in calls.items() if name == message.name), None)
-        else:
-            call_id = message.fn_call_id if calls.get(message.fn_call_id) == message.name else None
-        if call_id is None:
-            raise VoxbridgeError(
-                Code.NOT_FOUND,
-                f"No call of {message.name[:64]!r} with this id is open: it was answered, cancelled, or never made.",
-                field="fn_call_id",
-            )
-        self._call_closed(call_id)
+        call_id = self._calls.answered(message.name, message.fn_call_id)
         return events.gateway.BrowserCallAnswered(call_id=call_id, name=message.name, result=message.result)
-
-    def _call_opened(self, event: events.voice.ToolCalled) -> None:
-        if self._calls is None:
-            self._calls = {}
-        self._calls[event.call_id] = event.name
-        if len(self._calls) > OPEN_CALLS_LIMIT:
-            del self._calls[next(iter(self._calls))]
-
-    def _call_closed(self, call_id: str) -> None:
-        if self._calls is not None:
-            self._calls.pop(call_id, None)
 
     def _session_ended(self, recorded: events.Recorded, event: events.voice.SessionEnded) -> Outputs:
         outputs: list[Output] = [Ended()]
@@ -312,7 +338,7 @@ class Connection:
                 f"The session's worker was lost and none took over within {OWNER_TIMEOUT_MS // 1000} s.",
                 limit=OWNER_TIMEOUT_MS,
             )
-            return self._give_up(error, "the worker was lost")
+            return self._give_up(error, "worker_lost")
         if gone < OWNER_GRACE_MS or self._restoring:
             return ()
         self._restoring = True
@@ -333,7 +359,7 @@ class Connection:
         outputs: list[Output] = [Send(outbound.of_error(error))]
         if self.attached:
             outputs.append(Append(events.gateway.SessionEndRequested(by="gateway", reason=reason)))
-        outputs.extend(self._close(TRY_LATER, reason))
+        outputs.extend(self._close(TRY_LATER, reason.replace("_", " ")))
         return outputs
 
     def _wrong_message(self, error: VoxbridgeError, now_ms: int) -> Outputs:
@@ -359,4 +385,4 @@ class Connection:
 
 
 def _before_start(what: str) -> VoxbridgeError:
-    return VoxbridgeError(Code.CONFLICT, f"{what} came before `start`. Send `start` first.", field="type")
+    return VoxbridgeError(Code.CONFLICT, f"{what} came before `start`. Send `start` or `resume` first.", field="type")

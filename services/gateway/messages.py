@@ -24,7 +24,10 @@ TOKEN_LIMIT: Final = 4_096
 RESULT_LIMIT: Final = 256 * 1024
 """Bytes of a page's answer to a call, so that it fits into one event of the log."""
 COUNTER_LIMIT: Final = 0xFFFF_FFFF
+POSITION_LIMIT: Final = 2**53 - 1
+"""The largest whole number that every JSON reader keeps."""
 MODES: Final = ("local", "echo", "gemini", "claude")
+SESSION_ID: Final = re.compile(r"[0-9a-f]{32}")
 PLAYBACK_STATES: Final = ("playing", "finished", "flushed")
 
 
@@ -78,8 +81,16 @@ class AudioEnd(msgspec.Struct, frozen=True, tag="audio_end"):
     """The microphone was paused or released."""
 
 
-ClientMessage = Start | Audio | Text | BrowserFunctionResult | End | Playback | Interrupt | AudioEnd
-V1_ONLY: Final = (Playback, Interrupt, AudioEnd)
+class Resume(msgspec.Struct, frozen=True, tag="resume"):
+    """Go on with a session."""
+
+    session_id: str = msgspec.field(name="sessionId")
+    resume_token: str = msgspec.field(name="resumeToken")
+    last_seq: int
+
+
+ClientMessage = Start | Resume | Audio | Text | BrowserFunctionResult | End | Playback | Interrupt | AudioEnd
+V1_ONLY: Final = (Resume, Playback, Interrupt, AudioEnd)
 
 _decoder: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(ClientMessage)
 _encoder = msgspec.msgpack.Encoder()
@@ -141,6 +152,13 @@ def _check(message: ClientMessage) -> None:
             _at_most("voice", message.voice, NAME_LIMIT)
             _at_most("systemPrompt", message.system_prompt, PROMPT_LIMIT)
             _at_most("session_token", message.session_token, TOKEN_LIMIT)
+        case Resume():
+            if SESSION_ID.fullmatch(message.session_id) is None:
+                raise VoxbridgeError(
+                    Code.INVALID_ARGUMENT, "`sessionId` is 32 characters of 0-9 and a-f.", field="sessionId", limit=SESSION_ID.pattern
+                )
+            _filled("resumeToken", message.resume_token, NAME_LIMIT)
+            _counter("last_seq", message.last_seq, POSITION_LIMIT)
         case Text():
             _filled("text", message.text, TEXT_LIMIT)
         case BrowserFunctionResult():
@@ -174,9 +192,9 @@ def _among(field: str, value: str, allowed: tuple[str, ...]) -> None:
         raise VoxbridgeError(Code.INVALID_ARGUMENT, f"`{field}` is one of {names}; it is {value[:64]!r}.", field=field, limit=names)
 
 
-def _counter(field: str, value: int) -> None:
-    if not 0 <= value <= COUNTER_LIMIT:
-        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"`{field}` is from 0 to {COUNTER_LIMIT}.", field=field, limit=f"0..{COUNTER_LIMIT}")
+def _counter(field: str, value: int, most: int = COUNTER_LIMIT) -> None:
+    if not 0 <= value <= most:
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"`{field}` is from 0 to {most}.", field=field, limit=f"0..{most}")
 
 
 def _storable(field: str, value: dict[str, Any]) -> None:
@@ -196,5 +214,5 @@ def _storable(field: str, value: dict[str, Any]) -> None:
 
 
 _TYPES: Final = [
-    str(kind.__struct_config__.tag) for kind in (Start, Audio, Text, BrowserFunctionResult, End, Playback, Interrupt, AudioEnd)
+    str(kind.__struct_config__.tag) for kind in (Start, Resume, Audio, Text, BrowserFunctionResult, End, Playback, Interrupt, AudioEnd)
 ]

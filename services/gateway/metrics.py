@@ -27,6 +27,7 @@ class Metrics(Collector):
         self.dropped: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
         self.closes: Counter[int] = Counter()
+        self.resumes: Counter[str] = Counter()
         self._registry = CollectorRegistry()
         self._registry.register(self)
         self.append_seconds = Histogram(
@@ -44,6 +45,8 @@ class Metrics(Collector):
         yield _by("voxbridge_gateway_frames_dropped", "Audio frames not forwarded, by reason.", "reason", self.dropped)
         yield _by("voxbridge_gateway_errors", "Errors said to clients, by code.", "code", self.errors)
         yield _by("voxbridge_gateway_closes", "Sockets that the gateway closed, by close code.", "code", self.closes)
+
+        yield _by("voxbridge_gateway_resumes", "Resumes asked for: recovered, answered by a snapshot, refused.", "answer", self.resumes)
 
     def text(self) -> bytes:
         """The exposition format."""

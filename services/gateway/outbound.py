@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from services.gateway.resume import Known
 from shared import events, frames, moments
 from shared.errors import VoxbridgeError
 
@@ -22,6 +23,7 @@ class Reader(msgspec.Struct, frozen=True):
 
     sid: str
     v1: bool
+    resume_token: str = ""
 
 
 _E = TypeVar("_E", bound=events.Event)
@@ -59,6 +61,17 @@ def state(name: str, reason: str = "") -> Message:
     return {"type": "state", "state": name, "reason": reason} if reason else {"type": "state", "state": name}
 
 
+def resumed(sid: str, known: Known, *, last_seq: int, snapshot: dict[str, Any] | None) -> Message:
+    """The answer to `resume`: with a snapshot, what was missed is not told."""
+    message: Message = {"type": "resumed", "sessionId": sid, "mode": known.mode, "recovered": snapshot is None}
+    if snapshot is None:
+        message["from"] = last_seq
+    message |= {"to": known.top, "state": known.state}
+    if snapshot is not None:
+        message["snapshot"] = snapshot
+    return message
+
+
 def go_away(sid: str) -> Message:
     """The gateway is shutting down."""
     return {"type": "go_away", "session_token": sid, "message": "The gateway is restarting. Connect again."}
@@ -82,7 +95,15 @@ def _makes(kind: type[_E]) -> Callable[[Callable[[_E, Reader], Message | None]],
 
 @_makes(events.voice.SessionStarted)
 def _started(event: events.voice.SessionStarted, reader: Reader) -> Message:
-    return {"type": "setup_complete", "sessionId": reader.sid, "mode": event.mode, "resumed": event.resumed}
+    message = {"type": "setup_complete", "sessionId": reader.sid, "mode": event.mode, "resumed": event.resumed}
+    if reader.v1:
+        message["resumeToken"] = reader.resume_token
+    return message
+
+
+@_makes(events.voice.SessionRestored)
+def _restored(event: events.voice.SessionRestored, reader: Reader) -> Message | None:
+    return {"type": "restored", "how": event.how, "gap_ms": event.gap_ms, "lost": list(event.lost)} if reader.v1 else None
 
 
 @_makes(events.voice.SessionEnded)

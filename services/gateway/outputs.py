@@ -13,8 +13,10 @@ NORMAL: Final = 1000
 FAULT: Final = 1011
 RESTARTING: Final = 1012
 TRY_LATER: Final = 1013
+NOT_THERE: Final = 4004
 TOO_SLOW: Final = 4008
 TOO_MANY_WRONG: Final = 4009
+TAKEN_OVER: Final = 4010
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -27,6 +29,20 @@ class Open(msgspec.Struct, frozen=True):
     """Subscribe, then write this event; answer with `opened` or `failed`."""
 
     event: events.gateway.SessionRequested
+
+
+class Resume(msgspec.Struct, frozen=True):
+    """Look for this session; answer with `refused`, or read what is missing and answer with `resumed`; or with `failed`."""
+
+    sid: str
+    token: str
+    last_seq: int
+
+
+class Attach(msgspec.Struct, frozen=True):
+    """Write that this socket is the session's, and answer with `taken_over` when another one is written after it."""
+
+    event: events.gateway.ClientConnected
 
 
 class Append(msgspec.Struct, frozen=True):
@@ -52,5 +68,5 @@ class Close(msgspec.Struct, frozen=True):
     reason: str
 
 
-Output = Send | Open | Append | PublishMic | Ended | Close
+Output = Send | Open | Resume | Attach | Append | PublishMic | Ended | Close
 Outputs = Sequence[Output]

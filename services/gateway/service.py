@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TICK_S: Final = 1.0
+ALIVE_S: Final = 1.0
+"""How often the gateway says that it lives; it is missed after three times that."""
 DRAIN_S: Final = 2.0
 """How long the log may take for the last events of a gateway that stops."""
 WS_LIMIT: Final = 4 * 1024 * 1024
@@ -85,13 +87,15 @@ class Gateway(Service):
         """Listen until drained."""
         config = self.resources.config
         await self.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record)
-        ticking = asyncio.create_task(self._tick())
+        ticking = [asyncio.create_task(self._tick()), asyncio.create_task(self._say_alive())]
         self.background(self.sessions.ensure_index())
         try:
             await self._server.serve()
         finally:
-            ticking.cancel()
-            await asyncio.wait({ticking})
+            for task in ticking:
+                task.cancel()
+            await asyncio.wait(ticking)
+            await _guarded(self.store.gateway_gone(self.resources.process_id))
             await self.readiness.close()
 
     async def drain(self) -> None:
@@ -145,6 +149,19 @@ class Gateway(Service):
         while True:
             await asyncio.sleep(TICK_S)
             await self._look_after()
+
+    async def _say_alive(self) -> None:
+        """A gateway that is killed writes no end of its sockets: that it says nothing more is what tells their sessions."""
+        heard = True
+        while True:
+            try:
+                await self.store.gateway_lives(self.resources.process_id)
+                heard = True
+            except VoxbridgeError as error:
+                if heard:
+                    _log.warning("%s Nobody hears that this gateway lives.", error.message)
+                heard = False
+            await asyncio.sleep(ALIVE_S)
 
     async def _look_after(self) -> None:
         connections = list(self.connections)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from services.gateway import transcript
 from shared import bus, events
 from shared.clock import Clock
 from shared.errors import Code, VoxbridgeError
@@ -66,15 +67,15 @@ class Sessions:
         summary = (await self.summaries([check_session_id(sid)])).get(sid)
         if summary is None:
             raise _not_found()
-        transcript: list[dict[str, Any]] = []
-        async for recorded in self._log.read_all(sid, writer="voice", visibility="c"):
-            entry = _spoken(recorded)
+        said: list[dict[str, Any]] = []
+        async for recorded in self._log.read_all(sid, writer="voice", visibility="c", type="*.said"):
+            entry = transcript.entry(recorded)
             if entry is not None:
-                if len(transcript) == TRANSCRIPT_LIMIT:
+                if len(said) == TRANSCRIPT_LIMIT:
                     summary["truncated"] = True
                     break
-                transcript.append(entry)
-        return {**summary, "transcript": transcript}
+                said.append(entry)
+        return {**summary, "transcript": said}
 
     async def events(self, sid: str, *, after: int, limit: int) -> dict[str, Any]:
         """A page of a session's events as plain values; raises `NOT_FOUND` for a session that never was."""
@@ -140,18 +141,6 @@ def _summary(sid: str, facts: dict[str, events.Recorded]) -> dict[str, Any]:
         if isinstance(ended.event, events.voice.SessionEnded):
             summary["ended_reason"] = ended.event.reason
     return summary
-
-
-def _spoken(recorded: events.Recorded) -> dict[str, Any] | None:
-    event = recorded.event
-    entry = {"seq": recorded.seq, "at_ms": recorded.ts // 1_000}
-    if isinstance(event, events.voice.UserSaid):
-        return {**entry, "role": "user", "turn": event.turn, "text": event.text}
-    if isinstance(event, events.voice.AgentSaid):
-        return {
-            **entry, "role": "assistant", "turn": event.turn, "text": event.text, "unheard": event.unheard, "interrupted": event.interrupted
-        }  # fmt: skip
-    return None
 
 
 def _plain(recorded: events.Recorded) -> dict[str, Any]:

@@ -84,6 +84,16 @@ class Socket(WebSocketsSansIOProtocol):
         self._read_on()
         self.close_timer = self.loop.call_later(CLOSE_WAIT_S, self.transport.abort)
 
+    @property
+    def congested(self) -> bool:
+        """Whether the transport takes nothing more for now."""
+        return not self.writable.is_set()
+
+    async def drained(self) -> None:
+        """Wait until the transport has taken what is queued and takes more, or the socket is gone."""
+        while not self.writable.is_set():
+            await self.writable.wait()
+
     def drop_queue(self) -> None:
         """Forget what is queued."""
         self._queue, self._queued = None, 0

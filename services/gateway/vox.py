@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -15,11 +16,11 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from services.gateway import outbound
+from services.gateway import outbound, resume, resumption, tokens
 from services.gateway.core import Connection, Phase
 from services.gateway.metrics import Metrics
 from services.gateway.microphones import Microphones
-from services.gateway.outputs import TOO_SLOW, Append, Close, Ended, Open, Outputs, PublishMic, Send
+from services.gateway.outputs import TOO_SLOW, Append, Attach, Close, Ended, Open, Outputs, PublishMic, Resume, Send
 from services.gateway.socket import Socket
 from shared import bus, events, frames, moments
 from shared.clock import Clock, wall_ms32
@@ -27,11 +28,16 @@ from shared.errors import Unavailable, VoxbridgeError
 from shared.feed import Feed
 from shared.log import Log
 from shared.service import Resources
-from shared.store import Store
+from shared.store import Resumable, Store
 from shared.writer import SessionWriter
 
 MAX_AGE_MS: Final = 200
 """Audio older than this is dropped on its way to the client."""
+
+REFUSAL_S: Final = 0.1
+"""How long a resume takes that is refused, whatever the reason: the time tells nothing, and guesses cost some."""
+READ_PATIENCE_S: Final = 5.0
+"""How long a client that is told what it missed may take to read what the transport holds."""
 
 _FLAGS_OFFSET: Final = 2
 _TIME_OFFSET: Final = 12
@@ -61,7 +67,15 @@ class Vox:
     def __init__(self, house: House, socket: Socket, *, sid: str, name: str, v1: bool) -> None:
         self.sid = sid
         self.v1 = v1
-        self.core = Connection(sid=sid, v1=v1, gateway=house.resources.process_id, name=name)
+        token = tokens.new_token() if v1 else ""
+        self.core = Connection(
+            sid=sid,
+            v1=v1,
+            gateway=house.resources.process_id,
+            name=name,
+            resume_token=token,
+            resume_hash=tokens.hash_of(token) if v1 else "",
+        )
         self._house = house
         self._socket = socket
         self._name = name
@@ -75,6 +89,9 @@ class Vox:
         self._opening: asyncio.Task[None] | None = None
         self._writer: SessionWriter | None = None
         self._feed: Feed | None = None
+        self._watch: Feed | None = None
+        self._attached_at: asyncio.Future[int] | None = None
+        self._catching_up = False
         self._subscriptions: list[Subscription] = []
         self.closed = asyncio.get_running_loop().create_future()
 
@@ -129,11 +146,17 @@ class Vox:
                     self._say(message)
                 case Append(event):
                     self._append(event)
+                case Attach(event):
+                    self._attached_at = asyncio.get_running_loop().create_future()
+                    self._attached_at.add_done_callback(_heeded)
+                    self._append(event, self._attached_at)
                 case PublishMic(pcm):
                     self._microphones.publish(self._audio_in, frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm))
                     self._sequence += 1
                 case Open(event):
-                    self._opening = asyncio.create_task(self._open(event))
+                    self._opening = asyncio.create_task(self._open(self._enter(event)))
+                case Resume():
+                    self._opening = asyncio.create_task(self._open(self._resume(output)))
                 case Ended():
                     self._house.background(self._house.store.session_closed(self.sid))
                 case Close(code, reason):
@@ -148,19 +171,21 @@ class Vox:
             self._metrics.errors[message["code"]] += 1
         self._socket.send_text(_encode(message))
 
-    def _append(self, event: events.Event) -> None:
+    def _append(self, event: events.Event, acked: asyncio.Future[int] | None = None) -> None:
         writer = self._writer
         if writer is None:
             return
         try:
-            writer.submit(event, ts=self._clock.now_us(), cause=None)
+            writer.submit(event, ts=self._clock.now_us(), cause=None, acked=acked)
         except VoxbridgeError as error:
+            if acked is not None:
+                acked.set_exception(error)
             if error is not writer.failed:
                 self._say(outbound.of_error(error))
 
-    async def _open(self, event: events.gateway.SessionRequested) -> None:
+    async def _open(self, work: Awaitable[None]) -> None:
         try:
-            await self._enter(event)
+            await work
         except VoxbridgeError as error:
             self._perform(self.core.failed(error))
         except (NatsError, TimeoutError) as error:
@@ -169,36 +194,93 @@ class Vox:
 
     async def _enter(self, event: events.gateway.SessionRequested) -> None:
         house = self._house
-        nc = house.resources.audio_nc
+        await self._listen()
+        began = self._clock.now_us()
+        house.background(house.store.session_opened(self.sid, began))
+        if event.resume_hash:
+            house.background(house.store.keep_resumable(self.sid, Resumable(resume_hash=event.resume_hash, mode=event.mode)))
+        self._writer = writer = self._new_writer()
+        position = await writer.append(event, ts=began, cause=None)
+        self._metrics.append_seconds.observe((self._clock.now_us() - began) / 1e6)
+        self._perform(self.core.opened())
+        # Nothing that the client may see can stand before its own request, so the feed begins there.
+        await self._follow(position)
+
+    async def _resume(self, wanted: Resume) -> None:
+        house = self._house
+        loop = asyncio.get_running_loop()
+        due = loop.time() + REFUSAL_S
+        known = await resumption.find(house.log, house.store, wanted.sid, wanted.token)
+        if known is None:
+            self._metrics.resumes["refused"] += 1
+            await asyncio.sleep(due - loop.time())
+            self._perform(self.core.refused())
+            return
+        self.sid = wanted.sid
+        self._audio_in = bus.audio_in(wanted.sid)
+        recovered = resume.recovers(known, wanted.last_seq)
+        position = wanted.last_seq if recovered else known.top
+        calls, snapshot, _ = await asyncio.gather(
+            resumption.open_calls(house.log, self.sid, position, now=self._clock.now_us()),
+            _nothing() if recovered else resumption.snapshot(house.log, self.sid, known),
+            self._listen(),
+        )
+        self._metrics.resumes["recovered" if recovered else "snapshot"] += 1
+        self._writer = self._new_writer()
+        self._catching_up = True
+        self._perform(self.core.resumed(known, calls, snapshot, self._now_ms()))
+        await self._follow(position)
+        self._catching_up = False
+
+    def _new_writer(self) -> SessionWriter:
+        return SessionWriter(self._house.log, self.sid, "gateway", stem=self._name, fenced=False, on_failed=self._writer_failed)
+
+    async def _listen(self) -> None:
+        nc = self._audio_nc
         self._subscriptions.append(await bus.subscribe_audio(nc, bus.audio_out(self.sid), self._audio_out))
         self._subscriptions.append(await nc.subscribe(bus.moments(self.sid), cb=self._moment, pending_msgs_limit=256))
         await nc.flush(timeout=2)
-        writer = SessionWriter(house.log, self.sid, "gateway", stem=self._name, fenced=False, on_failed=self._writer_failed)
-        began = self._clock.now_us()
-        house.background(house.store.session_opened(self.sid, began))
-        self._writer = writer
-        position = await writer.append(event, ts=began, cause=None)
-        self._metrics.append_seconds.observe((self._clock.now_us() - began) / 1e6)
-        # Nothing that the client may see can stand before its own request, so the feed begins there.
-        self._feed = Feed(house.log, self.sid, self._event, visibility="c", after=position)
-        self._perform(self.core.opened())
-        if self.core.phase is not Phase.CLOSED:
-            await self._feed.start()
+
+    async def _follow(self, position: int) -> None:
+        """Hear every event after `position`, and, where the client can be taken over, every socket attached after this one."""
+        if self.core.phase is Phase.CLOSED:
+            return
+        self._feed = Feed(self._house.log, self.sid, self._event, visibility="c", after=position)
+        await self._feed.start()
+        if not self.v1 or self._attached_at is None:
+            return
+        attached_at = await self._attached_at
+        self._watch = Feed(self._house.log, self.sid, self._other, writer="gateway", type="client.connected", after=attached_at)
+        if not self.closed.done():
+            await self._watch.start()
 
     async def _leave(self) -> None:
         opening = self._opening
         if opening is not None:
             await asyncio.wait({opening})
-        if self._feed is not None:
-            await self._feed.stop()
+        for feed in (self._feed, self._watch):
+            if feed is not None:
+                await feed.stop()
         for subscription in self._subscriptions:
             if not self._audio_nc.is_closed:
                 await subscription.unsubscribe()
         await self.flushed()
         self._house.left(self)
 
-    def _event(self, recorded: events.Recorded) -> None:
+    def _event(self, recorded: events.Recorded) -> Awaitable[None] | None:
         self._perform(self.core.receive_event(recorded))
+        return self._until_read() if self._catching_up and self._socket.congested else None
+
+    async def _until_read(self) -> None:
+        """Wait for a client that reads what it missed: there may be more of it than a queue holds."""
+        try:
+            async with asyncio.timeout(READ_PATIENCE_S):
+                await self._socket.drained()
+        except TimeoutError:
+            self.overflowed()
+
+    def _other(self, _: events.Recorded) -> None:
+        self._perform(self.core.taken_over())
 
     async def _moment(self, message: Msg) -> None:
         try:
@@ -210,7 +292,7 @@ class Vox:
 
     async def _audio_out(self, message: Msg) -> None:
         frame = message.data
-        if len(frame) < frames.PREFIX_SIZE or self.core.phase is Phase.CLOSED:
+        if len(frame) < frames.PREFIX_SIZE or not self.core.attached:
             return
         age = frames.age_ms(int.from_bytes(frame[_TIME_OFFSET : frames.PREFIX_SIZE], "little"), wall_ms32())
         if age > MAX_AGE_MS and frame[1] != frames.FLUSH:
@@ -232,3 +314,13 @@ class Vox:
 
     def _now_ms(self) -> int:
         return self._clock.now_us() // 1_000
+
+
+async def _nothing() -> None:
+    return None
+
+
+def _heeded(acked: asyncio.Future[int]) -> None:
+    # A writer that fails says so by itself; that a socket was never attached may interest nobody else.
+    if not acked.cancelled():
+        acked.exception()

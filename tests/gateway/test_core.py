@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.gateway import core, messages
+from services.gateway import calls, core, messages
 from services.gateway.core import Connection, Phase
-from services.gateway.outputs import Append, Close, Ended, Open, Output, PublishMic, Send
+from services.gateway.outputs import Append, Attach, Close, Ended, Open, Output, PublishMic, Send
 from shared import events, frames, moments
 from shared.errors import Code, Unavailable, VoxbridgeError
 
@@ -32,7 +32,7 @@ def recorded(event: events.Event, seq: int) -> events.Recorded:
 
 
 def fresh(*, v1: bool = True) -> Connection:
-    return Connection(sid=SID, v1=v1, gateway="g", name="g-1")
+    return Connection(sid=SID, v1=v1, gateway="g", name="g-1", resume_token="token", resume_hash="hash")
 
 
 def requested(*, v1: bool = True) -> Connection:
@@ -194,6 +194,7 @@ def test_start_opens_a_session_with_what_was_asked_for() -> None:
                 voice="joe",
                 system_prompt="Be brief.",
                 client=events.gateway.ClientCapabilities(protocol="voxbridge.v1"),
+                resume_hash="hash",
             )
         )
     ]
@@ -204,10 +205,10 @@ def test_what_is_said_while_the_session_opens_follows_its_request_in_order() -> 
     say(connection, START)
     assert say(connection, {"type": "text", "text": "one"}) == []
     assert say(connection, {"type": "text", "text": "two"}) == []
-    assert appended(list(connection.opened())) == [
-        events.gateway.ClientConnected(gateway="g", connection="g-1"),
-        events.gateway.TextReceived(text="one"),
-        events.gateway.TextReceived(text="two"),
+    assert connection.opened() == [
+        Attach(events.gateway.ClientConnected(gateway="g", connection="g-1")),
+        Append(events.gateway.TextReceived(text="one")),
+        Append(events.gateway.TextReceived(text="two")),
     ]
 
 
@@ -307,7 +308,7 @@ def test_a_server_call_is_not_the_pages_to_answer() -> None:
 
 def test_only_so_many_calls_are_kept_open() -> None:
     connection = live()
-    for number in range(core.OPEN_CALLS_LIMIT + 1):
+    for number in range(calls.OPEN_LIMIT + 1):
         connection.receive_event(called(f"c{number}", seq=20 + number))
     answer = {"type": "browser_function_result", "name": "open_page", "result": {}}
     assert error_of(say(connection, {**answer, "fn_call_id": "c0"}))["code"] == "NOT_FOUND"
@@ -347,7 +348,7 @@ def test_a_session_that_no_worker_takes_in_time_is_given_up() -> None:
     assert isinstance(outputs[0], Send)
     assert outputs[0].message["code"] == "OVERLOADED"
     assert outputs[0].message["retryable"] is True
-    assert appended(outputs) == [events.gateway.SessionEndRequested(by="gateway", reason="no worker took the session")]
+    assert appended(outputs) == [events.gateway.SessionEndRequested(by="gateway", reason="no_worker")]
     assert isinstance(outputs[-1], Close)
     assert outputs[-1].code == 1013
 

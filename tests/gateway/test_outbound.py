@@ -13,7 +13,7 @@ from services.gateway.outbound import Reader
 from shared import events, frames, moments
 from tests.gateway.test_core import SID, recorded
 
-PLAIN, V1 = Reader(SID, False), Reader(SID, True)
+PLAIN, V1 = Reader(SID, False), Reader(SID, True, "the-token")
 v, t = events.voice, events.tools
 FAILURE = v.Failure(code="TIMED_OUT", message="Too slow.", retryable=True)
 FAILED = {"code": "TIMED_OUT", "message": "Too slow.", "retryable": True}
@@ -25,7 +25,7 @@ FAILED = {"code": "TIMED_OUT", "message": "Too slow.", "retryable": True}
         (
             v.SessionStarted(mode="echo", model="", voice="", output="audio", resumed=True),
             {"type": "setup_complete", "sessionId": SID, "mode": "echo", "resumed": True},
-            {},
+            {"resumeToken": "the-token"},
         ),
         (v.UserSaid(text="a", turn=2, source="speech"), {"type": "transcript", "role": "user", "text": "a"}, {"final": True, "turn": 2}),
         (
@@ -102,6 +102,10 @@ def test_what_was_cut_short_is_told_as_an_error(event: events.Event, code: str) 
     ("event", "v1"),
     [
         (v.ToolCancelled(call_id="c", name="n", reason="r"), {"type": "function_cancelled", "fn_call_id": "c", "name": "n", "seq": 9}),
+        (
+            v.SessionRestored(worker="w", term=2, how="reseeded", gap_ms=3_100, lost=("One reply was cut short.",)),
+            {"type": "restored", "how": "reseeded", "gap_ms": 3_100, "lost": ["One reply was cut short."], "seq": 9},
+        ),
         (v.SessionEnded(reason="idle"), {"type": "session_ended", "reason": "idle", "seq": 9}),
         (
             v.AgentSaid(text="", turn=1, generation=1, unheard="all of it", interrupted=True),

@@ -1,0 +1,77 @@
+"""The calls that the page has to answer: which are open, and whether an answer fits one.
+
+Owns the rule that a call is answered once. Does not own what becomes of an answer. Pure; a crash here loses nothing: a resumed
+connection folds the same calls from the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from shared import events
+from shared.errors import Code, VoxbridgeError
+
+OPEN_LIMIT: Final = 256
+"""Calls that may be open; the oldest is forgotten when one more comes."""
+
+
+class Calls:
+    """The open calls of one session, oldest first."""
+
+    __slots__ = ("_open",)
+
+    def __init__(self) -> None:
+        self._open: dict[str, str] | None = None
+
+    def take(self, event: events.Event) -> None:
+        """An event of the log opens a call, closes one, or has nothing to do with calls."""
+        match event:
+            case events.voice.ToolCalled(call_id=call_id, name=name, kind="browser"):
+                if self._open is None:
+                    self._open = {}
+                self._open[call_id] = name
+                if len(self._open) > OPEN_LIMIT:
+                    del self._open[next(iter(self._open))]
+            case (
+                events.voice.ToolCancelled(call_id=call_id)
+                | events.tools.ToolCompleted(call_id=call_id)
+                | events.tools.ToolFailed(call_id=call_id)
+                | events.tools.ToolInterrupted(call_id=call_id)
+                | events.gateway.BrowserCallAnswered(call_id=call_id)
+            ):
+                if self._open is not None:
+                    self._open.pop(call_id, None)
+            case _:
+                pass
+
+    def answered(self, name: str, call_id: str | None) -> str:
+        """The id of the call that this answers, which is open no more; without an id, the oldest one of that name.
+
+        Raises `NOT_FOUND` when there is none.
+        """
+        calls = self._open or {}
+        if call_id is None:
+            found = next((id for id, of in calls.items() if of == name), None)
+        else:
+            found = call_id if calls.get(call_id) == name else None
+        if found is None:
+            raise VoxbridgeError(
+                Code.NOT_FOUND,
+                f"No call of {name[:64]!r} with this id is open: it was answered, cancelled, or never made.",
+                field="fn_call_id",
+            )
+        del calls[found]
+        return found
+
+    def __bool__(self) -> bool:
+        """Whether any call is open."""
+        return bool(self._open)
+
+
+def fold(past: Iterable[events.Recorded]) -> Calls:
+    """The calls that these events of a session left open; they may come in any order."""
+    calls = Calls()
+    for recorded in sorted(past, key=lambda one: one.seq):
+        calls.take(recorded.event)
+    return calls

@@ -1,0 +1,20 @@
+"""A transcript's entries: what was said and heard in a session, one for each fact of the log. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shared import events
+
+
+def entry(recorded: events.Recorded) -> dict[str, Any] | None:
+    """The entry of an event; nothing for one that says nothing."""
+    event = recorded.event
+    place = {"seq": recorded.seq, "at_ms": recorded.ts // 1_000}
+    if isinstance(event, events.voice.UserSaid):
+        return {**place, "role": "user", "turn": event.turn, "text": event.text}
+    if isinstance(event, events.voice.AgentSaid):
+        return {
+            **place, "role": "assistant", "turn": event.turn, "text": event.text, "unheard": event.unheard, "interrupted": event.interrupted
+        }  # fmt: skip
+    return None
