@@ -55,6 +55,11 @@ def parse_event_subject(subject: str) -> tuple[str, str, bool]:
     return sid, writer, visibility == "c"
 
 
+def event_type(subject: str) -> str:
+    """The type that a stored event's subject names."""
+    return subject.split(".", 6)[6]
+
+
 def audio_in(sid: str) -> str:
     """Microphone frames, gateway to voice."""
     return f"vx.s.{sid}.audio.in"

@@ -37,8 +37,8 @@ class Feed:
     """One writer's events of one session (or all writers' with `writer="*"`), handed to `handler` in log order; `type` may name
     one type of event, or a kind of them (`tool.>`).
 
-    A handler that raises is logged and has had its event: the feed goes on with the next one. What must stop a session is for
-    its owner to say, by `stop`, which a handler may call.
+    A handler that raises is logged and has had its event: the feed goes on with the next one, as it does behind one that cannot be
+    read. What must stop a session is for its owner to say, by `stop`, which a handler may call.
     """
 
     def __init__(
@@ -160,7 +160,8 @@ class Feed:
             return
         self.position = seq
         try:
-            result = self._handler(decode(message))
+            recorded = decode(message)
+            result = None if isinstance(recorded.event, events.Unreadable) else self._handler(recorded)
             if result is not None:
                 await result
         except VoxbridgeError as error:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, Protocol
 
+import msgspec
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
@@ -21,6 +22,7 @@ from nats.js.api import Header
 
 from shared import bus, events, streams
 from shared.appends import Appends
+from shared.broken import BROKEN
 from shared.config import Recording
 from shared.errors import Code, Unavailable, VoxbridgeError
 
@@ -36,6 +38,7 @@ AFTER_CUT_S: Final = 0.1
 
 _SEQUENCE: Final = "Nats-Sequence"
 _SUBJECT: Final = "Nats-Subject"
+_TIME: Final = "Nats-Time-Stamp"
 _LAST_SEQUENCE: Final = "Nats-Last-Sequence"
 _PENDING: Final = "Nats-Num-Pending"
 
@@ -232,19 +235,40 @@ def position(message: Msg) -> int:
     return int((message.headers or {})[_SEQUENCE])
 
 
+def type_of(message: Msg) -> str:
+    """The type of a stored event, without reading the event."""
+    return (message.headers or {})[_SUBJECT].split(".", 6)[6]
+
+
 def position_before(message: Msg) -> int:
     """The position of the event before it on its own subject, as a live copy carries it; 0 when it is the first."""
     return int((message.headers or {}).get(_LAST_SEQUENCE, "0"))
 
 
 def decode(message: Msg) -> events.Recorded:
-    """The event in a stored message or in its live copy."""
+    """The event in a stored message or in its live copy; `events.Unreadable` where its bytes are none, which is said once."""
     headers = message.headers or {}
-    _, writer, visible = bus.parse_event_subject(headers[_SUBJECT])
-    return events.decode(message.data, seq=position(message), writer=writer, visible=visible)
+    return _read(message.data, headers[_SUBJECT], position(message), headers.get(_TIME, ""))
 
 
 def decode_delivered(message: Msg) -> events.Recorded:
-    """The event in a message that a consumer delivered."""
-    _, writer, visible = bus.parse_event_subject(message.subject)
-    return events.decode(message.data, seq=message.metadata.sequence.stream, writer=writer, visible=visible)
+    """The event in a message that a consumer delivered; as `decode`."""
+    return _read(message.data, message.subject, message.metadata.sequence.stream, message.metadata.timestamp)
+
+
+def _read(payload: bytes, subject: str, seq: int, stored_at: datetime | str) -> events.Recorded:
+    sid, writer, visible = bus.parse_event_subject(subject)
+    recorded = events.read(payload, seq=seq, sid=sid, writer=writer, visible=visible, type=bus.event_type(subject))
+    if isinstance(recorded.event, events.Unreadable):
+        recorded = msgspec.structs.replace(recorded, ts=_us(stored_at))  # it has no time of its own that could be trusted
+        BROKEN.met(recorded)
+    return recorded
+
+
+def _us(stored_at: datetime | str) -> int:
+    """When the server stored a message, in µs; 0 where it does not say."""
+    try:
+        moment = datetime.fromisoformat(stored_at) if isinstance(stored_at, str) else stored_at
+    except ValueError:
+        return 0
+    return round(moment.timestamp() * 1_000_000)

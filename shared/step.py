@@ -71,6 +71,8 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
             continue
         folded.number += 1
         folded.last_seq = recorded.seq
+        if isinstance(recorded.event, events.Unreadable) and recorded.type == f"{writer}.journal":
+            raise VoxbridgeError(Code.INTERNAL, f"The journal of {writer}: {recorded.event.unreadable}", retryable=False)
         if not isinstance(recorded.event, JOURNALS[writer]):
             present += 1
             continue
@@ -83,7 +85,7 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
                     raise VoxbridgeError(Code.INTERNAL, message, retryable=False)
                 input: Any = LogInput(by_seq[taken.seq])
             else:
-                input = decoder.decode(taken.input)
+                input = _input(decoder, taken.input, writer, recorded.seq)
             cause: int | str = f"{writer}#{folded.taken}" if taken.seq is None else taken.seq
             folded.state, outputs = step(folded.state, input, taken.at)
             if watch is not None:
@@ -92,3 +94,11 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
             folded.taken += 1
     folded.missing = tuple(due[present:])
     return folded
+
+
+def _input(decoder: msgspec.msgpack.Decoder[Any], taken: msgspec.Raw, writer: str, seq: int) -> Any:
+    try:
+        return decoder.decode(taken)
+    except msgspec.MsgspecError as error:
+        message = f"An input in the journal of {writer} at position {seq} cannot be read: {error}."
+        raise VoxbridgeError(Code.INTERNAL, message, retryable=False) from error

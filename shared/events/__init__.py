@@ -10,19 +10,21 @@
 """
 
 from shared.events import gateway, journal, tools, voice
-from shared.events.envelope import KINDS, Event, Recorded, Unknown, decode, encode, event, kind_of, upcaster
+from shared.events.envelope import KINDS, Event, Recorded, Unknown, Unreadable, decode, encode, event, kind_of, read, upcaster
 
 __all__ = [
     "KINDS",
     "Event",
     "Recorded",
     "Unknown",
+    "Unreadable",
     "decode",
     "encode",
     "event",
     "gateway",
     "journal",
     "kind_of",
+    "read",
     "tools",
     "upcaster",
     "voice",

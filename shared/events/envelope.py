@@ -68,6 +68,12 @@ class Unknown(Event, frozen=True, kw_only=True):
     data: Any = None
 
 
+class Unreadable(Event, frozen=True, kw_only=True):
+    """Stands where the bytes of an event cannot be read: whoever reads the log goes on behind it."""
+
+    unreadable: str
+
+
 KINDS: Final[dict[str, Kind]] = {}
 _BY_CLASS: Final[dict[type[Event], Kind]] = {}
 _UPCASTERS: Final[dict[tuple[str, int], Upcaster]] = {}
@@ -132,6 +138,15 @@ def decode(payload: bytes, *, seq: int, writer: str, visible: bool) -> Recorded:
         raise VoxbridgeError(Code.INTERNAL, f"The event at log position {seq} cannot be read: {error}.", retryable=False) from error
 
 
+def read(payload: bytes, *, seq: int, sid: str, writer: str, visible: bool, type: str) -> Recorded:
+    """As `decode`, for whoever must go on: bytes that are no event become `Unreadable`, without a time."""
+    try:
+        return decode(payload, seq=seq, writer=writer, visible=visible)
+    except VoxbridgeError as error:
+        unreadable = Unreadable(unreadable=error.message)
+    return Recorded(seq=seq, id="", sid=sid, ts=0, cause=None, writer=writer, visible=visible, type=type, v=0, event=unreadable)
+
+
 def _typed(envelope: Envelope) -> Event:
     kind = KINDS.get(envelope.type)
     if kind is None or envelope.v > kind.version:
@@ -143,6 +158,9 @@ def _typed(envelope: Envelope) -> Event:
         upcast = _UPCASTERS.get((envelope.type, version))
         if upcast is None:
             raise msgspec.ValidationError(f"{envelope.type} has no upcaster from version {version}")
-        data = upcast(data)
+        try:
+            data = upcast(data)
+        except Exception as error:
+            raise msgspec.ValidationError(f"{envelope.type} of version {version} cannot be brought to today's: {error!r}") from error
     # By way of bytes: the inputs of a journal are kept as the bytes they are, which plain values cannot become directly.
     return msgspec.msgpack.decode(_encoder.encode(data), type=kind.cls)

@@ -154,3 +154,19 @@ def test_bytes_that_are_no_event_are_a_typed_error(payload: bytes) -> None:
 def test_data_that_does_not_fit_its_type_is_a_typed_error(data: Any) -> None:
     with pytest.raises(VoxbridgeError, match="position 7"):
         decoded(enveloped("text.received", 1, data))
+
+
+def test_bytes_that_are_no_event_stand_for_themselves_where_reading_goes_on() -> None:
+    read = events.read(b"\xc1", seq=9, sid=SID, writer="voice", visible=True, type="user.said")
+    assert isinstance(read.event, events.Unreadable)
+    assert "position 9" in read.event.unreadable
+    assert (read.seq, read.sid, read.type, read.id, read.ts) == (9, SID, "user.said", "", 0)
+
+
+def test_an_upcaster_that_raises_is_a_typed_error(third_version: type[Event]) -> None:
+    def broken(data: dict[str, Any]) -> dict[str, Any]:
+        raise KeyError("label")
+
+    envelope._UPCASTERS["test.renamed", 2] = broken
+    with pytest.raises(VoxbridgeError, match=r"position 7 .*cannot be brought to today's.*label"):
+        decoded(enveloped("test.renamed", 2, {}))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import pytest
 from nats.aio.msg import Msg
 
 from shared import bus, events
-from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.broken import BROKEN
+from shared.errors import Unavailable
 from shared.events.gateway import AudioEnded, ClientConnected, TextReceived
 from shared.events.voice import SessionOwned, UserSaid
 from shared.ids import new_session_id
@@ -159,13 +161,26 @@ async def test_reads_go_on_over_cuts_of_the_connection(log: Log) -> None:
         assert asyncio.get_running_loop().time() - began < 2.5
 
 
-async def test_bytes_that_are_no_event_are_named_by_their_position(log: Log) -> None:
+async def test_bytes_that_are_no_event_are_passed_over_counted_once_and_named_by_their_position(
+    log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
     sid = new_session_id()
-    ack = await log.js.publish(bus.event_subject(sid, "voice", True, "user.said"), b"\xc1")
-    with pytest.raises(VoxbridgeError) as caught:
-        await log.read(sid)
-    assert caught.value.code is Code.INTERNAL
-    assert str(ack.seq) in caught.value.message
+    writer = SessionWriter(log, sid, "voice", fenced=False)
+    before = await writer.append(said(), ts=1, cause=None)
+    broken = (await log.js.publish(bus.event_subject(sid, "voice", True, "agent.said"), b"\xc1")).seq
+    after = await writer.append(said(), ts=2, cause=None)
+    count = BROKEN.count
+    for _ in range(2):
+        read = [recorded async for recorded in log.read_all(sid)]
+        assert [recorded.seq for recorded in read] == [before, broken, after]
+    middle = read[1]
+    assert isinstance(middle.event, events.Unreadable)
+    assert str(broken) in middle.event.unreadable
+    assert (middle.sid, middle.writer, middle.type, middle.visible) == (sid, "voice", "agent.said", True)
+    assert abs(middle.ts - time.time_ns() // 1_000) < 60_000_000
+    assert [recorded.seq for recorded in await log.last([bus.stored_subject(sid)])] == [broken, after]
+    assert BROKEN.count == count + 1
+    assert len([line for line in caplog.messages if f"position {broken} cannot be read" in line]) == 1
 
 
 async def test_an_event_of_a_type_that_is_not_known_is_read_as_it_was(log: Log) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shared import events
 from shared.errors import Code, Conflict, VoxbridgeError
 from shared.events.gateway import TextReceived
-from shared.events.journal import VoiceJournal
+from shared.events.journal import Taken, VoiceJournal
 from shared.events.voice import SessionOwned, UserSaid
 from shared.ids import new_session_id
 from shared.log import Log
@@ -291,3 +291,22 @@ async def test_inputs_are_ahead_of_their_outputs_in_the_log_over_a_kill_of_the_s
         stored = await whole(log, sid)
         assert_inputs_come_first(stored)
         assert fold(step, Toy(), Input, "voice", stored).state == live.state
+
+
+def test_a_fold_refuses_a_journal_that_cannot_be_read_and_goes_on_over_anything_else() -> None:
+    def recorded(seq: int, event: events.Event, type: str) -> events.Recorded:
+        return events.Recorded(
+            seq=seq, id=f"x{seq}", sid="s", ts=seq, cause=None, writer="voice", visible=False, type=type, v=1, event=event
+        )
+
+    gone = events.Unreadable(unreadable="The event at log position 2 cannot be read.")
+    folded = fold(
+        step, Toy(), Input, "voice", [recorded(1, SessionOwned(worker="w", term=1), "session.owned"), recorded(2, gone, "user.said")]
+    )
+    assert (folded.number, folded.last_seq) == (2, 2)
+    with pytest.raises(VoxbridgeError, match="position 2 cannot be read") as caught:
+        fold(step, Toy(), Input, "voice", [recorded(2, gone, "voice.journal")])
+    assert not caught.value.retryable
+    odd = VoiceJournal(first=0, inputs=(Taken(at=1, seq=None, input=msgspec.Raw(msgspec.msgpack.encode({"type": "unheard of"}))),))
+    with pytest.raises(VoxbridgeError, match="journal of voice at position 3 cannot be read"):
+        fold(step, Toy(), Input, "voice", [recorded(3, odd, "voice.journal")])

@@ -1,0 +1,39 @@
+"""The events of the log that this process could not read: counted, and each said once.
+
+Owns the count behind `events_unreadable` in `/metrics` and `$SRV.STATS`. Does not own what takes the place of such an event
+(`shared.events.Unreadable`). A crash here begins the count again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import Final
+
+from shared.events import Recorded, Unreadable
+
+REMEMBERED: Final = 1_024
+"""Positions that are not said again."""
+
+_log = logging.getLogger(__name__)
+
+
+class Broken:
+    """What was met by one process."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Events that could not be read; one that is read again counts once, as long as it is remembered."""
+        self._said: deque[int] = deque(maxlen=REMEMBERED)
+
+    def met(self, recorded: Recorded) -> None:
+        """An event could not be read."""
+        if recorded.seq in self._said or not isinstance(recorded.event, Unreadable):
+            return
+        self._said.append(recorded.seq)
+        self.count += 1
+        _log.error("session %s: a %s is passed over: %s", recorded.sid, recorded.type, recorded.event.unreadable)
+
+
+BROKEN: Final = Broken()
+"""Of this process."""
