@@ -6,7 +6,7 @@ Owns the routes, their bounds and how an error is answered. Nothing is lost in a
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse
 
 from services.gateway import pages, views
 from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT
+from services.gateway.waveforms import BINS_LIMIT, LONGEST_MS
 from shared.errors import Code, VoxbridgeError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _TIME_LIMIT_MS: Final = 2**43
 _STATUS: Final = {
     Code.INVALID_MESSAGE: 400,
     Code.INVALID_ARGUMENT: 422,
+    Code.TOO_LARGE: 422,
     Code.NOT_FOUND: 404,
     Code.CONFLICT: 409,
     Code.RATE_LIMITED: 429,
@@ -81,10 +83,38 @@ def _sessions(gateway: Gateway) -> APIRouter:
         session_id: SessionId,
         after: Annotated[int, Query(ge=0, le=_POSITION_LIMIT)] = 0,
         limit: Annotated[int, Query(ge=1, le=EVENTS_LIMIT)] = 256,
+        journals: bool = True,
     ) -> Response:
-        """Events of a session that follow position `after`, in log order."""
-        page = await gateway.sessions.events(session_id, after=after, limit=limit)
-        return Response(msgspec.json.encode(page), media_type="application/json")
+        """Events of a session that follow position `after`, in log order; `limit` counts the journals even where they are left out."""
+        page = await gateway.sessions.events(session_id, after=after, limit=limit, journals=journals)
+        return Response(page, media_type="application/json")
+
+    @router.get("/{session_id}/state", response_model=views.StateView, responses=_BAD | _NONE | _AWAY)
+    async def session_state(
+        session_id: SessionId,
+        at: Annotated[int | None, Query(ge=0, le=_POSITION_LIMIT, description="µs of the Unix clock, as in `ts` of an event.")] = None,
+        seq: Annotated[int | None, Query(ge=0, le=_POSITION_LIMIT, description="A position of the log, instead of a time.")] = None,
+    ) -> Response:
+        """The state of a session as it was at a time or at a position; without either, as it is now."""
+        if at is not None and seq is not None:
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, "Give `at` or `seq`, not both.", field="seq")
+        return Response(await gateway.sessions.state(session_id, at=at, seq=seq), media_type="application/json")
+
+    @router.get("/{session_id}/waveform", response_model=views.Waveform, responses=_BAD | _NONE | _AWAY)
+    async def session_waveform(
+        session_id: SessionId,
+        channel: Literal["in", "out"],
+        bins: Annotated[int, Query(ge=1, le=BINS_LIMIT)] = 1_000,
+        from_ms: Annotated[int, Query(ge=0, le=LONGEST_MS)] = 0,
+        to_ms: Annotated[int | None, Query(ge=0, le=LONGEST_MS)] = None,
+    ) -> Any:
+        """Peaks of the caller's voice (`in`) or the agent's (`out`) on the clock of the session, in ms since it was requested."""
+        if to_ms is not None and to_ms < from_ms:
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, "`to_ms` is before `from_ms`.", field="to_ms", limit=from_ms)
+        began_ms = await gateway.sessions.began_us(session_id) // 1_000
+        live = await gateway.sessions.is_live(session_id)
+        found = await gateway.waveforms.waveform(session_id, channel, began_ms=began_ms, live=live, from_ms=from_ms, to_ms=to_ms, bins=bins)
+        return Response(msgspec.json.encode(found), media_type="application/json")
 
     return router
 
@@ -99,13 +129,14 @@ def _installed(gateway: Gateway) -> APIRouter:
 
     @router.get("/status", response_model=views.Status, responses=_AWAY)
     async def status() -> Any:
-        """Which modes can be started, and how many sessions have not ended."""
+        """Which modes can be started, how many sessions have not ended, and whether their audio is kept."""
         found = await gateway.readiness.ask()
         return {
             "local_available": all(found[name].ok for name in ("voice", "models")),
             "gemini_available": False,
             "claude_available": False,
             "active_sessions": await gateway.sessions.live(),
+            "recording": gateway.resources.config.record is not None,
         }
 
     @router.get("/functions", response_model=views.Functions, responses=_AWAY)

@@ -24,6 +24,7 @@ from services.gateway.readiness import Readiness
 from services.gateway.sessions import Sessions
 from services.gateway.socket import Socket
 from services.gateway.vox import Vox
+from services.gateway.waveforms import Waveforms
 from shared.errors import VoxbridgeError
 from shared.ids import new_session_id
 from shared.service import Resources, Service
@@ -56,6 +57,7 @@ class Gateway(Service):
         self.microphones = Microphones(resources.audio_nc, self.metrics)
         self.readiness = Readiness(resources, self.log)
         self.sessions = Sessions(self.log, self.store, resources.clock)
+        self.waveforms = Waveforms(self.log, resources.config)
         self.connections: set[Vox] = set()
         self.draining = False
         self._numbered = 0

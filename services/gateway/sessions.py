@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
+from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
+from nats.micro.request import ERROR_CODE_HEADER as SERVICE_ERROR
 
 from services.gateway import transcript
 from shared import bus, events
 from shared.clock import Clock
-from shared.errors import Code, VoxbridgeError
+from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.ids import check_session_id
-from shared.log import Log, decode
+from shared.log import Log, Page, decode, position, type_of
 from shared.store import Store
 
 LIST_LIMIT: Final = 200
@@ -33,8 +36,21 @@ _SUMMARY: Final = (
     ("voice", True, "session.ended"),
 )
 _PER_READ: Final = 1_024 // len(_SUMMARY)
+_JOURNAL: Final = ".journal"
+STATE: Final = "vx.svc.voice.state"
+STATE_TIMEOUT_S: Final = 10.0
 
 _log = logging.getLogger(__name__)
+
+
+class _Told(msgspec.Struct, frozen=True):
+    """An error that another service answered."""
+
+    code: Code
+    message: str
+    retryable: bool
+    field: str | None = None
+    limit: int | float | str | None = None
 
 
 class Sessions:
@@ -45,6 +61,7 @@ class Sessions:
         self._store = store
         self._clock = clock
         self._building = asyncio.Lock()
+        self._began: dict[str, int] = {}
 
     async def page(self, *, limit: int, before_ms: int | None) -> dict[str, Any]:
         """Up to `limit` sessions, newest first, of those that started before `before_ms`; more when several began in one ms."""
@@ -77,12 +94,44 @@ class Sessions:
                 said.append(entry)
         return {**summary, "transcript": said}
 
-    async def events(self, sid: str, *, after: int, limit: int) -> dict[str, Any]:
-        """A page of a session's events as plain values; raises `NOT_FOUND` for a session that never was."""
+    async def events(self, sid: str, *, after: int, limit: int, journals: bool = True) -> bytes:
+        """A page of a session's events as JSON, with or without the journals; raises `NOT_FOUND` for a session that never was."""
         found = await self._log.page(check_session_id(sid), after=after, limit=limit)
         if not found.messages and not await self.summaries([sid]):
             raise _not_found()
-        return {"events": [_plain(decode(message)) for message in found.messages], "more": found.more}
+        # In a thread, so that the audio of live sessions does not wait for somebody's thousand events.
+        return await asyncio.to_thread(_page, found, after, journals)
+
+    async def began_us(self, sid: str) -> int:
+        """When a session was requested, µs; raises `NOT_FOUND`."""
+        if sid not in self._began:
+            subject = bus.event_subject(check_session_id(sid), "gateway", visible=False, type="session.requested")
+            found = await self._log.last([subject])
+            if not found:
+                raise _not_found()
+            if len(self._began) >= LIST_LIMIT:
+                self._began.pop(next(iter(self._began)))
+            self._began[sid] = found[0].ts
+        return self._began[sid]
+
+    async def state(self, sid: str, *, at: int | None, seq: int | None) -> bytes:
+        """The state of a session as the voice service folds it from the log, as JSON. Raises what it answers, `UNAVAILABLE` without it."""
+        await self.began_us(sid)
+        question = {"sid": sid} | ({} if at is None else {"at": at}) | ({} if seq is None else {"seq": seq})
+        try:
+            reply = await self._log.nc.request(STATE, msgspec.json.encode(question), timeout=STATE_TIMEOUT_S)
+        except NoRespondersError as error:
+            raise Unavailable("No voice worker is there to fold the session's state.", retry_after_ms=1_000) from error
+        except (TimeoutError, NatsError) as error:
+            raise Unavailable("The voice service did not fold the session's state in time.", retry_after_ms=1_000) from error
+        if (reply.headers or {}).get(SERVICE_ERROR):
+            raise _told(reply.data)
+        return reply.data
+
+    async def is_live(self, sid: str) -> bool:
+        """Whether a session has not ended; false for one that never was."""
+        found = (await self.summaries([sid])).get(sid)
+        return found is not None and found["state"] != "ended"
 
     async def summaries(self, sids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """What the last events of each session say of it; sessions whose events are gone are left out."""
@@ -156,6 +205,19 @@ def _plain(recorded: events.Recorded) -> dict[str, Any]:
         "cause": recorded.cause,
         "data": msgspec.to_builtins(msgspec.msgpack.decode(msgspec.msgpack.encode(recorded.event)), str_keys=True),
     }
+
+
+def _page(found: Page, after: int, journals: bool) -> bytes:
+    shown = [message for message in found.messages if journals or not type_of(message).endswith(_JOURNAL)]
+    page: dict[str, Any] = {"events": [_plain(decode(message)) for message in shown], "more": found.more}
+    if found.more:
+        page["next_after"] = position(found.messages[-1]) if found.messages else after
+    return msgspec.json.encode(page)
+
+
+def _told(answer: bytes) -> VoxbridgeError:
+    told = msgspec.json.decode(answer, type=_Told)
+    return VoxbridgeError(told.code, told.message, field=told.field, retryable=told.retryable, limit=told.limit)
 
 
 def _not_found() -> VoxbridgeError:

@@ -77,6 +77,103 @@ class EventPage(BaseModel):
 
     events: list[EventView]
     more: bool
+    next_after: int | None = None
+    """With `more`: what the next page is asked to begin after."""
+
+
+class Waveform(BaseModel):
+    """Peaks of one voice: the least and the greatest sample, of 127, in each of equal parts of `from_ms` to `to_ms` of the session.
+
+    `null` where there was no audio. `source` is `record`, `live` (the last seconds of a live session, which is not recorded) or
+    `none`. While `complete` is false a long recording is still being read: ask again.
+    """
+
+    recorded: bool
+    source: Literal["record", "live", "none"]
+    channel: Literal["in", "out"]
+    from_ms: int
+    to_ms: int
+    complete: bool
+    low: list[int | None]
+    high: list[int | None]
+
+
+class Line(BaseModel):
+    """A message of the conversation that the model is given; `calls` are the functions that the agent called with it."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str
+    calls: list[str]
+
+
+class CallView(BaseModel):
+    """A call that is open."""
+
+    call_id: str
+    name: str
+    browser: bool
+
+
+class SpeechView(BaseModel):
+    """What the user is saying: when it began and ended, in ms of microphone audio, and the text once it is final."""
+
+    from_ms: int
+    to_ms: int | None
+    text: str | None
+    complete: bool
+
+
+class ReplyView(BaseModel):
+    """What the agent is saying. `made_ms` of audio exist, of which `played_ms` were heard by the client's last report."""
+
+    generation: int
+    turn: int
+    text: str
+    unsplit: str
+    closed: bool
+    playing: bool
+    made_ms: int
+    played_ms: int
+    calls: list[CallView]
+
+
+class TimerView(BaseModel):
+    """A timer that is set; `due` in µs of the Unix clock."""
+
+    name: str
+    due: int
+
+
+class EffectView(BaseModel):
+    """Something that was begun outside and has not ended: a model's answer, a transcription, a voice."""
+
+    id: int
+    kind: str
+    since: int
+
+
+class StateView(BaseModel):
+    """The state of a session as folded from the inputs that the voice service had taken at `at` (µs of the Unix clock)."""
+
+    sid: str
+    at: int
+    inputs: int
+    state: Literal["connecting", "listening", "user_speaking", "thinking", "calling_tool", "speaking", "restoring", "ended"]
+    phase: str
+    worker: str
+    term: int
+    turns: int
+    model: str
+    voice: str
+    client_away_since: int | None
+    history: list[Line]
+    history_count: int
+    speech: SpeechView | None
+    reply: ReplyView | None
+    cut: ReplyView | None
+    notices: list[str]
+    timers: list[TimerView]
+    effects: list[EffectView]
 
 
 class Voice(BaseModel):
@@ -95,12 +192,14 @@ class Voices(BaseModel):
 
 
 class Status(BaseModel):
-    """Which modes can be started, and how many sessions have not ended."""
+    """Which modes can be started, how many sessions have not ended, and whether their audio is kept."""
 
     local_available: bool
     gemini_available: bool
     claude_available: bool
     active_sessions: int
+    recording: bool
+    """Whether the audio of sessions is kept."""
 
 
 class FunctionView(BaseModel):
