@@ -22,12 +22,14 @@ import sysconfig
 import tempfile
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote
 
+from shared import nats_health
 from shared.child import die_with_parent, end_group
 from shared.errors import Code, VoxbridgeError
 
@@ -35,7 +37,9 @@ LOOPBACK: Final = "127.0.0.1"
 START_TIMEOUT_S: Final = 15.0
 STOP_TIMEOUT_S: Final = 3.0
 MIN_FREE_BYTES: Final = 256 * 1024 * 1024
+SYSTEM_USER: Final = "system"
 _USER: Final = "voxbridge"
+_HTTP_OK: Final = 200
 _PROBE_TIMEOUT_S: Final = 0.5
 _SOCKET_PATH_LIMIT: Final = 100  # the kernel's is 108 bytes, with the final zero
 
@@ -62,6 +66,7 @@ class EmbeddedServer(ABC):
         self._min_free = min_free_bytes
         self._process: subprocess.Popen[bytes] | None = None
         self._password = ""
+        self._started = False
 
     @abstractmethod
     def command(self) -> list[str]:
@@ -70,6 +75,14 @@ class EmbeddedServer(ABC):
     @abstractmethod
     def answers(self) -> bool:
         """Whether the server takes requests now; blocks for half a second at most."""
+
+    def ailment(self) -> str:
+        """What keeps a server that answers from doing its work, in its own words; blocks for half a second at most."""
+        return ""
+
+    def has_room(self) -> bool:
+        """Whether the disk has what a first start asks for."""
+        return shutil.disk_usage(self.folder).free >= self._min_free
 
     @abstractmethod
     def _address(self) -> str:
@@ -110,7 +123,8 @@ class EmbeddedServer(ABC):
     def _prepare(self) -> None:
         try:
             free = shutil.disk_usage(self.folder).free
-            if free < self._min_free:
+            # A server that comes back to a full disk still serves what needs none, as calls do.
+            if free < self._min_free and not self._started:
                 raise StartError(
                     f"The disk of {self.folder} is full: {free >> 20} MiB are free and {self.name} needs {self._min_free >> 20} MiB. "
                     "Free some space or set VOXBRIDGE_DATA_DIR to another disk.",
@@ -142,6 +156,7 @@ class EmbeddedServer(ABC):
             raise StartError(f"{self.name} cannot be started from {command[0]}: {error.strerror}.") from error
         finally:
             os.close(lock)
+        self._started = True
         return self._process
 
     def start(self, timeout_s: float = START_TIMEOUT_S) -> Self:
@@ -240,7 +255,8 @@ write_deadline: "5s"
 log_file: {_quoted(self.folder / "nats.log")}
 logfile_size_limit: 4MB
 logfile_max_num: 2
-authorization {{ user: "{_USER}", password: "{self._password}" }}
+authorization {{ users: [ {{ user: "{_USER}", password: "{self._password}" }} ] }}
+accounts {{ $SYS: {{ users: [ {{ user: "{SYSTEM_USER}", password: "{self.system_password()}" }} ] }} }}
 jetstream {{ store_dir: {_quoted(self.folder / "store")}, {self._settings} }}
 """,
         )
@@ -251,6 +267,19 @@ jetstream {{ store_dir: {_quoted(self.folder / "store")}, {self._settings} }}
                 return connection.recv(4096).startswith(b"INFO ")
         except OSError:
             return False
+
+    def system_password(self) -> str:
+        """The password of `SYSTEM_USER`, who may ask the server about itself and nothing else."""
+        return _secret(self.folder / "system-password")
+
+    def ailment(self) -> str:
+        try:
+            health = nats_health.ask(
+                LOOPBACK, self.port, SYSTEM_USER, self.system_password(), nats_health.HEALTH, timeout_s=_PROBE_TIMEOUT_S
+            )
+        except OSError:
+            return ""  # whether it answers at all is another question
+        return str(health.get("error", "")) if health.get("status_code", 200) != _HTTP_OK else ""
 
     def last_words(self) -> str:
         said = super().last_words()
@@ -364,6 +393,9 @@ def _quoted(path: Path) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
+    with suppress(OSError):  # what is there already needs no room on the disk
+        if path.read_text() == text:
+            return
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w") as file:
         file.write(text)

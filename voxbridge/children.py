@@ -49,6 +49,8 @@ class Program:
     ready: Probe | None = None
     server: bool = False
     """Started before the others and stopped after them."""
+    why: Callable[[], str] = lambda: ""
+    """Why it was not ready when it was last asked, where it said so."""
 
 
 class _Command:
@@ -139,16 +141,31 @@ class _Server:
 
 
 def embedded(server: EmbeddedServer) -> Program:
-    """An embedded server as a program; raises `StartError` from `spawn`."""
+    """An embedded server as a program; raises `StartError` from `spawn`.
+
+    A server whose disk was full does not always write again by itself: it is ended once there is room, and so started again.
+    """
     threads = ThreadPoolExecutor(2, thread_name_prefix=server.name)
+    ailment = ""
 
     async def spawn() -> Child:
         return _Server(server, threads)
 
-    async def ready() -> bool:
-        return await asyncio.get_running_loop().run_in_executor(threads, server.answers)
+    def look() -> bool:
+        nonlocal ailment
+        if not server.answers():
+            ailment = ""
+            return False
+        ailment = server.ailment()
+        if "write error" in ailment and server.has_room() and (pid := server.pid) is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        return not ailment
 
-    return Program(name=server.name, spawn=spawn, ready=ready, server=True)
+    async def ready() -> bool:
+        return await asyncio.get_running_loop().run_in_executor(threads, look)
+
+    return Program(name=server.name, spawn=spawn, ready=ready, server=True, why=lambda: ailment)
 
 
 def how_it_ended(code: int) -> str:

@@ -150,7 +150,7 @@ class Supervisor:
             if ready and phase in (Phase.STARTING, Phase.CHECKING):
                 self._change(program.name, phase=Phase.READY, detail="")
             elif not ready and phase is Phase.READY:
-                self._change(program.name, phase=Phase.STARTING, detail="does not say that it is ready")
+                self._change(program.name, phase=Phase.STARTING, detail=program.why() or "does not say that it is ready")
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._doubt.wait(), PROBE_SELDOM_S if self._whole.ready else PROBE_OFTEN_S)
             self._doubt.clear()

@@ -1,0 +1,150 @@
+"""A disk that takes nothing, and one that is slow, under a nats-server that goes on answering."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import nats
+import pytest
+from nats.aio.msg import Msg
+
+from shared import bus
+from shared.appends import SLOW_S
+from shared.embedded import NatsServer
+from shared.events.voice import UserSaid
+from shared.ids import new_session_id
+from shared.log import Log
+from shared.writer import SessionWriter
+from tests.shared.backends import open_log
+from voxbridge.children import embedded
+from voxbridge.readiness import Phase, Whole
+from voxbridge.supervisor import Supervisor
+
+BOUND_S = 30.0
+
+
+class Said:
+    """What a supervisor said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.whole = Whole()
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+    def show(self, whole: Whole) -> None:
+        self.whole = whole
+
+
+class Disk:
+    """The disk of a server, as far as its files may grow: what a full one does, without filling a real one."""
+
+    def __init__(self, server: NatsServer) -> None:
+        self._server = server
+
+    def full(self, at_bytes: int) -> None:
+        assert self._server.pid is not None
+        _, hard = resource.prlimit(self._server.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self._server.pid, resource.RLIMIT_FSIZE, (at_bytes, hard))
+
+
+@asynccontextmanager
+async def supervised(server: NatsServer) -> AsyncIterator[Said]:
+    server.reserve()
+    said = Said()
+    supervisor = Supervisor([embedded(server)], said, "http://nowhere")
+    running = asyncio.create_task(supervisor.run())
+    try:
+        async with asyncio.timeout(BOUND_S):
+            while said.whole.parts.get(server.name) is None or said.whole.parts[server.name].phase is not Phase.READY:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        yield said
+    finally:
+        supervisor.stop()
+        await running
+
+
+def said(turn: int) -> UserSaid:
+    return UserSaid(text="x" * 10_000, turn=turn, source="text")
+
+
+async def test_a_full_disk_is_said_calls_keep_their_audio_and_the_log_goes_on_by_itself_once_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = NatsServer(tmp_path / "nats")
+    room = False
+    monkeypatch.setattr(server, "has_room", lambda: room)
+    async with supervised(server) as supervisor, open_log(server.url) as log:
+        writer = SessionWriter(log, new_session_id(), "voice")
+        acked = [await writer.append(said(turn), ts=turn, cause=None) for turn in range(5)]
+        Disk(server).full(at_bytes=100_000)
+        waiting = [asyncio.create_task(writer.append(said(turn), ts=turn, cause=None)) for turn in range(5, 25)]
+        async with asyncio.timeout(BOUND_S):
+            while supervisor.whole.parts[server.name].phase is Phase.READY:  # noqa: ASYNC110 - the supervisor asks each second
+                await asyncio.sleep(0.01)
+        assert "write error" in supervisor.lines[-1]
+
+        async with asyncio.timeout(BOUND_S):
+            while log.appends.condition().state != "down":  # noqa: ASYNC110 - a figure, no event
+                await asyncio.sleep(0.01)
+        assert "disk may be full" in log.appends.condition().detail
+        done = [task for task in waiting if task.done()]
+        assert len(done) < len(waiting)
+
+        # The bus is as it was: audio passes while the log takes nothing.
+        sid, frames = new_session_id(), asyncio.Queue[Msg]()
+        await log.nc.subscribe(bus.audio_in(sid), cb=frames.put)
+        await log.nc.publish(bus.audio_in(sid), b"frame")
+        assert (await asyncio.wait_for(frames.get(), 5)).data == b"frame"
+
+        pid = server.pid
+        room = True
+        acked += await asyncio.wait_for(asyncio.gather(*waiting), BOUND_S)
+        assert server.pid != pid, "only a start makes it write again"
+        assert log.appends.condition().state == "ok"
+
+        outside = await nats.connect(server.url)
+        read = [recorded async for recorded in Log(outside).read_all(writer.sid)]
+        await outside.close()
+        assert [recorded.seq for recorded in read] == acked
+        assert [recorded.ts for recorded in read] == list(range(25))
+
+
+def test_a_server_that_dies_on_a_full_disk_comes_back_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with NatsServer(tmp_path / "nats") as server:
+        monkeypatch.setattr(server, "_min_free", 1 << 60)
+        assert not server.has_room()
+        server.kill()
+        server.start()
+        assert server.answers()
+        assert server.ailment() == ""
+
+
+async def test_appends_that_are_late_are_said_with_their_time_and_none_is_lost(tmp_path: Path) -> None:
+    with NatsServer(tmp_path / "nats") as server:
+        async with open_log(server.url) as log:
+            writer = SessionWriter(log, new_session_id(), "voice")
+            await writer.append(said(0), ts=0, cause=None)
+            assert server.pid is not None
+            for turn in range(1, 4):
+                os.kill(server.pid, signal.SIGSTOP)
+                late = asyncio.create_task(writer.append(said(turn), ts=turn, cause=None))
+                async with asyncio.timeout(BOUND_S):
+                    while log.appends.waiting_s() < 2 * SLOW_S:  # noqa: ASYNC110 - a figure, no event
+                        await asyncio.sleep(0.01)
+                os.kill(server.pid, signal.SIGCONT)
+                await asyncio.wait_for(late, BOUND_S)
+            condition = log.appends.condition()
+            assert condition.state == "degraded"
+            assert "disk is slow" in condition.detail
+            assert [recorded.ts for recorded in await log.read(writer.sid)] == [0, 1, 2, 3]
+            for turn in range(4, 64):
+                await writer.append(said(turn), ts=turn, cause=None)
+            assert log.appends.waiting_s() == 0
