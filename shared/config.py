@@ -66,6 +66,8 @@ class Config:
         secret=True,
         form=(r"(?:(?:redis|rediss|unix)://\S+)?", "a redis://, rediss:// or unix:// URL"),
     )
+    nats_seed_file: str = _setting("", "File with the nkey seed that this process signs in to NATS with. Empty: the URL says who it is.")
+    redis_password_file: str = _setting("", "File with the password for `VOXBRIDGE_REDIS_URL`, where the URL has none.")
     sync_interval: str = _setting(
         "always",
         "When the embedded NATS server syncs events to disk: `always`, or a duration such as `100ms`.",
@@ -92,7 +94,8 @@ class Config:
     tts_key: str = _setting("", "Key for `VOXBRIDGE_TTS_URL`.", secret=True)
     tts_model: str = _setting("piper", "Model name sent to the speech endpoint.")
     models_url: str = _setting("", "Base URL of services/models. Empty: the port below on loopback.", form=_URL)
-    models_port: int = _setting(8421, "Port of services/models on loopback.", low=1, high=65_535)
+    models_host: str = _setting("127.0.0.1", "Address services/models listens on. Loopback until you say otherwise.")
+    models_port: int = _setting(8421, "Port of services/models.", low=1, high=65_535)
 
     greeting: str = _setting("Hi, I'm listening.", "What the agent says when a session opens. Empty: nothing.", blank=True)
     max_sessions: int = _setting(400, "Sessions one voice process takes at a time.", low=1, high=10_000)

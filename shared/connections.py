@@ -11,8 +11,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -22,7 +24,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 from redis.exceptions import RedisError
 
-from shared.errors import Unavailable
+from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.permissions import inbox
 
 START_TIMEOUT_S: Final = 30.0
 """How long a process waits for NATS and Redis before it gives up and lets the supervisor start it again."""
@@ -36,6 +39,10 @@ _PING_INTERVAL_S: Final = 5
 _PROBE_TIMEOUT_S: Final = 0.5
 _SAY_EVERY_S: Final = 5.0
 _DEFAULT_PORT: Final = 4222
+_DENIED: Final = "permissions violation"
+_DENIED_KEPT: Final = 16
+_DENIED_CHARACTERS: Final = 200
+_denied: Final[WeakKeyDictionary[Client, list[str]]] = WeakKeyDictionary()
 
 _log = logging.getLogger(__name__)
 
@@ -47,10 +54,24 @@ async def connect_nats(
     pending: int,
     timeout_s: float = START_TIMEOUT_S,
     on_reconnected: Callable[[], Awaitable[None]] | None = None,
+    user: str = "",
+    seed_file: str = "",
 ) -> Client:
-    """A client that reconnects for ever; `url` may be a list separated by commas. Raises `Unavailable` after `timeout_s`."""
+    """A client that reconnects for ever; `url` may be a list separated by commas. Raises `Unavailable` after `timeout_s`.
+
+    `user` names the inboxes, which only that user may hear where each has rights of its own; `seed_file` holds its nkey. Raises
+    `INVALID_ARGUMENT` when that file cannot be used.
+    """
     servers = [part.strip() for part in url.split(",") if part.strip()]
+    seed = read_secret(seed_file, "VOXBRIDGE_NATS_SEED_FILE") if seed_file else None
     client = Client()
+    _denied[client] = []
+
+    async def _said(error: Exception) -> None:
+        if _DENIED in str(error).lower():
+            _deny(client, name, str(error))
+        else:
+            await _say(error)
 
     async def attempt() -> bool:
         # Connecting before the port is open would sleep for two seconds and print a traceback.
@@ -59,7 +80,9 @@ async def connect_nats(
         await client.connect(
             servers,
             name=name,
-            error_cb=_say,
+            nkeys_seed_str=seed,
+            inbox_prefix=inbox(user) if user else "_INBOX",
+            error_cb=_said,
             disconnected_cb=_disconnected,
             reconnected_cb=_reconnected,
             connect_timeout=2,
@@ -85,10 +108,19 @@ async def connect_nats(
     return client
 
 
-async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S) -> Redis:
-    """A client with short time-outs and three retries; a 65th command waits for a connection. Raises `Unavailable` after `timeout_s`."""
+def denied(client: Client) -> tuple[str, ...]:
+    """What NATS refused this connection for want of permission, oldest first: a publish that is refused looks like one without an
+    answer, so whoever waits in vain looks here."""
+    return tuple(_denied.get(client, ()))
+
+
+async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S, password_file: str = "") -> Redis:
+    """A client with short time-outs and three retries; a 65th command waits for a connection. Raises `Unavailable` after `timeout_s`,
+    and `INVALID_ARGUMENT` when the file cannot be used."""
+    secret = {"password": read_secret(password_file, "VOXBRIDGE_REDIS_PASSWORD_FILE")} if password_file else {}
     pool = BlockingConnectionPool.from_url(
         url,
+        **secret,
         timeout=POOL_TIMEOUT_S,
         socket_timeout=2.0,
         socket_connect_timeout=1.0,
@@ -104,6 +136,18 @@ async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S) -> Redi
         await client.aclose()
         raise
     return client
+
+
+def read_secret(path: str, variable: str) -> str:
+    """The secret in a file; raises `INVALID_ARGUMENT` that names the variable, never what is in the file."""
+    try:
+        found = Path(path).expanduser().read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{variable} names {path}, which cannot be read: {why}.", field=variable) from error
+    if not found:
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{variable} names {path}, which is empty.", field=variable)
+    return found
 
 
 async def redis_answers(client: Redis) -> bool:
@@ -167,6 +211,18 @@ def _place(url: str) -> str:
     if parts.scheme == "unix":
         return parts.path
     return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+
+
+def _deny(client: Client, name: str, what: str) -> None:
+    known = _denied[client]
+    what = what.removeprefix("nats: ")[:_DENIED_CHARACTERS]
+    if what in known:
+        return
+    _log.error(
+        "NATS refuses %s: %s. Its user has no such right (shared/permissions.py); until it has, this looks like no answer.", name, what
+    )
+    known.append(what)
+    del known[:-_DENIED_KEPT]
 
 
 async def _say(error: Exception) -> None:

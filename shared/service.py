@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import signal
+import socket
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeVar
 
@@ -39,11 +42,13 @@ from shared.connections import (
     close_nats,
     connect_nats,
     connect_redis,
+    denied,
     redis_answers,
 )
 from shared.errors import VoxbridgeError
 from shared.ids import new_process_id
 from shared.log import Log
+from shared.rights import check_rights
 
 DRAIN_TIMEOUT_S: Final = 2.5
 """How long a service may take to finish what it holds. With the connections' closing, a process is gone 4 s after SIGTERM."""
@@ -90,8 +95,17 @@ class Resources:
     """The service, once it is built: who `$SRV.STATS` asks."""
 
     async def dependencies(self) -> dict[str, bool]:
-        """`nats` and `redis`, and whether each is there now; takes half a second at most."""
-        return {"nats": self.events_nc.is_connected and self.audio_nc.is_connected, "redis": await redis_answers(self.redis)}
+        """`nats` and `redis`, and whether each is there now, and `permissions` once NATS refused something; takes half a second at most."""
+        found = {"nats": self.events_nc.is_connected and self.audio_nc.is_connected, "redis": await redis_answers(self.redis)}
+        if denied(self.events_nc) or denied(self.audio_nc):
+            found["permissions"] = False
+        return found
+
+
+def health_subject(name: str, host: str = "") -> str:
+    """Where a service is asked for its health; with `host`, the process of it on that host alone."""
+    here = re.sub(r"[^A-Za-z0-9_-]", "-", host)
+    return f"vx.svc.{name}.health.{here}" if here else f"vx.svc.{name}.health"
 
 
 Build = Callable[[Resources], Awaitable[Service]]
@@ -158,12 +172,14 @@ async def connected(
             for log in logs:
                 await log.reconnected()
 
-        events = await connect_nats(config.nats_url, process_id, pending=EVENTS_PENDING, timeout_s=timeout_s, on_reconnected=catch_up)
+        nats_connection = partial(connect_nats, config.nats_url, timeout_s=timeout_s, user=name, seed_file=config.nats_seed_file)
+        events = await nats_connection(process_id, pending=EVENTS_PENDING, on_reconnected=catch_up)
         logs.append(Log(events))
         closing.push_async_callback(close_nats, events)
-        audio = await connect_nats(config.nats_url, f"{process_id}-audio", pending=AUDIO_PENDING, timeout_s=timeout_s)
+        await check_rights(events, name)
+        audio = await nats_connection(f"{process_id}-audio", pending=AUDIO_PENDING)
         closing.push_async_callback(close_nats, audio)
-        redis = await connect_redis(config.redis_url, timeout_s=timeout_s)
+        redis = await connect_redis(config.redis_url, timeout_s=timeout_s, password_file=config.redis_password_file)
         closing.push_async_callback(redis.aclose)
         figures: list[Service] = []
 
@@ -194,7 +210,9 @@ async def _serve(name: str, resources: Resources, service: Service, stop: asynci
         found = {**await resources.dependencies(), **service.health()}
         await request.respond(json.dumps({"ready": all(found.values()), "process": resources.process_id, "dependencies": found}).encode())
 
-    await resources.micro.add_endpoint(name="health", subject=f"vx.svc.{name}.health", handler=health)
+    # Any process of the service answers the first; this very one the second, for whoever looks after it where it runs.
+    await resources.micro.add_endpoint(name="health", subject=health_subject(name), handler=health)
+    await resources.micro.add_endpoint(name="health-here", subject=health_subject(name, socket.gethostname()), handler=health)
     serving = asyncio.ensure_future(service.serve())
     _log.info("%s serves.", name)
     await asyncio.wait({serving, stop}, return_when=asyncio.FIRST_COMPLETED)

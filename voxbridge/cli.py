@@ -15,6 +15,8 @@ from shared.config import Config, as_markdown
 from shared.errors import VoxbridgeError
 
 _LATER: Final = {
+    "admin": ("voxbridge.admin_cli", "admin"),
+    "health": ("voxbridge.health_cli", "health"),
     "models": ("voxbridge.models_cli", "models"),
     "sessions": ("voxbridge.sessions_cli", "group"),
     "export": ("voxbridge.replay_cli", "export_session"),

@@ -1,4 +1,4 @@
-"""`python -m services.models`: serves the local models on loopback until it is told to stop."""
+"""`python -m services.models`: serves the local models, on loopback by default, until it is told to stop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def main() -> None:
         limit_concurrency=512,
     )
     try:
-        listening = socket.create_server(("127.0.0.1", config.models_port), backlog=512)
+        listening = socket.create_server((config.models_host, config.models_port), backlog=512)
     except OSError as error:
         why = os.strerror(error.errno or 0)
         sys.exit(f"Cannot listen on port {config.models_port} ({why}). Stop what uses it, or set VOXBRIDGE_MODELS_PORT to a free one.")

@@ -15,19 +15,16 @@ from typing import Final
 
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
-from nats.js.api import AckPolicy, ConsumerConfig
 from nats.js.errors import APIError
 
-from shared import bus, events
+from shared import bus, events, streams
 from shared.errors import VoxbridgeError
 from shared.events.voice import ToolCalled
 from shared.log import Log
 
-DURABLE: Final = "tools"
-FILTERS: Final = tuple(f"vx.s.*.ev.voice.c.{type}" for type in ("tool.called", "tool.cancelled", "session.ended"))
-ACK_WAIT_S: Final = 10.0
+DURABLE: Final = streams.TOOLS_CONSUMER
+ACK_WAIT_S: Final = streams.TOOLS_ACK_WAIT_S
 HEARTBEAT_S: Final = 3.0
-MAX_ACK_PENDING: Final = 10_000
 PULL_S: Final = 0.5
 
 _log = logging.getLogger(__name__)
@@ -57,14 +54,7 @@ class Intake:
 
     async def ensure(self) -> None:
         """Make the consumer, or bring it to these settings."""
-        config = ConsumerConfig(
-            durable_name=DURABLE,
-            ack_policy=AckPolicy.EXPLICIT,
-            ack_wait=ACK_WAIT_S,
-            max_ack_pending=MAX_ACK_PENDING,
-            filter_subjects=list(FILTERS),
-        )
-        await self._log.js.add_consumer(bus.EVENT_STREAM, config)
+        await streams.ensure_consumer(self._log.js, streams.CONSUMERS[DURABLE])
 
     async def run(self, stopping: asyncio.Event, room: Callable[[], bool], wait: Callable[[float], Awaitable[None]]) -> None:
         """Take messages until told to stop. Without `room` none is taken: the stream is the queue, and other processes take from it."""
@@ -145,5 +135,5 @@ class Intake:
     async def _ensure_again(self) -> None:
         try:
             await self.ensure()
-        except (TimeoutError, NatsError, APIError) as error:
+        except VoxbridgeError as error:
             _log.warning("the consumer cannot be made now: %s", error)

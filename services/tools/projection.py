@@ -10,19 +10,12 @@ import asyncio
 import logging
 from typing import Final
 
-from nats.errors import Error as NatsError
-from nats.js.api import AckPolicy, ConsumerConfig
-
-from shared import bus, events
 from shared.errors import Unavailable
 from shared.events.tools import NoteRemembered
 from shared.log import Log
 from shared.store import Note, Store
 
-SUBJECT: Final = "vx.s.*.ev.tools.i.note.remembered"
-_PAGE: Final = 256
-_TIMEOUT_S: Final = 5.0
-_INACTIVE_S: Final = 30.0
+_TYPE: Final = "note.remembered"
 
 _log = logging.getLogger(__name__)
 
@@ -61,23 +54,10 @@ class Notes:
         """Make the projection again from the log; returns how many notes it read. Raises `UNAVAILABLE`."""
         async with self._making:
             count = 0
-            try:
-                config = ConsumerConfig(ack_policy=AckPolicy.NONE, inactive_threshold=_INACTIVE_S, mem_storage=True)
-                reader = await self._log.js.pull_subscribe(SUBJECT, stream=bus.EVENT_STREAM, config=config)
-                try:
-                    left = (await reader.consumer_info()).num_pending or 0
-                    while left > 0:
-                        messages = await reader.fetch(min(left, _PAGE), timeout=_TIMEOUT_S)
-                        for message in messages:
-                            recorded = events.decode(message.data, seq=message.metadata.sequence.stream, writer="tools", visible=False)
-                            if isinstance(recorded.event, NoteRemembered):
-                                note = Note(note_id=recorded.event.note_id, text=recorded.event.text, ts=recorded.ts)
-                                await self._store.add_note(recorded.event.account, note)
-                                count += 1
-                        left -= len(messages)
-                finally:
-                    await reader.unsubscribe()
-            except (NatsError, TimeoutError) as error:
-                raise Unavailable("The notes cannot be read from the log now.", retry_after_ms=1_000) from error
+            async for recorded in self._log.read_all("*", writer="tools", visibility="i", type=_TYPE):
+                if isinstance(recorded.event, NoteRemembered):
+                    note = Note(note_id=recorded.event.note_id, text=recorded.event.text, ts=recorded.ts)
+                    await self._store.add_note(recorded.event.account, note)
+                    count += 1
             self.stale = False
             return count

@@ -1,0 +1,92 @@
+"""Who may say and hear what on NATS: one user for each service, deny by default, and an inbox of its own.
+
+Owns the matrix as data and the words of it in nats-server's configuration. Does not own the keys (`voxbridge.credentials`) nor the
+subjects (`shared.bus`). A service may append its own branch of the log and nothing else; reading the log is one right, had by all
+three. Streams and consumers are made by `ADMIN` alone. What answers a request may be published because the request came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from shared import bus
+from shared.streams import TOOLS_CONSUMER, VOICE_CONSUMER
+
+ADMIN: Final = "admin"
+"""Makes the streams and the consumers, and is who an operator's commands sign in as: may do everything."""
+
+LIVE: Final = "vxc.>"
+_API: Final = "$JS.API"
+_ANSWERS_S: Final = 120
+
+
+class Rights(NamedTuple):
+    """Subjects that a user may publish and subscribe, wildcards allowed."""
+
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+
+
+def inbox(name: str) -> str:
+    """The prefix of the inboxes of a user: nobody else can hear the answers that it gets."""
+    return f"_INBOX_{name}"
+
+
+def branch(writer: str) -> str:
+    """All events that a service writes, in any session."""
+    return f"vx.s.*.ev.{writer}.>"
+
+
+def _service(name: str, *, publish: tuple[str, ...], subscribe: tuple[str, ...], streams: tuple[str, ...], consumer: str = "") -> Rights:
+    reading = tuple(f"{_API}.{what}.{stream}" for stream in streams for what in ("STREAM.INFO", "DIRECT.GET"))
+    working = (
+        f"{_API}.CONSUMER.INFO.{bus.EVENT_STREAM}.{consumer}",
+        f"{_API}.CONSUMER.MSG.NEXT.{bus.EVENT_STREAM}.{consumer}",
+        f"$JS.ACK.{bus.EVENT_STREAM}.{consumer}.>",
+    )
+    return Rights(
+        publish=(branch(name), *publish, f"vx.svc.{name}.health.>", *reading, *(working if consumer else ())),
+        subscribe=(f"{inbox(name)}.>", LIVE, "$SRV.>", f"vx.svc.{name}.>", *subscribe),
+    )
+
+
+RIGHTS: Final[Mapping[str, Rights]] = {
+    "gateway": _service(
+        "gateway",
+        publish=("vx.s.*.audio.in", "vx.svc.voice.health", "vx.svc.voice.state", "vx.svc.tools.health", "vx.svc.tools.list"),
+        subscribe=("vx.s.*.audio.out", "vx.s.*.ctl.voice"),
+        streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM, bus.RECORD_STREAM),
+    ),
+    "voice": _service(
+        "voice",
+        publish=("vx.s.*.audio.out", "vx.s.*.ctl.voice", "vx.svc.voice.released"),
+        subscribe=("vx.s.*.audio.in",),
+        streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM, bus.RECORD_STREAM),
+        consumer=VOICE_CONSUMER,
+    ),
+    "tools": _service("tools", publish=(), subscribe=(), streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM), consumer=TOOLS_CONSUMER),
+}
+"""What each service may do; what is not here is refused."""
+
+
+def users(keys: Mapping[str, str]) -> str:
+    """The `users` of nats-server's configuration for these public nkeys by name; raises `KeyError` for a name without rights."""
+    lines = ["users: ["]
+    for name, key in keys.items():
+        if name == ADMIN:
+            lines.append(f"  {{ nkey: {key} }}")
+            continue
+        rights = RIGHTS[name]
+        lines += [
+            f"  {{ nkey: {key}, permissions: {{",
+            f"    publish: {{ allow: [{_quoted(rights.publish)}] }}",
+            f"    subscribe: {{ allow: [{_quoted(rights.subscribe)}] }}",
+            f'    allow_responses: {{ max: 1, expires: "{_ANSWERS_S}s" }}',
+            "  } }",
+        ]
+    return "\n".join([*lines, "]"]) + "\n"
+
+
+def _quoted(subjects: tuple[str, ...]) -> str:
+    return ", ".join(f'"{subject}"' for subject in subjects)

@@ -1,0 +1,89 @@
+"""The one who makes the streams and the consumers where the services may not: at first, and again after the bus was away.
+
+The stream of audio is kept in the server's memory, so that it is gone whenever the server started again. Owns nothing that lasts; a
+crash here leaves all as it is, and the next start looks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from pathlib import Path
+from typing import Final
+
+from nats.aio.client import Client
+
+from shared import streams
+from shared.config import Config
+from shared.connections import EVENTS_PENDING, close_nats, connect_nats
+from shared.errors import VoxbridgeError
+from shared.permissions import ADMIN
+
+LOOK_S: Final = 5.0
+REQUEST_S: Final = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+async def make_streams(config: Config) -> None:
+    """Make everything in JetStream once; raises `UNAVAILABLE`."""
+    nc = await _connect(config)
+    try:
+        await _ensure(nc, config)
+    finally:
+        await close_nats(nc)
+
+
+async def keep_streams(config: Config, ready: Path | None) -> None:
+    """Make everything, and look again whenever the bus was away and every `LOOK_S`, until SIGTERM. `ready` is a file that is there
+    while all is made."""
+    stopping, again = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+
+    async def back() -> None:
+        again.set()
+
+    nc = await _connect(config, back)
+    stop = asyncio.create_task(stopping.wait())
+    try:
+        while not stopping.is_set():
+            again.clear()
+            try:
+                await _ensure(nc, config)
+                _mark(ready, True)
+            except VoxbridgeError as error:
+                _log.warning("%s", error.message)
+                _mark(ready, False)
+            waiting = asyncio.create_task(again.wait())
+            await asyncio.wait({waiting, stop}, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+    finally:
+        stop.cancel()
+        _mark(ready, False)
+        await close_nats(nc)
+
+
+def _mark(ready: Path | None, there: bool) -> None:
+    if ready is not None:
+        ready.touch() if there else ready.unlink(missing_ok=True)
+
+
+async def _connect(config: Config, back: object = None) -> Client:
+    return await connect_nats(
+        config.nats_url,
+        "voxbridge-admin",
+        pending=EVENTS_PENDING,
+        user=ADMIN,
+        seed_file=config.nats_seed_file,
+        on_reconnected=back if callable(back) else None,
+    )
+
+
+async def _ensure(nc: Client, config: Config) -> None:
+    js = nc.jetstream(timeout=REQUEST_S)
+    await streams.ensure_streams(js, retention_days=config.event_retention_days, recording=config.record)
+    for wanted in streams.CONSUMERS.values():
+        await streams.ensure_consumer(js, wanted)

@@ -1,0 +1,109 @@
+"""The credentials of an installation whose services have users of their own: made once, kept as files, one folder for each reader.
+
+Owns the files: nkey seeds, the password of Valkey, and the two servers' configurations, which hold no secret but digests and public
+keys. Does not own what each user may do (`shared.permissions`). A crash here leaves what was there: a file appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import nkeys
+from nacl.utils import random
+
+from shared.errors import Code, VoxbridgeError
+from shared.permissions import ADMIN, RIGHTS, users
+
+NAMES: Final = (ADMIN, *RIGHTS)
+SEED_FILE: Final = "nats.seed"
+PASSWORD_FILE: Final = "redis.password"  # noqa: S105 - the name of a file
+_SERVERS: Final = ("nats", "valkey")
+_SEED_BYTES: Final = 32
+_PRIVATE: Final = 0o400
+_PUBLIC: Final = 0o444
+
+
+def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
+    """Make what is missing in `folder`, and write the servers' configurations anew; returns the names of users that are new.
+
+    Raises `INTERNAL` when a folder cannot be written.
+    """
+    try:
+        for name in (*NAMES, *_SERVERS):
+            (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = [name for name in NAMES if not (folder / name / SEED_FILE).exists()]
+        for name in fresh:
+            _write(folder / name / SEED_FILE, _new_seed())
+        password = _password(folder)
+        keys = {name: _public(folder / name / SEED_FILE) for name in NAMES}
+        _write(folder / "nats" / "nats.conf", nats_configuration(keys, sync_interval=sync_interval, max_file_store=max_file_store), _PUBLIC)
+        _write(folder / "valkey" / "users.acl", valkey_users(password), _PUBLIC)
+        _write(folder / "valkey" / "valkey.conf", VALKEY_CONFIGURATION, _PUBLIC)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise VoxbridgeError(Code.INTERNAL, f"{error.filename or folder} cannot be written: {why}.", retryable=False) from error
+    return fresh
+
+
+def nats_configuration(keys: dict[str, str], *, sync_interval: str, max_file_store: str) -> str:
+    """nats-server's configuration for these public keys. The monitor is on loopback: only the container's own probe reaches it."""
+    return f"""server_name: "voxbridge"
+listen: "0.0.0.0:4222"
+http: "127.0.0.1:8222"
+max_payload: 1MB
+max_pending: 64MB
+write_deadline: "5s"
+jetstream {{ store_dir: "/data", sync_interval: {sync_interval}, max_file_store: {max_file_store}, max_memory_store: 512MB }}
+authorization {{
+{users(keys)}}}
+"""
+
+
+VALKEY_CONFIGURATION: Final = """bind * -::*
+protected-mode no
+port 6379
+aclfile /etc/voxbridge/users.acl
+dir /data
+appendonly yes
+appendfsync everysec
+save ""
+maxmemory 512mb
+maxmemory-policy noeviction
+"""
+
+
+def valkey_users(password: str) -> str:
+    """Valkey's users: the services, for their own keys and without what could empty or stop it, and a probe that may only ping."""
+    digest = sha256(password.encode()).hexdigest()
+    return f"user default off\nuser voxbridge on #{digest} ~vx:* &* +@all -@admin -@dangerous +info\nuser health on nopass -@all +ping\n"
+
+
+def _password(folder: Path) -> str:
+    known = next((path.read_text().strip() for name in NAMES if (path := folder / name / PASSWORD_FILE).exists()), "")
+    password = known or secrets.token_hex(24)
+    for name in NAMES:
+        if not (folder / name / PASSWORD_FILE).exists():
+            _write(folder / name / PASSWORD_FILE, password)
+    return password
+
+
+def _new_seed() -> str:
+    return bytes(nkeys.encode_seed(random(_SEED_BYTES), nkeys.PREFIX_BYTE_USER)).decode()
+
+
+def _public(seed_file: Path) -> str:
+    pair = nkeys.from_seed(bytearray(seed_file.read_text().strip().encode()))
+    public = bytes(pair.public_key).decode()
+    pair.wipe()
+    return public
+
+
+def _write(path: Path, text: str, mode: int = _PRIVATE) -> None:
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    part.write_text(text)
+    part.chmod(mode)
+    part.replace(path)
