@@ -18,7 +18,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.client import JetStreamContext
 
-from services.voice import prompt
+from services.voice import inspect, prompt
 from services.voice.models import Models
 from services.voice.orphans import Orphans
 from services.voice.session import Session, Workplace
@@ -232,6 +232,7 @@ async def build(resources: Resources) -> Service:
     config = resources.config
     await resources.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record)
     await streams.ensure_consumer(resources.log.js, streams.CONSUMERS[CONSUMER].evolve(ack_wait=TAKEN_S))
+    await resources.micro.add_endpoint(name="state", subject=inspect.SUBJECT, handler=inspect.Inspector(resources.log).serve)
     place = Workplace(
         config=config,
         clock=resources.clock,
