@@ -56,7 +56,7 @@ http: "127.0.0.1:8222"
 max_payload: 1MB
 max_pending: 64MB
 write_deadline: "5s"
-jetstream {{ store_dir: "/data", sync_interval: {sync_interval}, max_file_store: {max_file_store}, max_memory_store: 512MB }}
+jetstream {{ store_dir: "/store", sync_interval: {sync_interval}, max_file_store: {max_file_store}, max_memory_store: 512MB }}
 authorization {{
 {users(keys)}}}
 """
@@ -66,7 +66,7 @@ VALKEY_CONFIGURATION: Final = """bind * -::*
 protected-mode no
 port 6379
 aclfile /etc/voxbridge/users.acl
-dir /data
+dir /store
 appendonly yes
 appendfsync everysec
 save ""

@@ -1,0 +1,66 @@
+# One file for every image: `--build-arg SERVICE=gateway|voice|tools|models|admin`, `--target gateway` for the one with the browser's files.
+# Each image holds the packages that uv.lock names for its own service and no others. docker-compose.yml builds them all.
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+ARG NODE_IMAGE=node:24-bookworm-slim
+
+FROM ${PYTHON_IMAGE} AS packages
+ARG SERVICE
+ENV UV_LINK_MODE=copy \
+    UV_COMPILE_BYTECODE=1 \
+    UV_PYTHON=python3 \
+    UV_PYTHON_DOWNLOADS=never \
+    UV_SYSTEM_CERTS=true \
+    UV_NATIVE_TLS=true
+RUN pip install --no-cache-dir --root-user-action=ignore uv==0.13.8
+WORKDIR /app
+COPY pyproject.toml uv.lock README.md LICENSE ./
+RUN set -eu; \
+    case "$SERVICE" in \
+      gateway|voice|tools) extras="--extra $SERVICE" ;; \
+      models) extras="--extra models --extra speech" ;; \
+      admin) extras="" ;; \
+      *) echo "SERVICE must be gateway, voice, tools, models or admin; it is '$SERVICE'." >&2; exit 2 ;; \
+    esac; \
+    echo "$extras" > /extras; \
+    uv sync --frozen --no-dev --no-install-project --no-cache $extras
+COPY shared shared
+COPY services services
+COPY voxbridge voxbridge
+RUN uv sync --frozen --no-dev --no-cache $(cat /extras)
+
+FROM ${PYTHON_IMAGE} AS service
+ARG SERVICE
+LABEL org.opencontainers.image.title="voxbridge-${SERVICE}" \
+      org.opencontainers.image.licenses="Apache-2.0"
+# Named volumes take their owner from these folders when they are first used, so that nothing ever runs as root.
+RUN groupadd --system --gid 10001 voxbridge \
+    && useradd --system --uid 10001 --gid 10001 --no-create-home --home-dir /tmp voxbridge \
+    && for name in admin gateway voice tools nats valkey; do install -d -o 10001 -g 10001 -m 0700 /credentials/$name; done \
+    && install -d -o 10001 -g 10001 -m 0700 /stores/nats /stores/valkey \
+    && install -d -o 10001 -g 10001 -m 0755 /models
+COPY --from=packages /app /app
+WORKDIR /app
+ENV PATH=/app/.venv/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    HOME=/tmp \
+    VOXBRIDGE_DATA_DIR=/tmp/voxbridge \
+    VOXBRIDGE_MODELS_DIR=/models
+USER 10001:10001
+ENTRYPOINT ["voxbridge"]
+CMD ["--help"]
+
+FROM ${NODE_IMAGE} AS bundles
+WORKDIR /src
+COPY package.json package-lock.json ./
+RUN set -eu; \
+    if [ -f /etc/ssl/certs/ca-certificates.crt ]; then export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt; fi; \
+    npm ci --no-audit --no-fund --no-update-notifier --loglevel=error
+COPY tsconfig.json ./
+COPY client client
+COPY studio studio
+RUN npm run --silent build
+
+FROM service AS gateway
+COPY --from=bundles /src/client/dist /app/client/dist
+COPY --from=bundles /src/studio/dist /app/studio/dist
