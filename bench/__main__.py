@@ -19,14 +19,24 @@ from bench.barge_in import barge_in
 from bench.load import LoadError
 from bench.plot import PICTURE, draw
 from bench.report import Figure, Results
+from bench.resumes import resumes
 from bench.speech import rehearse, speech
 from bench.stack import FULL, Stack, StackError, stack
 from bench.starts import starts
+from bench.takeovers import takeovers
 
 Area = Callable[[bool, Callable[[str], None]], Awaitable[Found]]
 Talking = Callable[[Stack, bool, Callable[[str], None]], Awaitable[Found]]
 
-ALONE: Final[Mapping[str, Area]] = {"audio": audio, "sessions": sessions, "memory": memory, "appends": appends, "barge_in": barge_in}
+ALONE: Final[Mapping[str, Area]] = {
+    "audio": audio,
+    "sessions": sessions,
+    "memory": memory,
+    "appends": appends,
+    "resumes": resumes,
+    "takeovers": takeovers,
+    "barge_in": barge_in,
+}
 """Areas that start what they need."""
 
 TOGETHER: Final[Mapping[str, Talking]] = {"starts": starts, "speech": speech}

@@ -1,9 +1,16 @@
-"""Appending an event: one session's writer, each acknowledged before the next, beside a bare `js.publish` of the same bytes."""
+"""Appending an event: one session's writer, each acknowledged before the next, beside a bare `js.publish` of the same bytes.
+
+Then what appends do to audio: the round trip of frames with and without a writer beside it, in turn, on one product.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import statistics
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +18,10 @@ import nats
 
 from bench import figures
 from bench.audio import Found, Say
+from bench.client import EchoResult, Task
+from bench.load import run
 from bench.report import Figure
+from bench.stack import LIGHT, Stack, stack
 from shared import bus, events
 from shared.embedded import NatsServer
 from shared.ids import new_session_id
@@ -20,10 +30,20 @@ from shared.writer import SessionWriter
 
 EVENTS: Final = 2_000
 SYNC: Final = "always"
+BESIDE_SESSIONS: Final = 50
+BESIDE_RATE: Final = 200
+"""Events appended each second while frames go round: more than 50 calls write."""
 
 
 async def appends(quick: bool, say: Say) -> Found:
-    """Both in turn, on one server, so that they see the same disk."""
+    """One writer alone, then one beside audio."""
+    alone, about, _ = await _alone(quick, say)
+    beside, about_beside, _ = await _beside_audio(quick, say)
+    return [*alone, *beside], {**about, **about_beside}, []
+
+
+async def _alone(quick: bool, say: Say) -> Found:
+    """The writer and the bare publish in turn, on one server, so that they see the same disk."""
     count = 200 if quick else EVENTS
     event = events.voice.UserSaid(text="What time is it in Tokyo?", turn=1, source="speech")
     ours: list[float] = []
@@ -51,7 +71,57 @@ async def appends(quick: bool, say: Say) -> Found:
     what = f"an event appended and acknowledged, sync_interval {SYNC}"
     note = "beside it a bare js.publish"
     found = [
-        Figure(area="appends", what=f"{what}, p50", unit="ms", value=mine.p50, baseline=plain.p50, note=note),
+        Figure(area="appends", what=f"{what}, p50", unit="ms", value=mine.p50, baseline=plain.p50, target=1, note=note),
         Figure(area="appends", what=f"{what}, p99", unit="ms", value=mine.p99, baseline=plain.p99, note=note),
     ]
     return found, {"writer": mine, "publish": plain}, []
+
+
+async def _beside_audio(quick: bool, say: Say) -> Found:
+    rounds, seconds = (1, 3.0) if quick else (3, 6.0)
+    quiet: list[EchoResult] = []
+    busy: list[EchoResult] = []
+    async with stack(LIGHT, greeting=False) as product:
+        task = Task(kind="echo", url=product.url, sessions=BESIDE_SESSIONS, seconds=seconds)
+        for number in range(rounds):
+            say(f"appends: audio without and with a writer beside it, round {number + 1} of {rounds}")
+            quiet.append(await run(task, EchoResult))
+            async with _appending(product):
+                busy.append(await run(task, EchoResult))
+    found = []
+    for name, target in (("p50", 1.5), ("p99", 10.0)):
+        without, with_writer = (statistics.median(getattr(one.rtt_ms, name) or 0.0 for one in results) for results in (quiet, busy))
+        what = f"audio round trip, {BESIDE_SESSIONS} sessions, beside {BESIDE_RATE} appends a second, {name}"
+        found.append(
+            Figure(
+                area="appends", what=what, unit="ms", value=with_writer, baseline=without, target=target, note="beside it without appends"
+            )
+        )
+    lost = sum(one.lost for one in busy)
+    found.append(
+        Figure(area="appends", what="frames lost of these", unit="", value=lost, baseline=sum(one.lost for one in quiet), target=0)
+    )
+    return found, {"quiet": quiet, "busy": busy}, []
+
+
+@asynccontextmanager
+async def _appending(product: Stack) -> AsyncIterator[None]:
+    nc = await nats.connect(product.config.nats_url)
+    event = events.voice.UserSaid(text="What time is it in Tokyo?", turn=1, source="speech")
+
+    async def write() -> None:
+        writer = SessionWriter(Log(nc), new_session_id(), "voice")
+        due = time.monotonic()
+        while True:
+            await writer.append(event, ts=0, cause=None)
+            due += 1 / BESIDE_RATE
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+
+    writing = asyncio.create_task(write())
+    try:
+        yield
+    finally:
+        writing.cancel()
+        with suppress(asyncio.CancelledError):
+            await writing
+        await nc.close()

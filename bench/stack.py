@@ -46,6 +46,9 @@ class Stack:
     processes: Mapping[str, psutil.Process]
     """By name: `nats`, `valkey` and the services."""
 
+    start: Callable[[str], Awaitable[psutil.Process]]
+    """Start one more process of a service; returns when it is ready. Raises `StackError`."""
+
     @property
     def url(self) -> str:
         """Where the VOX socket is."""
@@ -87,7 +90,13 @@ async def stack(services: Sequence[str], *, greeting: bool = True) -> AsyncItera
             children = {name: running.enter_context(_Child(name, [f"services.{name}"], env, folder)) for name in services}
             await _until_ready(config, children)
             pids = {"nats": nats.pid, "valkey": valkey.pid, **{name: child.pid for name, child in children.items()}}
-            yield Stack(config, {name: psutil.Process(pid) for name, pid in pids.items()})
+
+            async def start(name: str) -> psutil.Process:
+                child = running.enter_context(_Child(name, [f"services.{name}"], env, folder))
+                await _until_ready(config, {name: child})
+                return psutil.Process(child.pid)
+
+            yield Stack(config, {name: psutil.Process(pid) for name, pid in pids.items()}, start)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
