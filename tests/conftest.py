@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from shared.embedded import NatsServer, ValkeyServer
+from tests import replayed
 
 
 @pytest.fixture(scope="session")
@@ -28,16 +29,21 @@ def valkey_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeySe
 
 
 @pytest.fixture
-async def nats_url(nats_server: NatsServer) -> AsyncIterator[str]:
-    """URL of a nats-server that holds no stream; what the test makes is removed after it."""
+async def nats_url(nats_server: NatsServer, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """URL of a nats-server that holds no stream. After the test its sessions are replayed, and what it made is removed."""
     yield nats_server.url
     connection = await nats.connect(nats_server.url)
+    service = replayed.WHOLE_SERVICES.get(request.path.parent.name)
+    found = ""
     try:
+        if service is not None and request.node.get_closest_marker("past_is_broken") is None:
+            found = await replayed.differences(connection, service)
         streams = connection.jetstream()
         for stream in await streams.streams_info():
             await streams.delete_stream(str(stream.config.name))
     finally:
         await connection.close()
+    assert not found, f"{found}\n(a test that writes a past no service could have is marked past_is_broken)"
 
 
 @pytest.fixture
