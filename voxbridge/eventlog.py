@@ -20,6 +20,7 @@ from shared.connections import EVENTS_PENDING, close_nats, connect_nats
 from shared.embedded import NatsServer, StartError
 from shared.errors import Unavailable
 from shared.log import Log
+from shared.permissions import ADMIN
 from voxbridge import runtime
 from voxbridge.preflight import FolderLock, check_folder
 
@@ -37,6 +38,7 @@ class Found:
     log: Log
     live: bool
     redis_url: str
+    redis_password_file: str = ""
 
 
 @asynccontextmanager
@@ -49,7 +51,8 @@ async def opened(config: Config, *, make: bool = False, live: bool = False) -> A
     logging.getLogger().addHandler(logging.NullHandler())
     async with AsyncExitStack() as stack:
         if config.nats_url:
-            yield Found(await _connected(stack, config.nats_url), live=True, redis_url=config.redis_url)
+            log = await _connected(stack, config.nats_url, config.nats_seed_file)
+            yield Found(log, live=True, redis_url=config.redis_url, redis_password_file=config.redis_password_file)
             return
         running = await _running(stack, config.data_dir, make=make)
         if running is not None:
@@ -98,7 +101,7 @@ def _check(folder: Path, *, make: bool) -> None:
         )
 
 
-async def _connected(stack: AsyncExitStack, url: str) -> Log:
-    client = await connect_nats(url, "voxbridge", pending=EVENTS_PENDING, timeout_s=CONNECT_S)
+async def _connected(stack: AsyncExitStack, url: str, seed_file: str = "") -> Log:
+    client = await connect_nats(url, "voxbridge", pending=EVENTS_PENDING, timeout_s=CONNECT_S, user=ADMIN, seed_file=seed_file)
     stack.push_async_callback(close_nats, client)
     return Log(client)

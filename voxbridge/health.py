@@ -39,6 +39,8 @@ async def _over_http(config: Config) -> tuple[bool, str]:
 
 
 async def _over_bus(config: Config, name: str) -> tuple[bool, str]:
+    if not config.nats_url:
+        return False, "VOXBRIDGE_NATS_URL is not set, so there is no bus to ask on."
     try:
         nc = await connect_nats(
             config.nats_url, f"health-{name}", pending=_PENDING, timeout_s=TIMEOUT_S, user=name, seed_file=config.nats_seed_file

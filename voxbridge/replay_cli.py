@@ -95,7 +95,7 @@ def import_session(file: Path, sid: str) -> None:
     async def load() -> tuple[str, int]:
         async with opened(Config.from_env(), make=True) as found:
             written, count, began = await session_files.load(found.log, file, sid=sid)
-            await session_files.list_it(found.redis_url, written, began)
+            await session_files.list_it(found.redis_url, written, began, password_file=found.redis_password_file)
             return written, count
 
     with _cannot_tell():

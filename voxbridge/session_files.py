@@ -206,11 +206,11 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-async def list_it(redis_url: str, sid: str, began: int) -> None:
+async def list_it(redis_url: str, sid: str, began: int, *, password_file: str = "") -> None:
     """Put an imported session into the running product's list, where its Valkey is known; otherwise it is listed when the list is next
     built from the log."""
     if redis_url:
-        redis = await connect_redis(redis_url, timeout_s=_ACK_S)
+        redis = await connect_redis(redis_url, timeout_s=_ACK_S, password_file=password_file)
         try:
             await Store(redis).add_to_index({sid: began}, {})
         finally:
