@@ -25,6 +25,7 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import RedisError
 
 from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.headers import FastClient
 from shared.permissions import inbox
 
 START_TIMEOUT_S: Final = 30.0
@@ -64,7 +65,7 @@ async def connect_nats(
     """
     servers = [part.strip() for part in url.split(",") if part.strip()]
     seed = read_secret(seed_file, "VOXBRIDGE_NATS_SEED_FILE") if seed_file else None
-    client = Client()
+    client: Client = FastClient()
     _denied[client] = []
 
     async def _said(error: Exception) -> None:
