@@ -53,6 +53,13 @@ class Client:
         await self.say({"type": "start", "mode": mode, **fields})
         return await self.until("setup_complete")
 
+    async def resume(self, ready: dict[str, Any], last_seq: int, *, answer: str = "resumed") -> dict[str, Any]:
+        """Resume the session of a `setup_complete`; the first message must be of the type `answer`."""
+        await self.say({"type": "resume", "sessionId": ready["sessionId"], "resumeToken": ready["resumeToken"], "last_seq": last_seq})
+        first: dict[str, Any] = await self.next()
+        assert first["type"] == answer, first
+        return first
+
     async def close_code(self) -> int:
         """The code that the gateway closes with; messages before it are skipped."""
         async with asyncio.timeout(PATIENCE_S):
@@ -63,11 +70,10 @@ class Client:
         return self.socket.close_code
 
 
-class Running:
-    """A gateway that serves."""
+class Door:
+    """Where a gateway listens."""
 
-    def __init__(self, gateway: Gateway, port: int) -> None:
-        self.gateway = gateway
+    def __init__(self, port: int) -> None:
         self.port = port
         self.base = f"http://127.0.0.1:{port}"
 
@@ -82,6 +88,14 @@ class Running:
         """GET a path."""
         async with httpx.AsyncClient(base_url=self.base, trust_env=False, timeout=PATIENCE_S) as client:
             return await client.get(path, **options)
+
+
+class Running(Door):
+    """A gateway that serves in this process."""
+
+    def __init__(self, gateway: Gateway, port: int) -> None:
+        super().__init__(port)
+        self.gateway = gateway
 
 
 Serve = Callable[[str, str], Awaitable[Running]]
@@ -158,6 +172,15 @@ async def voice(running: Running, nats_url: str) -> AsyncIterator[StandIn]:
             yield stand_in
     finally:
         await nc.close()
+
+
+async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until it holds."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            if await holds():
+                return
+            await asyncio.sleep(0.01)
 
 
 def free_port() -> int:

@@ -18,6 +18,7 @@ async def test_a_session_starts_and_names_itself(running: Running, voice: StandI
     async with running.client() as client:
         assert client.socket.subprotocol == "voxbridge.v1"
         ready = await client.started()
+        assert len(ready.pop("resumeToken")) == 43
         assert ready == {"type": "setup_complete", "sessionId": ready["sessionId"], "mode": "echo", "resumed": False, "seq": ready["seq"]}
         assert ready["sessionId"] in voice.sessions
 

@@ -1,0 +1,86 @@
+"""Gateways as processes of their own, for tests that kill them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import Process
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import redis.asyncio
+
+from shared.connections import connect_redis
+from shared.store import Store
+from tests.gateway.conftest import PATIENCE_S, Door, free_port
+
+
+class GatewayProcess(Door):
+    """One gateway that serves. `name` is its process id in the log and in Valkey."""
+
+    def __init__(self, process: Process, port: int, name: str) -> None:
+        super().__init__(port)
+        self.name = name
+        self._process = process
+
+    def kill(self) -> None:
+        """As a crash would."""
+        self._process.send_signal(signal.SIGKILL)
+
+
+class Processes:
+    """Starts gateways over one NATS and one Valkey; all are gone after the test."""
+
+    def __init__(self, folder: Path, nats_url: str, redis_url: str) -> None:
+        self._folder = folder
+        self._env = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")} | {
+            "VOXBRIDGE_NATS_URL": nats_url,
+            "VOXBRIDGE_REDIS_URL": redis_url,
+            "VOXBRIDGE_DATA_DIR": str(folder),
+        }
+        self._redis_url = redis_url
+        self._stack = AsyncExitStack()
+        self.store: Store
+
+    async def __aenter__(self) -> Processes:
+        client: redis.asyncio.Redis = await connect_redis(self._redis_url)
+        self._stack.push_async_callback(client.aclose)
+        self.store = Store(client)
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self._stack.aclose()
+
+    async def gateway(self, port: int = 0) -> GatewayProcess:
+        """Start one and wait until it takes connections and says that it lives."""
+        port = port or free_port()
+        known = await self._living()
+        env = {**self._env, "VOXBRIDGE_PORT": str(port), "VOXBRIDGE_MODELS_PORT": str(free_port())}
+        output = (self._folder / f"gateway-{port}").open("ab")
+        self._stack.callback(output.close)
+        process = await asyncio.create_subprocess_exec(sys.executable, "-m", "services.gateway", env=env, stdout=output, stderr=output)
+        self._stack.push_async_callback(_end, process)
+        async with asyncio.timeout(6 * PATIENCE_S):
+            while True:
+                assert process.returncode is None, (self._folder / f"gateway-{port}").read_text()
+                names = await self._living() - known
+                with suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                    writer.close()
+                    await writer.wait_closed()
+                    if names:
+                        return GatewayProcess(process, port, names.pop())
+                await asyncio.sleep(0.02)
+
+    async def _living(self) -> set[str]:
+        found = [key async for key in self.store.redis.scan_iter("vx:gateway:*")]
+        return {(key.decode() if isinstance(key, bytes) else key).removeprefix("vx:gateway:") for key in found}
+
+
+async def _end(process: Process) -> None:
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
