@@ -126,6 +126,9 @@ class VoiceService(Service):
 
     async def _take(self, message: Msg) -> None:
         try:
+            if bus.IMPORTED in (message.headers or {}):
+                await message.ack()
+                return
             requested = log.decode_delivered(message)
             if await self._open(requested, again=message.metadata.num_delivered > 1):
                 await message.ack()
