@@ -65,7 +65,13 @@ RIGHTS: Final[Mapping[str, Rights]] = {
         streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM, bus.RECORD_STREAM),
         consumer=VOICE_CONSUMER,
     ),
-    "tools": _service("tools", publish=(), subscribe=(), streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM), consumer=TOOLS_CONSUMER),
+    "tools": _service(
+        "tools",
+        publish=("vx.svc.tools.held",),
+        subscribe=(),
+        streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM),
+        consumer=TOOLS_CONSUMER,
+    ),
 }
 """What each service may do; what is not here is refused."""
 

@@ -25,7 +25,9 @@ TOOLS_CONSUMER: Final = "tools"
 VOICE_ACK_WAIT_S: Final = 4
 """How long a taken request may be without its owner in the log before another worker gets it."""
 
-TOOLS_ACK_WAIT_S: Final = 10.0
+TOOLS_ACK_WAIT_S: Final = 2.0
+"""How long an open call may go unrenewed before another executor is given it."""
+
 _DUPLICATE_WINDOW_S: Final = 120
 _AUDIO_SECONDS: Final = 10
 _AUDIO_BYTES: Final = 256 * 1024 * 1024

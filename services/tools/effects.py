@@ -72,6 +72,12 @@ class Effects:
         if self._running:
             await asyncio.wait(set(self._running.values()), timeout=timeout_s)
 
+    async def stop(self, timeout_s: float) -> None:
+        """Cancel what runs, and wait for what it makes of that, for `timeout_s` at most."""
+        for task in list(self._running.values()):
+            task.cancel()
+        await self.idle(timeout_s)
+
     def close(self) -> None:
         """Stop what runs and start nothing more."""
         for task in list(self._running.values()):

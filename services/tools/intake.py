@@ -3,16 +3,21 @@
 An unacknowledged message is open work: it is renewed while its call is open, acknowledged when the call is over, given back when this
 process drains, and delivered to another process `ACK_WAIT_S` after this one died. So the consumer is the index of open work, and a
 crash here loses none of it.
+
+A message that comes again is not proof that its process died: the server may have been away, or the process too busy to renew. So
+whoever gets one asks the others first, and leaves it to the one that has it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import msgspec
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.errors import APIError
@@ -20,25 +25,44 @@ from nats.js.errors import APIError
 from shared import bus, events, streams
 from shared.errors import VoxbridgeError
 from shared.events.voice import ToolCalled
-from shared.log import Log
+from shared.log import Log, decode_delivered
 
 DURABLE: Final = streams.TOOLS_CONSUMER
 ACK_WAIT_S: Final = streams.TOOLS_ACK_WAIT_S
-HEARTBEAT_S: Final = 3.0
+HEARTBEAT_S: Final = 0.6
+"""Three of them fit into `ACK_WAIT_S`."""
+
 PULL_S: Final = 0.5
+HELD: Final = "vx.svc.tools.held"
+"""Asks all executors who has a message; only who has it answers."""
+
+ASK_S: Final = 0.4
+RENEWED_AT_ONCE: Final = 256
+DELIVERIES_LIMIT: Final = 5
+"""Times that an event may fail for good; after that it is said and never delivered again."""
 
 _log = logging.getLogger(__name__)
+
+
+class Held(msgspec.Struct, frozen=True):
+    """An open message, and the event in it."""
+
+    message: Msg
+    recorded: events.Recorded
 
 
 class Intake:
     """The messages of this process. `take` gets each event once for as long as its message is held."""
 
-    def __init__(self, log: Log, take: Callable[[events.Recorded], None]) -> None:
+    def __init__(self, log: Log, take: Callable[[events.Recorded], None], *, process_id: str) -> None:
         self.taken = 0
         """Messages that this process was given."""
+        self.refused = 0
+        """Messages that could not be dealt with, and will not be delivered again."""
         self._log = log
         self._take = take
-        self._held: dict[tuple[str, int], Msg] = {}
+        self._process_id = process_id
+        self._held: dict[tuple[str, int], Held] = {}
         self._sessions: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -52,9 +76,14 @@ class Intake:
         """Whether any work of this session is open here."""
         return self._sessions[sid] > 0
 
+    def held(self) -> list[events.Recorded]:
+        """The events whose work is open here."""
+        return [held.recorded for held in self._held.values()]
+
     async def ensure(self) -> None:
-        """Make the consumer, or bring it to these settings."""
+        """Make the consumer, or bring it to these settings, and answer other processes."""
         await streams.ensure_consumer(self._log.js, streams.CONSUMERS[DURABLE])
+        await self._log.nc.subscribe(HELD, cb=self._asked)
 
     async def run(self, stopping: asyncio.Event, room: Callable[[], bool], wait: Callable[[float], Awaitable[None]]) -> None:
         """Take messages until told to stop. Without `room` none is taken: the stream is the queue, and other processes take from it."""
@@ -79,12 +108,14 @@ class Intake:
         """Keep what is held from being delivered to others, for ever."""
         while True:
             await asyncio.sleep(HEARTBEAT_S)
-            for message in list(self._held.values()):
+            for number, held in enumerate(list(self._held.values()), 1):
                 try:
-                    await message.in_progress()
+                    await held.message.in_progress()
                 except NatsError as error:
                     _log.warning("open calls cannot be renewed now: %s", error)
                     break
+                if number % RENEWED_AT_ONCE == 0:
+                    await asyncio.sleep(0)
 
     async def done(self, sid: str, seq: int) -> None:
         """The work of this event is over."""
@@ -103,37 +134,73 @@ class Intake:
         for sid, seq in list(self._held):
             await self.give_back(sid, seq)
 
+    async def failed(self, sid: str, seq: int, *, after_s: float) -> bool:
+        """The event could not be dealt with, by a fault that time does not mend: it comes again, and after `DELIVERIES_LIMIT`
+        deliveries no more. Whether it was given up."""
+        held = self._held.get((sid, seq))
+        if held is None or held.message.metadata.num_delivered < DELIVERIES_LIMIT:
+            await self.give_back(sid, seq, after_s=after_s)
+            return False
+        self.release(sid, seq)
+        self.refused += 1
+        _log.error("session %s: the %s at log position %d is given up after %d tries.", sid, held.recorded.type, seq, DELIVERIES_LIMIT)
+        await held.message.term()
+        return True
+
     def release(self, sid: str, seq: int) -> Msg | None:
         """Hold this message no longer; unless it is answered it is delivered again after `ACK_WAIT_S`."""
-        message = self._held.pop((sid, seq), None)
-        if message is not None:
-            self._sessions[sid] -= 1
-            if not self._sessions[sid]:
-                del self._sessions[sid]
-        return message
+        held = self._held.pop((sid, seq), None)
+        if held is None:
+            return None
+        self._sessions[sid] -= 1
+        if not self._sessions[sid]:
+            del self._sessions[sid]
+        return held.message
+
+    async def is_elsewhere(self, sid: str, seq: int) -> bool:
+        """Whether this message came again although the process that has it lives, and goes on with it."""
+        held = self._held.get((sid, seq))
+        if held is None or held.message.metadata.num_delivered == 1:
+            return False
+        try:
+            await self._log.nc.request(HELD, json.dumps([self._process_id, sid, seq]).encode(), timeout=ASK_S)
+        except (NatsError, TimeoutError):
+            return False
+        return True
+
+    async def _asked(self, message: Msg) -> None:
+        try:
+            process_id, sid, seq = json.loads(message.data)
+        except ValueError:
+            return
+        if process_id != self._process_id and (held := self._held.get((sid, seq))) is not None:
+            await held.message.in_progress()
+            await message.respond(b"")
 
     async def _receive(self, message: Msg) -> None:
-        sid, writer, visible = bus.parse_event_subject(message.subject)
-        seq = message.metadata.sequence.stream
+        recorded = decode_delivered(message)
+        sid, seq = recorded.sid, recorded.seq
         if (sid, seq) in self._held:
-            self._held[sid, seq] = message
+            self._held[sid, seq] = Held(message, recorded)
             return
-        try:
-            recorded = events.decode(message.data, seq=seq, writer=writer, visible=visible)
-        except VoxbridgeError as error:
-            _log.error("%s", error.message)
+        if isinstance(recorded.event, events.Unreadable):
+            self.refused += 1
             await message.term()
             return
-        if isinstance(recorded.event, events.Unknown) or (isinstance(recorded.event, ToolCalled) and recorded.event.kind == "browser"):
+        if bus.IMPORTED in (message.headers or {}) or not _is_ours(recorded.event):
             await message.ack()
             return
         self.taken += 1
-        self._held[sid, seq] = message
+        self._held[sid, seq] = Held(message, recorded)
         self._sessions[sid] += 1
         self._take(recorded)
 
     async def _ensure_again(self) -> None:
         try:
-            await self.ensure()
+            await streams.ensure_consumer(self._log.js, streams.CONSUMERS[DURABLE])
         except VoxbridgeError as error:
             _log.warning("the consumer cannot be made now: %s", error)
+
+
+def _is_ours(event: events.Event) -> bool:
+    return not isinstance(event, events.Unknown) and not (isinstance(event, ToolCalled) and event.kind == "browser")

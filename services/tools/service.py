@@ -21,6 +21,7 @@ from nats.micro.request import Request
 from services.tools.context import Context
 from services.tools.core import (
     Accepted,
+    Call,
     CancelEffect,
     CancelTimer,
     Done,
@@ -41,8 +42,8 @@ from services.tools.registry import BUILT_IN, Tool, load, prepare
 from services.tools.session import WRITER, Session
 from shared import events, log
 from shared.config import Recording
-from shared.errors import Code, VoxbridgeError
-from shared.events.voice import Failure, SessionEnded
+from shared.errors import Code, Conflict, VoxbridgeError
+from shared.events.voice import Failure, SessionEnded, ToolCalled
 from shared.service import Resources, Service
 from shared.step import LogInput
 from shared.store import Store
@@ -57,7 +58,8 @@ HELD_LIMIT: Final = 4_096
 SESSIONS_KEPT: Final = 1_024
 RECORD_TRIES: Final = 8
 LOOK_AFTER_S: Final = 5.0
-_IDLE_S: Final = 1.0
+_IDLE_S: Final = 0.6
+_STOP_S: Final = 0.25
 
 _log = logging.getLogger(__name__)
 
@@ -77,7 +79,7 @@ class ToolService(Service):
         self._effects = Effects(self._ended)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._opened = 0
-        self._intake = Intake(self._log, self._take)
+        self._intake = Intake(self._log, self._take, process_id=resources.process_id)
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._doing: set[asyncio.Task[None]] = set()
         self._handling = 0
@@ -90,7 +92,13 @@ class ToolService(Service):
         return {"catalogue": self._catalogued}
 
     def stats(self) -> Mapping[str, float]:
-        return {"running": len(self._effects), "open": len(self._intake), "sessions": len(self._sessions), "taken": self._intake.taken}
+        return {
+            "running": len(self._effects),
+            "open": len(self._intake),
+            "sessions": len(self._sessions),
+            "taken": self._intake.taken,
+            "refused": self._intake.refused,
+        }
 
     async def prepare(self, *, retention_days: int, recording: Recording | None = None) -> None:
         """Make what the service needs in NATS: the streams and its consumer."""
@@ -135,16 +143,24 @@ class ToolService(Service):
             await asyncio.wait_for(self._changed.wait(), timeout_s)
 
     async def _handle(self, recorded: events.Recorded) -> None:
+        sid, seq = recorded.sid, recorded.seq
         try:
-            if isinstance(recorded.event, SessionEnded) and await self._never_called(recorded.sid):
-                await self._intake.done(recorded.sid, recorded.seq)
+            if await self._intake.is_elsewhere(sid, seq):
+                self._intake.release(sid, seq)
+            elif self._stopping.is_set():
+                await self._intake.give_back(sid, seq)
+            elif isinstance(recorded.event, SessionEnded) and await self._never_called(sid):
+                await self._intake.done(sid, seq)
             else:
-                await self.session(recorded.sid).take(LogInput(recorded))
+                await self.session(sid).take(LogInput(recorded))
         except VoxbridgeError as error:
-            _log.warning("session %s: %s waits: %s", recorded.sid, recorded.type, error.message)
-            await self._intake.give_back(recorded.sid, recorded.seq, after_s=AGAIN_S)
+            _log.warning("session %s: %s waits: %s", sid, recorded.type, error.message)
+            if error.retryable or isinstance(error, Conflict):
+                await self._intake.give_back(sid, seq, after_s=AGAIN_S)
+            else:
+                await self._intake.failed(sid, seq, after_s=AGAIN_S)
         except Exception:
-            await self._intake.give_back(recorded.sid, recorded.seq, after_s=ACK_WAIT_S)
+            await self._intake.failed(sid, seq, after_s=ACK_WAIT_S)
             raise
         finally:
             self._handling -= 1
@@ -309,17 +325,43 @@ class ToolService(Service):
             _log.error("a fault in the tool executor: %s", error, exc_info=error)
 
     async def _settle(self) -> None:
-        """Let what is short end, and hand the rest to a successor at once."""
+        """Hand what is not running to a successor at once, let what is short end, and say of the rest that it was interrupted."""
         for timer in self._timers.values():
             timer.cancel()
+        if self._doing:  # whoever is being taken is either begun or not, after that
+            await asyncio.wait(set(self._doing), timeout=_STOP_S)
+        await asyncio.gather(*(self._intake.give_back(one.sid, one.seq) for one in self._intake.held() if not self._runs(one)))
         await self._effects.idle(_IDLE_S)
+        await self._effects.stop(_STOP_S)
         if self._doing:
-            await asyncio.wait(set(self._doing), timeout=_IDLE_S / 2)
+            await asyncio.wait(set(self._doing), timeout=_STOP_S)
+        try:
+            async with asyncio.timeout(_STOP_S):
+                await asyncio.gather(*(self._interrupt(one) for one in self._intake.held() if self._runs(one)))
+        except TimeoutError:
+            _log.warning("not all that ran could be said to be interrupted; a successor says it.")
         self._effects.close()
         await self._intake.give_all_back()
         for session in self._sessions.values():
             if not session.busy:
                 await session.close()
+
+    def _runs(self, called: events.Recorded) -> bool:
+        call = self._call(called)
+        return call is not None and call.phase == "running"
+
+    async def _interrupt(self, called: events.Recorded) -> None:
+        """The call comes again, as it would to a successor; one that may be repeated is left to it."""
+        call = self._call(called)
+        if call is not None and not call.idempotent:
+            with suppress(VoxbridgeError):  # the log is away: a successor says it
+                await self.session(called.sid).take(LogInput(called))
+
+    def _call(self, called: events.Recorded) -> Call | None:
+        session = self._sessions.get(called.sid)
+        if session is None or not isinstance(called.event, ToolCalled):
+            return None
+        return session.state.open.get(called.event.call_id)
 
 
 def _unknown(name: str) -> Failure:
