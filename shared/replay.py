@@ -112,13 +112,16 @@ class _Replay:
         self._decoder = msgspec.msgpack.Decoder(service.inputs)
         self._causes: dict[int | str, tuple[events.Recorded, Taken, int]] = {}
         # A session that was imported under another id is what it was: the ids of its events tell its own.
-        sid = own[0].id.partition(".")[0]
+        sid = next((recorded.id.partition(".")[0] for recorded in own if recorded.id), log[0].sid)
         self._result = Replayed(writer=service.writer, sid=sid, began=log[0].ts, state=service.initial(sid))
 
     def run(self) -> Replayed:
         result = self._result
         for number, recorded in enumerate(self._own):
-            self._check_id(number, recorded)
+            if not isinstance(recorded.event, events.Unreadable):
+                self._check_id(number, recorded)
+            elif recorded.type == events.kind_of(self._journal(first=0, inputs=())).name:
+                raise _broken(recorded, f"cannot be read: {recorded.event.unreadable}")
         for entry, followed in _entries(self._own, self._journal):
             if entry is None:
                 result.differences += [self._uncaused(recorded) for recorded in followed]
@@ -207,14 +210,16 @@ class _Replay:
         now = {"sid": self._result.sid, "writer": self._service.writer, "number": str(number), "process": ""}
         fields = tuple(field for field in _fields({"id": then}, {"id": now}) if not ignored(recorded.type, field.path))
         if fields:
-            text = "its id does not fit its place in the log"
+            text = "has an id that does not fit its place in the log"
             self._result.differences.append(
                 Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, fields=fields, text=text)
             )
 
     def _missing(self, recorded: events.Recorded, expected: list[_Expected]) -> Difference:
+        if isinstance(recorded.event, events.Unreadable):
+            return Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, text=f"is broken: {recorded.event.unreadable}")
         if isinstance(recorded.event, events.Unknown):
-            return Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, text="a newer release wrote it")
+            return Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, text="was written by a newer release")
         input = next((one.input for one in expected if one.input.cause == recorded.cause), None) or self._cause(recorded)
         return Difference(kind="missing", seq=recorded.seq, type=recorded.type, input=input, fields=_all(recorded))
 
@@ -229,7 +234,7 @@ class _Replay:
         return self._input(*found)[1] if found is not None else None
 
     def _uncaused(self, recorded: events.Recorded) -> Difference:
-        return Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, text="no input came before it")
+        return Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, text="stands in the log before any input")
 
 
 class _Raised(Exception):

@@ -35,6 +35,7 @@ POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {"client.connected": ("last_se
 _JOURNALS: Final = frozenset(f"{writer}.journal" for writer in JOURNALS)
 _WRITER: Final = re.compile(r"[a-z_]{1,32}")
 _TYPE: Final = re.compile(r"[a-z_]{1,64}\.[a-z_.]{1,64}")
+_TAKEN: Final = 2
 _NULL: Final = b"null"
 _SID: Final = re.compile(r"[0-9a-f]{32}")
 _AT: Final = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
@@ -51,7 +52,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One event. `data` is its payload as JSON; where JSON would lose something it is null, and `data_b64` has the msgpack."""
+    """One event. `data` is its payload as JSON; where JSON would lose something it is null, and `data_b64` has the msgpack. Of bytes in
+    the log that are no event, `raw_b64` has all there is."""
 
     seq: int
     writer: str
@@ -63,6 +65,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cause: int | str | None
     data: msgspec.Raw
     data_b64: str = ""
+    raw_b64: str = ""
 
 
 _headers = msgspec.json.Decoder(Header)
@@ -77,13 +80,14 @@ def header(sid: str, *, exported_at_ms: int, events: int) -> bytes:
     return _json.encode(Header(voxbridge="session", format=FORMAT, sid=sid, exported_at_ms=exported_at_ms, events=events)) + b"\n"
 
 
-def line(payload: bytes, *, seq: int, writer: str, visible: bool) -> bytes:
-    """The line of a stored event; raises `INTERNAL` naming the position when its bytes are not one."""
+def line(payload: bytes, *, seq: int, writer: str, visible: bool, type: str) -> bytes:
+    """The line of a stored event."""
     try:
-        envelope = _envelopes.decode(payload)
-        return _json.encode(_line(envelope, seq=seq, writer=writer, visible=visible)) + b"\n"
-    except msgspec.DecodeError as error:
-        raise VoxbridgeError(Code.INTERNAL, f"The event at log position {seq} cannot be read: {error}.", retryable=False) from error
+        found = _line(_envelopes.decode(payload), seq=seq, writer=writer, visible=visible)
+    except msgspec.DecodeError:
+        raw = b64encode(payload).decode()
+        found = Line(seq=seq, writer=writer, visible=visible, ts=0, id="", type=type, v=0, cause=None, data=msgspec.Raw(_NULL), raw_b64=raw)
+    return _json.encode(found) + b"\n"
 
 
 def _line(envelope: Envelope, *, seq: int, writer: str, visible: bool) -> Line:
@@ -134,7 +138,7 @@ def read_line(text: bytes, number: int, *, after: int) -> Line:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _wrong(number, error) from error
     except ValueError as error:
-        raise _refused(number, "data_b64", f"expected base64 ({error})") from error
+        raise _refused(number, "raw_b64" if found.raw_b64 else "data_b64", f"expected base64 ({error})") from error
     for name, pattern in (("writer", _WRITER), ("type", _TYPE)):
         if pattern.fullmatch(getattr(found, name)) is None:
             raise _refused(number, name, f"{getattr(found, name)[:40]!r} cannot be one")
@@ -142,13 +146,17 @@ def read_line(text: bytes, number: int, *, after: int) -> Line:
         raise _refused(number, "seq", f"expected more than {after}, the one before it, got {found.seq}")
     if isinstance(found.cause, int) and not 0 < found.cause < found.seq:
         raise _refused(number, "cause", f"expected a position before {found.seq}, got {found.cause}")
+    if found.type in _JOURNALS and not found.raw_b64:
+        _check_journal(found, number)
     if size > PAYLOAD_LIMIT:
         raise _refused(number, "data", f"an event has at most {PAYLOAD_LIMIT:,} bytes; this one has {size:,}", limit=PAYLOAD_LIMIT)
     return found
 
 
 def data(line: Line) -> bytes:
-    """The msgpack of an event's data."""
+    """The msgpack of an event's data, or all the bytes of what is no event."""
+    if line.raw_b64:
+        return b64decode(line.raw_b64, validate=True)
     if line.data_b64:
         return b64decode(line.data_b64, validate=True)
     return _msgpack.encode(msgspec.json.decode(line.data))
@@ -156,12 +164,16 @@ def data(line: Line) -> bytes:
 
 def payload(line: Line, sid: str) -> bytes:
     """The bytes of an event, as the log keeps them."""
+    if line.raw_b64:
+        return data(line)
     raw = msgspec.Raw(data(line))
     return _msgpack.encode(Envelope(id=line.id, type=line.type, v=line.v, sid=sid, ts=line.ts, cause=line.cause, data=raw))
 
 
 def recorded(line: Line, sid: str, number: int) -> events.Recorded:
     """The event in line `number`, typed and brought to today's shape; raises `INVALID_ARGUMENT` that names line and field."""
+    if line.raw_b64:
+        return events.read(data(line), seq=line.seq, sid=sid, writer=line.writer, visible=line.visible, type=line.type)
     try:
         return events.decode(payload(line, sid), seq=line.seq, writer=line.writer, visible=line.visible)
     except VoxbridgeError as error:
@@ -171,8 +183,8 @@ def recorded(line: Line, sid: str, number: int) -> events.Recorded:
 def named(line: Line) -> set[int]:
     """The positions of other events that an event names."""
     found = {line.cause} if isinstance(line.cause, int) else set()
-    if line.type in _JOURNALS:
-        found |= {taken[1] for taken in msgspec.msgpack.decode(data(line)).get("inputs", ()) if taken[1] is not None}
+    if line.type in _JOURNALS and not line.raw_b64:
+        found |= {taken[1] for taken in _decoded(line)["inputs"] if taken[1] is not None}
     return found
 
 
@@ -189,22 +201,38 @@ def renumbered(line: Line, seq: int, positions: Mapping[int, int], number: int) 
 
     cause = new(line.cause, "cause") if isinstance(line.cause, int) else line.cause
     line = msgspec.structs.replace(line, seq=seq, cause=cause)
-    if line.type not in _JOURNALS and line.type not in POSITIONS:
+    if line.raw_b64 or (line.type not in _JOURNALS and line.type not in POSITIONS):
         return line
-    values: Any = msgspec.msgpack.decode(data(line))
+    values = _decoded(line)
     if line.type in _JOURNALS:
-        for at, taken in enumerate(values.get("inputs", ())):
+        for at, taken in enumerate(values["inputs"]):
             if taken[1] is not None:
                 taken[1] = new(taken[1], f"data.inputs[{at}]")
     else:
         old = sorted(positions)
         for name in POSITIONS[line.type]:
-            if values.get(name):
+            if isinstance(values.get(name), int) and values[name]:
                 # The position may be another session's: then the last one of this session before it says the same.
                 place = bisect_right(old, values[name])
                 values[name] = positions[old[place - 1]] if place else 0
     envelope = Envelope(id=line.id, type=line.type, v=line.v, sid="", ts=line.ts, cause=cause, data=msgspec.Raw(_msgpack.encode(values)))
     return _line(envelope, seq=seq, writer=line.writer, visible=line.visible)
+
+
+def _decoded(line: Line) -> dict[str, Any]:
+    found: Any = msgspec.msgpack.decode(data(line))
+    return found if isinstance(found, dict) else {}
+
+
+def _check_journal(line: Line, number: int) -> None:
+    inputs = _decoded(line).get("inputs")
+    if not isinstance(inputs, list):
+        raise _refused(number, "data.inputs", "expected a list of inputs")
+    for at, taken in enumerate(inputs):
+        if not (isinstance(taken, list) and len(taken) >= _TAKEN and isinstance(taken[1], int | None)):
+            raise _refused(number, f"data.inputs[{at}]", "expected a time, a position or null, and an input")
+        if isinstance(taken[1], int) and not 0 < taken[1] < line.seq:
+            raise _refused(number, f"data.inputs[{at}][1]", f"expected a position before {line.seq}, got {taken[1]}")
 
 
 def cut(number: int, header: Header) -> VoxbridgeError:

@@ -126,5 +126,5 @@ def file_of(log: list[events.Recorded]) -> bytes:
     body = []
     for one in log:
         payload = events.encode(one.event, id=one.id, sid=one.sid, ts=one.ts, cause=one.cause)
-        body.append(session_file.line(payload, seq=one.seq, writer=one.writer, visible=one.visible))
+        body.append(session_file.line(payload, seq=one.seq, writer=one.writer, visible=one.visible, type=one.type))
     return session_file.header(log[0].sid, exported_at_ms=1, events=len(log)) + b"".join(body)

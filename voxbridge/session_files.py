@@ -22,7 +22,7 @@ from shared import bus, events, session_file
 from shared.clock import SystemClock
 from shared.connections import connect_redis
 from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.log import Log, position
+from shared.log import Log, position, type_of
 from shared.store import Store
 
 IN_FLIGHT: Final = 64
@@ -67,7 +67,7 @@ async def export(log: Log, sid: str) -> AsyncIterator[bytes]:
         for stored in page.messages[:left]:
             after = position(stored)
             _, writer, visible = bus.parse_event_subject((stored.headers or {})["Nats-Subject"])
-            yield session_file.line(stored.data, seq=after, writer=writer, visible=visible)
+            yield session_file.line(stored.data, seq=after, writer=writer, visible=visible, type=type_of(stored))
         left, more = max(0, left - len(page.messages)), page.more
     if left:
         raise VoxbridgeError(Code.NOT_FOUND, f"{left} events of this session left the log while it was read.", field="session_id")
