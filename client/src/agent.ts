@@ -1,48 +1,24 @@
 /**
- * A voice agent in a page: one call at a time, from the click to the last word.
+ * A voice agent in a page: one call at a time, from the click to the last word, over as many sockets as it takes.
  * Owns the wiring of socket, sound and state. Does not own the session: that lives in the log, and goes on without this page
  * until the gateway says otherwise. Building one touches neither `window` nor any device, so a server may render with it.
  */
-import { SoundDevice } from "./audio/device";
-import type { FromCapture, FromPlayback, FromWorker } from "./audio/messages";
+import type { FromPlayback, FromWorker } from "./audio/messages";
 import type { PlaybackReport } from "./audio/playback-queue";
-import { Connection, socketUrl } from "./connection";
-import { AgentError, describeClose } from "./errors";
+import { WINDOW_MS } from "./backoff";
+import { socketUrl } from "./connection";
+import { afterClose, AgentError, type AgentErrorFields, type Closed, describeClose, OVER, TAKEN_OVER } from "./errors";
 import { Emitter, type Unsubscribe } from "./events";
+import * as news from "./news";
+import type { VoiceAgentOptions } from "./options";
 import { Probe } from "./probe";
-import { type ClientMessage, decode, type Json, type Mode, type ServerMessage, SUBPROTOCOL } from "./protocol";
-import { disconnected, INITIAL, receive, type Snapshot, typed } from "./state";
-
-export type Tool = (args: Json) => Json | Promise<Json>;
-
-export interface VoiceAgentOptions {
-  /** The gateway, as `wss://host` or `https://host`; the page's own by default. */
-  url?: string;
-  /** `local` by default. */
-  mode?: Mode;
-  model?: string;
-  voice?: string;
-  systemPrompt?: string;
-  /** False for a conversation in text; or constraints beside echo cancellation, noise suppression and gain control, which are on. */
-  microphone?: boolean | MediaTrackConstraints;
-  /** Play into the AudioContext's destination instead of an `<audio>` element. */
-  directOutput?: boolean;
-  /** Start muted; the microphone is open while `pushToTalk(true)` holds. */
-  pushToTalk?: boolean;
-  /** What the page itself answers, by function name. */
-  tools?: Record<string, Tool>;
-  /** Keep copies of samples and marks for measurements (docs/studio.md). */
-  probe?: boolean;
-}
-
-export interface Levels {
-  /** Root mean square, 0 to 1. */
-  input: number;
-  output: number;
-  /** Milliseconds of speech waiting to be played, and how often there was too little. */
-  queuedMs: number;
-  underruns: number;
-}
+import { type ClientMessage, decode, type ServerMessage, SUBPROTOCOL } from "./protocol";
+import { Resumption } from "./resumption";
+import { type Levels, Stage } from "./stage";
+import { disconnected, INITIAL, receive, reconnecting, type Snapshot, typed } from "./state";
+import { browser, type Surroundings, type Wire } from "./surroundings";
+import type { Ticket } from "./ticket";
+import { PageTools } from "./tools";
 
 export type AgentEvents = {
   [Message in ServerMessage as Message["type"]]: Message;
@@ -54,25 +30,41 @@ export type AgentEvents = {
   devices: undefined;
 };
 
-const TOOL_FAILED = "The page's function failed";
+/** How long an end waits for the server's answer. */
+const END_MS = 2_000;
 
 export class VoiceAgent {
   readonly levels = { subscribe: (listener: (levels: Levels) => void): Unsubscribe => this.on("levels", listener) };
   readonly probe: Probe | null;
   readonly #emitter = new Emitter<AgentEvents>();
+  readonly #around: Surroundings;
+  readonly #resumption: Resumption;
+  readonly #stage: Stage;
+  readonly #tools: PageTools;
   #options: VoiceAgentOptions;
   #snapshot: Snapshot = INITIAL;
-  #connection: Connection | null = null;
-  #sound: SoundDevice | null = null;
-  #levels: Levels = { input: 0, output: 0, queuedMs: 0, underruns: 0 };
+  #connection: Wire | null = null;
+  #unwatch: Unsubscribe | null = null;
   #settle: { resolve: () => void; reject: (error: AgentError) => void } | null = null;
+  /** What the gateway said before it closed the socket. */
+  #refusal = "";
   #ending = false;
-  #volume = 1;
   #held = false;
 
-  constructor(options: VoiceAgentOptions = {}) {
+  /** `around` is the browser; only tests give another. */
+  constructor(options: VoiceAgentOptions = {}, around: Surroundings = browser) {
     this.#options = options;
+    this.#around = around;
     this.probe = options.probe === true ? new Probe() : null;
+    this.#resumption = new Resumption(around);
+    this.#stage = new Stage(around, this.probe, {
+      levels: (levels) => this.#emitter.emit("levels", levels),
+      playback: (message) => this.#onPlayback(message),
+      blocked: (audioBlocked) => this.#set({ audioBlocked }),
+      microphoneLost: () => this.#onMicrophoneLost(),
+      devicesChanged: () => this.#emitter.emit("devices", undefined),
+    });
+    this.#tools = new PageTools((name) => this.#options.tools?.[name], (message) => this.#send(message), around.later);
   }
 
   /** An agent whose call is up. Rejects with an `AgentError`. */
@@ -101,28 +93,25 @@ export class VoiceAgent {
   }
 
   #fail(error: AgentError): void {
-    const { code, message, action, retryable } = error;
-    this.#set({ error: { code, message, action, retryable } });
+    this.#set({ error: fields(error) });
     this.#emitter.emit("failure", error);
   }
 
   get #inCall(): boolean {
-    return this.#snapshot.connection === "connecting" || this.#snapshot.connection === "connected";
+    const { connection } = this.#snapshot;
+    return connection !== "idle" && connection !== "closed";
   }
 
   /** Begin a call, within a click. Resolves when the session is set up. Options given here replace those of before. */
   async start(options: VoiceAgentOptions = {}): Promise<void> {
     if (this.#inCall) throw new AgentError({ code: "CONFLICT", message: "A call is under way.", action: "End it first.", retryable: false });
-    this.#options = { ...this.#options, ...options };
-    this.#ending = false;
-    this.probe?.clear();
+    this.#take(options);
     const wantsMicrophone = this.#options.microphone !== false;
-    this.#become({ ...INITIAL, connection: "connecting", state: "connecting", microphone: wantsMicrophone ? "asking" : "off", pushToTalk: this.#options.pushToTalk ?? false });
+    this.#resumption.reset();
+    this.probe?.clear();
+    this.#begin({ ...INITIAL, connection: "connecting", state: "connecting", microphone: wantsMicrophone ? "asking" : "off", pushToTalk: this.#options.pushToTalk ?? false });
     const settled = new Promise<void>((resolve, reject) => (this.#settle = { resolve, reject }));
-    const connection = new Connection(socketUrl(this.#options.url, location.href), (message) => {
-      if (connection === this.#connection) this.#onSocket(message);
-    });
-    this.#connection = connection;
+    const connection = this.#connect(socketUrl(this.#options.url, this.#around.page()));
     try {
       await this.#open(connection, wantsMicrophone);
     } catch (cause) {
@@ -132,28 +121,98 @@ export class VoiceAgent {
     return settled;
   }
 
-  async #open(connection: Connection, wantsMicrophone: boolean): Promise<void> {
-    const { microphone } = this.#options;
-    const constraints = { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 };
-    const sound = new SoundDevice(
-      { directOutput: this.#options.directOutput ?? false, constraints: { ...constraints, ...(typeof microphone === "object" ? microphone : {}) } },
-      {
-        capture: (message) => this.#onCapture(message),
-        playback: (message) => this.#onPlayback(message),
-        blocked: (audioBlocked) => this.#set({ audioBlocked }),
-        microphoneLost: () => this.#onMicrophoneLost(),
-        devicesChanged: () => this.#emitter.emit("devices", undefined),
-      },
-    );
-    this.#sound = sound;
-    if (wantsMicrophone) await sound.openMicrophone(connection.line("capture"));
+  /**
+   * Go on with the call that this tab had before the page was loaded anew, if there is one. Answers whether there is; the snapshot
+   * tells what becomes of it.
+   */
+  resume(options: VoiceAgentOptions = {}): boolean {
+    if (this.#inCall) return false;
+    this.#take(options);
+    const ticket = this.#resumption.find();
+    if (ticket === null) return false;
+    this.probe?.clear();
+    this.#rejoin(ticket, { ...INITIAL, sessionId: ticket.sessionId, mode: ticket.mode }, "The page was loaded anew.");
+    return true;
+  }
+
+  /** Take the call back from the window that took it over, within a click. */
+  takeBack(): void {
+    const { ticket } = this.#resumption;
+    if (this.#snapshot.state === "elsewhere" && ticket !== null) this.#rejoin(ticket, { ...this.#snapshot, closed: null }, "Taking the call back.");
+  }
+
+  #take(options: VoiceAgentOptions): void {
+    this.#options = { ...this.#options, ...options };
+    this.#resumption.windowMs = this.#options.resumeWindow ?? WINDOW_MS;
+  }
+
+  #begin(snapshot: Snapshot): void {
+    this.#ending = false;
+    this.#refusal = "";
+    this.#become(snapshot);
+    this.#unwatch = this.#around.watch({
+      back: (network) => this.#onBack(network),
+      offline: () => this.#onOffline(),
+      leaving: () => this.#resumption.leave(),
+    });
+  }
+
+  #connect(url: string): Wire {
+    const connection = this.#around.connect(url, (message) => {
+      if (connection === this.#connection) this.#onSocket(message);
+    });
+    this.#connection = connection;
+    return connection;
+  }
+
+  /** Sound and socket for a call that is there already. Without a microphone it goes on in text. */
+  #rejoin(ticket: Ticket, snapshot: Snapshot, reason: string): void {
+    this.#begin(reconnecting({ ...snapshot, microphone: "off", pushToTalk: ticket.pushToTalk }, this.#resumption.joining(reason)));
+    const connection = this.#connect(ticket.url);
+    this.#rejoinSound(connection, ticket).catch((cause: unknown) => {
+      if (connection === this.#connection) this.#fail(cause instanceof AgentError ? cause : AgentError.of("UNSUPPORTED_BROWSER", String(cause)));
+    });
+  }
+
+  async #rejoinSound(connection: Wire, { microphone, pushToTalk }: Ticket): Promise<void> {
+    try {
+      await this.#stage.openLoudspeaker(this.#openStage(), connection);
+    } finally {
+      if (connection === this.#connection) connection.open(this.#hello());
+    }
+    const { device } = this.#stage;
+    if (microphone === "off" || connection !== this.#connection || device === null) return;
+    this.#set({ microphone: "asking" });
+    try {
+      await this.#stage.openMicrophone(device, connection);
+    } catch (cause) {
+      if (connection === this.#connection) this.#set({ microphone: "off" });
+      throw cause;
+    }
+    if (connection === this.#connection) this.#setMuted(microphone === "muted" || pushToTalk);
+  }
+
+  #openStage(): ReturnType<Stage["open"]> {
+    const { microphone, directOutput = false } = this.#options;
+    return this.#stage.open(directOutput, typeof microphone === "object" ? microphone : {});
+  }
+
+  async #open(connection: Wire, wantsMicrophone: boolean): Promise<void> {
+    const device = this.#openStage();
+    if (wantsMicrophone) await this.#stage.openMicrophone(device, connection);
     if (this.#connection !== connection) return;
-    await sound.openLoudspeaker(connection.line("playback"));
+    await this.#stage.openLoudspeaker(device, connection);
     if (this.#connection !== connection) return;
-    sound.setVolume(this.#volume);
-    if (this.probe !== null) sound.tap(true);
     if (wantsMicrophone) this.#setMuted(this.#snapshot.pushToTalk);
-    connection.open();
+    connection.open(this.#hello());
+  }
+
+  /** The first message of a socket. */
+  #hello(): ClientMessage {
+    const { ticket } = this.#resumption;
+    if (ticket !== null) return this.#resumption.hello(ticket);
+    const { mode = "local", model, voice, systemPrompt } = this.#options;
+    return { type: "start", mode, ...(model ? { model } : {}), ...(voice ? { voice } : {}), ...(systemPrompt ? { systemPrompt } : {}) };
   }
 
   #send(message: ClientMessage): void {
@@ -161,13 +220,11 @@ export class VoiceAgent {
   }
 
   #onSocket(message: FromWorker): void {
-    if (message.type === "open") {
-      if (message.protocol !== SUBPROTOCOL) {
-        this.#abandon(AgentError.of("CONNECTION_FAILED", `the gateway does not speak ${SUBPROTOCOL}`));
-        return;
-      }
-      const { mode = "local", model, voice, systemPrompt } = this.#options;
-      this.#send({ type: "start", mode, ...(model ? { model } : {}), ...(voice ? { voice } : {}), ...(systemPrompt ? { systemPrompt } : {}) });
+    const { interruption } = this.#snapshot;
+    if (message.type === "trying") {
+      if (interruption !== null) this.#set({ interruption: { ...interruption, nextTryAt: null } });
+    } else if (message.type === "open") {
+      if (message.protocol !== SUBPROTOCOL) this.#abandon(AgentError.of("CONNECTION_FAILED", `the gateway does not speak ${SUBPROTOCOL}`));
     } else if (message.type === "message") {
       this.#onMessage(message.text);
     } else {
@@ -182,42 +239,124 @@ export class VoiceAgent {
       this.#fail(AgentError.of("INVALID_MESSAGE", message.fault));
       return;
     }
-    this.#become(receive(this.#snapshot, message, performance.now()));
+    if (!this.#resumption.facts.take(message)) return;
+    this.probe?.fact(message);
+    const before = this.#snapshot;
+    if (message.type === "error" && this.#isAboutSocket(message)) {
+      this.#refusal = message.message;
+      if (message.code.startsWith("INVALID")) this.#giveUp(describeClose(0, "", false), message.message);
+      return;
+    }
+    const replayed = this.#resumption.isReplayed(message);
+    this.#become(receive(before, message, replayed ? null : this.#around.now()));
     if (message.type === "setup_complete") {
-      this.#connection?.microphone(this.#snapshot.microphone === "on");
-      this.#settle?.resolve();
-      this.#settle = null;
+      this.#onSetUp(message);
+    } else if (message.type === "resumed") {
+      const { sentence, fault } = this.#resumption.returned(message, before);
+      if (fault !== null) this.#fail(AgentError.of("INVALID_MESSAGE", fault));
+      this.#set({ notice: { text: sentence, at: this.#around.now() } });
+      this.#attach();
+    } else if (message.type === "restored" && !replayed) {
+      this.#set({ notice: { text: news.restored(message), at: this.#around.now() } });
+    } else if (message.type === "session_ended") {
+      this.#resumption.drop();
     } else if (message.type === "error") {
       const error = new AgentError(this.#snapshot.error ?? AgentError.of("CONNECTION_FAILED"));
-      this.#emitter.emit("failure", error);
       if (this.#settle !== null) this.#abandon(error);
-    } else if (message.type === "function_call" && !message.server_handled) {
-      void this.#answer(message);
+      else this.#emitter.emit("failure", error);
     }
+    this.#tools.take(message, replayed);
     this.#emitter.emit(message.type, message);
   }
 
-  async #answer(call: Extract<ServerMessage, { type: "function_call" }>): Promise<void> {
-    const tool = this.#options.tools?.[call.name];
-    let result: Json;
-    try {
-      result = tool === undefined ? { success: false, error: `This page has no function ${call.name}.` } : await tool(call.args);
-    } catch (cause) {
-      result = { success: false, error: `${TOOL_FAILED}: ${cause instanceof Error ? cause.message : String(cause)}` };
+  /** An error that explains the close which follows it; that decides what becomes of the call. */
+  #isAboutSocket({ code }: { code: string }): boolean {
+    return this.#snapshot.connection === "reconnecting" || (code === "CONFLICT" && this.#resumption.ticket !== null);
+  }
+
+  #onSetUp({ sessionId, mode, resumeToken: token }: Extract<ServerMessage, { type: "setup_complete" }>): void {
+    if (this.#settle === null) return; // told again after a reload
+    const { microphone, pushToTalk } = this.#snapshot;
+    if (token !== undefined && this.#resumption.windowMs > 0) {
+      const url = socketUrl(this.#options.url, this.#around.page());
+      this.#resumption.keep({ url, sessionId, token, mode, microphone: microphone === "asking" ? "off" : microphone, pushToTalk });
     }
-    this.#send({ type: "browser_function_result", name: call.name, result, ...(call.fn_call_id === undefined ? {} : { fn_call_id: call.fn_call_id }) });
+    this.#resumption.attached();
+    this.#attach();
+    this.#settle.resolve();
+    this.#settle = null;
+  }
+
+  /** The session answers on this socket: what waited goes out. */
+  #attach(): void {
+    this.#refusal = "";
+    this.#connection?.microphone(this.#snapshot.microphone === "on");
+    this.#connection?.attach();
   }
 
   #onClose(code: number, reason: string): void {
     const ended = this.#ending || this.#snapshot.state === "ended" || code === 1000;
+    const { next, reason: meaning } = afterClose(code);
+    if (ended || this.#resumption.ticket === null) {
+      this.#finish(code, reason, ended);
+    } else if (next === "taken") {
+      this.#resumption.yield();
+      this.#release();
+      this.#become(disconnected(this.#snapshot, describeClose(TAKEN_OVER, "", false), null, "elsewhere"));
+    } else if (next === "over") {
+      this.#close(describeClose(OVER, "", false), null);
+    } else if (next === "stop") {
+      this.#giveUp(describeClose(code, reason, false), meaning);
+    } else {
+      const said = next === "later" ? this.#refusal || this.#snapshot.error?.message : this.#refusal;
+      this.#retry(code, said || meaning, next === "later");
+    }
+  }
+
+  /** Wait for the next try, or give up where there is none. */
+  #retry(code: number, reason: string, later: boolean): void {
+    const interruption = this.#resumption.after(this.#snapshot.interruption, reason, later);
+    this.#refusal = "";
+    if (interruption === null) {
+      this.#giveUp({ code, reason: `The call could not be taken up again within ${news.span(this.#resumption.windowMs)}.`, retryable: true, ended: false });
+    } else {
+      this.#become(reconnecting(this.#snapshot, interruption));
+      this.#connection?.open(this.#hello(), Math.max(1, (interruption.nextTryAt ?? 0) - this.#around.now()));
+    }
+  }
+
+  #giveUp(closed: Closed, detail?: string): void {
+    this.#close(closed, AgentError.of("CONNECTION_LOST", detail));
+  }
+
+  #onOffline(): void {
+    const reason = this.#resumption.offline();
+    const { interruption } = this.#snapshot;
+    if (interruption !== null) this.#set({ interruption: { ...interruption, reason }, reason });
+  }
+
+  /** Try now what waits to be tried; and where the network changed, what may only seem to be there. */
+  #onBack(network: boolean): void {
+    const { interruption, connection } = this.#snapshot;
+    const doubtful = network && this.#resumption.online();
+    if (interruption !== null && interruption.nextTryAt !== null) this.#connection?.open(this.#hello());
+    else if (doubtful && connection === "connected") this.#retry(1006, "The network changed.", false);
+  }
+
+  /** Over, with the call ended or cut off. */
+  #finish(code: number, reason: string, ended: boolean): void {
     const starting = this.#settle !== null;
     const closed = starting && !ended
       ? { code, reason: "The gateway could not be reached.", retryable: true, ended: false }
       : describeClose(code, reason, ended);
     const cause = this.#snapshot.error !== null && !ended;
-    const error = ended || cause ? null : AgentError.of(starting ? "CONNECTION_FAILED" : "CONNECTION_LOST");
+    this.#close(closed, ended || cause ? null : AgentError.of(starting ? "CONNECTION_FAILED" : "CONNECTION_LOST"));
+  }
+
+  #close(closed: Closed, error: AgentError | null): void {
+    this.#resumption.drop();
     this.#release();
-    this.#become(disconnected(this.#snapshot, closed, error));
+    this.#become(disconnected(this.#snapshot, closed, error === null ? null : fields(error)));
     if (error !== null) this.#emitter.emit("failure", error);
     this.#settle?.reject(error ?? AgentError.of("CANCELLED"));
     this.#settle = null;
@@ -225,39 +364,23 @@ export class VoiceAgent {
 
   /** The call did not come about: `error` says why. */
   #abandon(error: AgentError): void {
-    this.#connection?.close();
-    this.#release();
-    const closed = { code: 0, reason: error.message, retryable: error.retryable, ended: false };
-    this.#become(disconnected(this.#snapshot, closed, { code: error.code, message: error.message, action: error.action, retryable: error.retryable }));
-    this.#settle?.reject(error);
-    this.#settle = null;
+    this.#close({ code: 0, reason: error.message, retryable: error.retryable, ended: false }, error);
   }
 
   #release(): void {
+    this.#connection?.close();
     this.#connection?.dispose();
     this.#connection = null;
-    void this.#sound?.close();
-    this.#sound = null;
+    this.#unwatch?.();
+    this.#unwatch = null;
+    this.#tools.clear();
+    this.#stage.close();
     this.#held = false;
-    this.#levels = { input: 0, output: 0, queuedMs: 0, underruns: 0 };
-    this.#emitter.emit("levels", this.#levels);
-  }
-
-  #onCapture(message: FromCapture): void {
-    this.probe?.capture(message);
-    if (message.type !== "level") return;
-    this.#levels = { ...this.#levels, input: message.level };
-    this.#emitter.emit("levels", this.#levels);
   }
 
   #onPlayback(message: FromPlayback): void {
-    this.probe?.playback(message);
-    if (message.type === "playback") {
-      this.#emitter.emit("playback", message.report);
-    } else if (message.type === "level") {
-      this.#levels = { ...this.#levels, output: message.level, queuedMs: message.queuedMs, underruns: message.underruns };
-      this.#emitter.emit("levels", this.#levels);
-    }
+    if (message.type === "playback") this.#emitter.emit("playback", message.report);
+    else if (message.type === "flush" && message.cut) this.#set({ cut: message.generation });
   }
 
   #onMicrophoneLost(): void {
@@ -266,11 +389,13 @@ export class VoiceAgent {
   }
 
   #setMuted(muted: boolean): void {
-    const was = this.#snapshot.microphone;
-    this.#sound?.setMuted(muted);
-    this.#connection?.microphone(!muted && this.#snapshot.connection === "connected");
-    this.#set({ microphone: muted ? "muted" : "on" });
-    if (muted && was === "on" && this.#snapshot.connection === "connected") this.#send({ type: "audio_end" });
+    const { microphone: was, connection } = this.#snapshot;
+    const microphone = muted ? "muted" : "on";
+    this.#stage.device?.setMuted(muted);
+    this.#connection?.microphone(!muted && connection !== "connecting");
+    this.#set({ microphone });
+    this.#resumption.amend({ microphone, pushToTalk: this.#snapshot.pushToTalk });
+    if (muted && was === "on" && connection !== "connecting") this.#send({ type: "audio_end" });
   }
 
   /** Close or open the microphone; without one this does nothing. */
@@ -296,7 +421,7 @@ export class VoiceAgent {
 
   /** Stop the agent's speech now. */
   interrupt(): void {
-    this.#sound?.hush();
+    this.#stage.device?.hush();
     this.#send({ type: "interrupt" });
   }
 
@@ -311,13 +436,12 @@ export class VoiceAgent {
 
   /** How loud the agent is, 0 to 1. It is said to be heard even at 0. */
   setVolume(volume: number): void {
-    this.#volume = Math.max(0, Math.min(1, volume));
-    this.#sound?.setVolume(this.#volume);
+    this.#stage.setVolume(volume);
   }
 
   /** Listen to another microphone; ids come from `navigator.mediaDevices.enumerateDevices()`. */
   async setDevice(deviceId: string): Promise<void> {
-    await this.#sound?.setDevice(deviceId);
+    await this.#stage.device?.setDevice(deviceId);
   }
 
   /** The person has read the error. */
@@ -325,30 +449,48 @@ export class VoiceAgent {
     this.#set({ error: null });
   }
 
+  /** Do not wait for the next try. */
+  tryNow(): void {
+    this.#onBack(false);
+  }
+
+  /** The person has read the notice. */
+  clearNotice(): void {
+    this.#set({ notice: null });
+  }
+
   /** Start the sound again where the browser stopped it; call it within a click. */
   async resumeAudio(): Promise<void> {
-    await this.#sound?.resume();
+    await this.#stage.device?.resume();
   }
 
   /** The rate in Hz and the clock in seconds of the sound device, or null outside a call. */
   get audioClock(): { rate: number; time: number } | null {
-    const context = this.#sound?.context;
+    const context = this.#stage.device?.context;
     return context === undefined ? null : { rate: context.sampleRate, time: context.currentTime };
   }
 
-  /** End the call. The server answers with the reason and closes; without an answer within 2 s the page closes. */
+  /**
+   * End the call. The server answers with the reason and closes; without an answer within 2 s the page closes. Without a socket
+   * the page closes at once, and the session ends when nobody has come back to it.
+   */
   end(): void {
     if (!this.#inCall || this.#ending) return;
     this.#ending = true;
-    if (this.#settle !== null) {
+    this.#resumption.drop();
+    if (this.#snapshot.connection !== "connected") {
       this.#onClose(1000, "");
       return;
     }
-    this.#sound?.hush();
+    this.#stage.device?.hush();
     this.#send({ type: "end" });
     const connection = this.#connection;
-    setTimeout(() => {
+    this.#around.later(END_MS, () => {
       if (connection !== null && this.#connection === connection) this.#onClose(1000, "");
-    }, 2000);
+    });
   }
+}
+
+function fields({ code, message, action, retryable }: AgentErrorFields): AgentErrorFields {
+  return { code, message, action, retryable };
 }

@@ -1,7 +1,11 @@
 /** client.js: everything a page needs for a voice agent, in one file. */
-export { type AgentEvents, type Levels, type Tool, VoiceAgent, type VoiceAgentOptions } from "./agent";
+export { type AgentEvents, VoiceAgent } from "./agent";
+export type { Interruption } from "./backoff";
 export { AgentError, type AgentErrorFields, type Closed } from "./errors";
 export type { Unsubscribe } from "./events";
+export type { VoiceAgentOptions } from "./options";
 export type { Marks, Recording } from "./probe";
 export { type Json, type Latency, type Mode, type ServerMessage, type SessionState, type Stamp, STAMPS } from "./protocol";
-export type { AgentState, Call, Connection, Entry, Microphone, Said, Snapshot, Task } from "./state";
+export type { Levels } from "./stage";
+export type { AgentState, Call, Connection, Entry, Microphone, Notice, Said, Snapshot, Task } from "./state";
+export type { Tool } from "./tools";

@@ -1,6 +1,7 @@
-/** The page's end of the socket's worker. Owns the worker; the WebSocket itself is the worker's. */
+/** The page's end of the socket's worker. Owns the worker, for as long as the call; the WebSockets are the worker's. */
 import socketSource from "inline:./worklets/socket.ts";
 import type { FromWorker, ToWorker } from "./audio/messages";
+import { WORKER_FAILED } from "./errors";
 import { type ClientMessage, SUBPROTOCOL } from "./protocol";
 
 export class Connection {
@@ -14,17 +15,24 @@ export class Connection {
     this.#url = URL.createObjectURL(new Blob([socketSource], { type: "text/javascript" }));
     this.#worker = new Worker(this.#url, { name: "voxbridge-socket" });
     this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => onMessage(data);
-    this.#worker.onerror = () => onMessage({ type: "close", code: 1006, reason: "" });
+    this.#worker.onerror = () => onMessage({ type: "close", code: WORKER_FAILED, reason: "" });
   }
 
   #tell(message: ToWorker, transfer: Transferable[] = []): void {
     this.#worker.postMessage(message, transfer);
   }
 
-  open(): void {
-    this.#tell({ type: "open", url: this.url, protocol: SUBPROTOCOL });
+  /** Open a socket after `afterMs`, and say `hello` first; instead of one that was open or due. */
+  open(hello: ClientMessage, afterMs = 0): void {
+    this.#tell({ type: "open", url: this.url, protocol: SUBPROTOCOL, hello: JSON.stringify(hello), afterMs });
   }
 
+  /** The session has answered: everything may go out. */
+  attach(): void {
+    this.#tell({ type: "attach" });
+  }
+
+  /** Say it now, or as soon as the session has answered. */
   send(message: ClientMessage): void {
     this.#tell({ type: "send", text: JSON.stringify(message) });
   }
@@ -36,7 +44,7 @@ export class Connection {
     return port1;
   }
 
-  /** Whether microphone frames go out. */
+  /** Whether microphone frames go out; without a socket, the last 5 s of them are kept. */
   microphone(on: boolean): void {
     this.#tell({ type: "microphone", on });
   }

@@ -40,7 +40,7 @@ const CLIENT_ERRORS: Record<ClientCode, [message: string, action: string, retrya
   UNSUPPORTED_BROWSER: ["This browser lacks AudioWorklet or Worker.", "Use a current version of Chrome, Edge, Firefox or Safari.", false],
   AUDIO_BLOCKED: ["The browser paused the sound.", "Tap “Resume sound”.", true],
   CONNECTION_FAILED: ["The gateway could not be reached.", "Check that Voxbridge is running, then start again.", true],
-  CONNECTION_LOST: ["The connection was lost and the call ended.", "Start again; what was said is kept under Sessions.", true],
+  CONNECTION_LOST: ["The connection was lost, and the call could not be taken up again.", "Start again; what was said is kept under Sessions.", true],
   CANCELLED: ["The call was ended before it began.", "Start again whenever you like.", true],
   INVALID_MESSAGE: ["The gateway sent a message that this page does not understand.", "Reload the page to get the matching version.", false],
 };
@@ -86,18 +86,39 @@ export interface Closed {
   ended: boolean;
 }
 
-const CLOSE_CODES: Record<number, [reason: string, retryable: boolean]> = {
-  1009: ["A message was larger than the gateway takes.", false],
-  1011: ["The gateway had a fault.", true],
-  1012: ["The gateway is restarting.", true],
-  4008: ["This page read too slowly and was disconnected.", true],
-  4009: ["This page sent too many wrong messages.", false],
+/** The script of the socket's worker failed: no socket can be opened from there. */
+export const WORKER_FAILED = 4999;
+/** Another window resumed the session. */
+export const TAKEN_OVER = 4010;
+/** There is no session to resume. */
+export const OVER = 4004;
+
+/** What to do after a close: nothing, resume at once, resume later, or leave the call to the window that took it. */
+export type Next = "stop" | "again" | "later" | "taken" | "over";
+
+/** docs/protocol.md, section 5. A code below 4000 that is not here is a lost connection, one above is a refusal. */
+const CLOSE_CODES: Record<number, [next: Next, reason: string]> = {
+  1000: ["stop", "The call ended."],
+  1001: ["again", "The gateway is stopping."],
+  1009: ["stop", "A message was larger than the gateway takes."],
+  1011: ["again", "The gateway had a fault."],
+  1012: ["again", "The gateway is restarting."],
+  1013: ["later", "The gateway cannot go on with the call at the moment."],
+  [OVER]: ["over", "The call is over: it was not taken up again in time."],
+  4008: ["again", "This page read too slowly and was disconnected."],
+  4009: ["stop", "This page sent too many wrong messages."],
+  [TAKEN_OVER]: ["taken", "The call goes on in another window."],
+  [WORKER_FAILED]: ["stop", "The page's connection failed. Reload the page."],
 };
 
-/** What a close code means (docs/protocol.md, section 5). */
+export function afterClose(code: number): { next: Next; reason: string } {
+  const [next, reason] = CLOSE_CODES[code] ?? [code >= 4000 ? "stop" : "again", "The connection was lost."];
+  return { next, reason };
+}
+
+/** What a close code means for a call that is not taken up again. */
 export function describeClose(code: number, reason: string, ended: boolean): Closed {
+  const { next, reason: meaning } = afterClose(code);
   if (ended || code === 1000) return { code, reason: reason === "" ? "The call ended." : reason, retryable: true, ended: true };
-  const known = CLOSE_CODES[code];
-  if (known !== undefined) return { code, reason: known[0], retryable: known[1], ended: false };
-  return { code, reason: "The connection was lost.", retryable: true, ended: false };
+  return { code, reason: meaning, retryable: next !== "stop", ended: next === "over" };
 }

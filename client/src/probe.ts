@@ -7,6 +7,7 @@ import type { PlaybackReport } from "./audio/playback-queue";
 
 /** Two minutes at 48 kHz. */
 export const MAX_SAMPLES = 48_000 * 120;
+const MAX_FACTS = 10_000;
 
 export interface Recording {
   /** Hz. */
@@ -21,6 +22,8 @@ export interface Marks {
   onsets: number[];
   flushes: { time: number; generation: number }[];
   reports: (PlaybackReport & { time: number })[];
+  /** Facts of the log as they were taken: position and message type. */
+  facts: { seq: number; type: string }[];
 }
 
 class Tape {
@@ -49,7 +52,7 @@ class Tape {
 export class Probe {
   #played = new Tape();
   #recorded = new Tape();
-  readonly marks: Marks = { onsets: [], flushes: [], reports: [] };
+  readonly marks: Marks = { onsets: [], flushes: [], reports: [], facts: [] };
 
   capture(message: FromCapture): void {
     if (message.type === "tap") this.#recorded.add(message.time, message.samples);
@@ -60,6 +63,10 @@ export class Probe {
     if (message.type === "tap") this.#played.add(message.time, message.samples);
     else if (message.type === "flush") this.marks.flushes.push({ time: message.time, generation: message.generation });
     else if (message.type === "playback") this.marks.reports.push({ ...message.report, time: message.time });
+  }
+
+  fact({ type, seq }: { type: string; seq?: number }): void {
+    if (seq !== undefined && this.marks.facts.length < MAX_FACTS) this.marks.facts.push({ seq, type });
   }
 
   played(rate: number): Recording {
@@ -76,5 +83,6 @@ export class Probe {
     this.marks.onsets.length = 0;
     this.marks.flushes.length = 0;
     this.marks.reports.length = 0;
+    this.marks.facts.length = 0;
   }
 }

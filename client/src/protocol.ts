@@ -35,6 +35,7 @@ export type Latency = Partial<Record<Stamp, number>>;
 
 export type ClientMessage =
   | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string }
+  | { type: "resume"; sessionId: string; resumeToken: string; last_seq: number }
   | { type: "text"; text: string }
   | { type: "browser_function_result"; name: string; result: Json; fn_call_id?: string }
   | ({ type: "playback" } & PlaybackReport)
@@ -47,19 +48,27 @@ interface Fact {
   seq?: number;
 }
 
+interface Words extends Fact {
+  text: string;
+  turn?: number;
+  generation?: number;
+  interrupted?: boolean;
+  unheard?: string;
+}
+
+/** The conversation as a whole, for a client whose position the log no longer has. */
+export interface Recap {
+  transcript: { seq: number; role: "user" | "assistant"; turn: number; text: string; unheard?: string; interrupted?: boolean }[];
+  turns: number;
+  truncated?: boolean;
+}
+
 export type ServerMessage =
-  | ({ type: "setup_complete"; sessionId: string; mode: Mode; resumed: boolean } & Fact)
-  | ({ type: "text"; text: string } & Fact)
-  | ({
-      type: "transcript";
-      role: "user" | "assistant";
-      text: string;
-      final?: boolean;
-      turn?: number;
-      generation?: number;
-      interrupted?: boolean;
-      unheard?: string;
-    } & Fact)
+  | ({ type: "setup_complete"; sessionId: string; mode: Mode; resumed: boolean; resumeToken?: string } & Fact)
+  | { type: "resumed"; sessionId: string; mode: Mode; recovered: boolean; to: number; from?: number; state?: SessionState; snapshot?: Recap }
+  | ({ type: "restored"; how: "handle" | "reseeded" | "fresh"; gap_ms: number; lost: string[] } & Fact)
+  | ({ type: "text" } & Words)
+  | ({ type: "transcript"; role: "user" | "assistant"; final?: boolean } & Words)
   | ({ type: "turn_complete"; turn: number; reason?: string; latency?: Latency } & Fact)
   | ({ type: "function_call"; name: string; args: Json; server_handled: boolean; fn_call_id?: string } & Fact)
   | ({ type: "function_result"; name: string; result: unknown; fn_call_id?: string } & Fact)
@@ -78,6 +87,8 @@ type Check = "string" | "number" | "boolean" | "object" | "any";
 /** The fields without which a message means nothing; the rest may be absent. */
 const REQUIRED: Record<ServerMessageType, Record<string, Check>> = {
   setup_complete: { sessionId: "string", mode: "string" },
+  resumed: { sessionId: "string", mode: "string", recovered: "boolean", to: "number" },
+  restored: { how: "string" },
   text: { text: "string" },
   transcript: { role: "string", text: "string" },
   turn_complete: { turn: "number" },
@@ -108,6 +119,13 @@ function fits(value: unknown, check: Check): boolean {
   return typeof value === check;
 }
 
+function isRecap(value: unknown): value is Recap {
+  if (!fits(value, "object")) return false;
+  const { transcript, turns } = value as Json;
+  const isLine = (line: unknown): boolean => fits(line, "object") && fits((line as Json)["role"], "string") && fits((line as Json)["text"], "string");
+  return Array.isArray(transcript) && fits(turns, "number") && transcript.every(isLine);
+}
+
 /** Decode one text message. An unknown type is `null`: a newer server may say more than this client knows. */
 export function decode(text: string): ServerMessage | Fault | null {
   let message: unknown;
@@ -125,6 +143,8 @@ export function decode(text: string): ServerMessage | Fault | null {
     if (!fits(fields[field], check)) return { fault: `${type}.${field} is missing or not of type ${check}.` };
   }
   if (type === "state" && !(SESSION_STATES as readonly unknown[]).includes(fields["state"])) return null;
+  if (type === "resumed" && fields["recovered"] !== true && !isRecap(fields["snapshot"])) return { fault: "resumed.snapshot is missing or not a transcript." };
+  if (type === "restored") return { gap_ms: 0, lost: [], ...fields } as unknown as ServerMessage;
   if (type === "error") return { code: "INTERNAL", retryable: false, ...fields } as unknown as ServerMessage;
   return fields as unknown as ServerMessage;
 }

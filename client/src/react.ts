@@ -1,6 +1,7 @@
 /** react.js: the hook. Owns one agent for the life of a component; safe on the server and under StrictMode. */
 import { useEffect, useState, useSyncExternalStore } from "react";
-import { VoiceAgent, type VoiceAgentOptions } from "./agent";
+import { VoiceAgent } from "./agent";
+import type { VoiceAgentOptions } from "./options";
 import type { Snapshot } from "./state";
 
 export * from "./client";
@@ -11,13 +12,17 @@ export interface UseVoiceAgent extends Snapshot {
 
 const leaving = new WeakMap<VoiceAgent, ReturnType<typeof setTimeout>>();
 
-/** The agent and its snapshot. Options count when a call starts: `agent.start(options)` replaces them. */
+/**
+ * The agent and its snapshot. Options count when a call starts: `agent.start(options)` replaces them. A call that this tab had
+ * before the page was loaded anew goes on by itself; `resumeWindow: 0` switches that off.
+ */
 export function useVoiceAgent(options: VoiceAgentOptions = {}): UseVoiceAgent {
   const [agent] = useState(() => new VoiceAgent(options));
   const snapshot = useSyncExternalStore(agent.subscribe, agent.getSnapshot, agent.getSnapshot);
   useEffect(() => {
     // StrictMode unmounts and mounts again at once: only a component that stays away ends the call.
     clearTimeout(leaving.get(agent));
+    agent.resume();
     return () => void leaving.set(agent, setTimeout(() => agent.end(), 0));
   }, [agent]);
   return { ...snapshot, agent };

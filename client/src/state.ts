@@ -2,13 +2,21 @@
  * What the page knows of the call: one immutable snapshot, and a pure step from it to the next.
  * Owns the conversation as it is shown. Levels are not in it: they change 20 times a second and go by `levels`.
  */
+import type { Interruption } from "./backoff";
 import type { AgentErrorFields, Closed } from "./errors";
-import type { Json, Latency, Mode, ServerMessage, SessionState } from "./protocol";
+import type { Json, Latency, Mode, Recap, ServerMessage, SessionState } from "./protocol";
 
-export type Connection = "idle" | "connecting" | "connected" | "closed";
+export type Connection = "idle" | "connecting" | "connected" | "reconnecting" | "closed";
 export type Microphone = "off" | "asking" | "on" | "muted";
-/** The protocol's states, and `idle` while there is no session. */
-export type AgentState = SessionState | "idle";
+/** The protocol's states; `idle` while there is no session, `reconnecting` without a socket, `elsewhere` when another window has the call. */
+export type AgentState = SessionState | "idle" | "reconnecting" | "elsewhere";
+
+/** What became of an interruption, in a sentence. */
+export interface Notice {
+  text: string;
+  /** ms of the agent's clock. */
+  at: number;
+}
 
 export interface Said {
   kind: "said";
@@ -18,8 +26,11 @@ export interface Said {
   final: boolean;
   typed: boolean;
   interrupted: boolean;
+  /** It was not the person who interrupted: the socket was lost, or the worker. The rest is said again in another line. */
+  cut: boolean;
   /** What was made and not heard, after an interruption. */
   unheard: string;
+  turn: number | null;
   generation: number | null;
   seq: number | null;
 }
@@ -32,9 +43,9 @@ export interface Call {
   args: Json;
   status: "running" | "done" | "failed" | "cancelled";
   result: unknown;
-  /** Milliseconds between the call and its result, as this page saw them. */
+  /** Milliseconds between the call and its result, where this page saw both happen. */
   ms: number | null;
-  startedAt: number;
+  startedAt: number | null;
 }
 
 export interface Task {
@@ -44,7 +55,7 @@ export interface Task {
   name: string;
   status: "running" | "done" | "failed";
   result: unknown;
-  startedAt: number;
+  startedAt: number | null;
   ms: number | null;
 }
 
@@ -53,6 +64,11 @@ export type Entry = Said | Call | Task;
 export interface Snapshot {
   connection: Connection;
   state: AgentState;
+  /** Why the session is in this state, where the server said so. */
+  reason: string;
+  /** While the connection is `reconnecting`. */
+  interruption: Interruption | null;
+  notice: Notice | null;
   microphone: Microphone;
   sessionId: string | null;
   mode: Mode | null;
@@ -66,6 +82,8 @@ export interface Snapshot {
   /** The browser stopped the sound; `resumeAudio()` within a click starts it again. */
   audioBlocked: boolean;
   pushToTalk: boolean;
+  /** The reply that lost its sound with a socket, by its generation. */
+  cut: number | null;
 }
 
 export const MAX_ENTRIES = 500;
@@ -73,6 +91,9 @@ export const MAX_ENTRIES = 500;
 export const INITIAL: Snapshot = {
   connection: "idle",
   state: "idle",
+  reason: "",
+  interruption: null,
+  notice: null,
   microphone: "off",
   sessionId: null,
   mode: null,
@@ -83,6 +104,7 @@ export const INITIAL: Snapshot = {
   closed: null,
   audioBlocked: false,
   pushToTalk: false,
+  cut: null,
 };
 
 let counter = 0;
@@ -112,14 +134,27 @@ function failed(result: unknown): boolean {
 /** What the user typed, shown at once. */
 export function typed(snapshot: Snapshot, text: string): Snapshot {
   const said: Said = {
-    kind: "said", key: key(), role: "user", text, final: true, typed: true, interrupted: false, unheard: "", generation: null, seq: null,
+    kind: "said", key: key(), role: "user", text, final: true, typed: true, interrupted: false, cut: false, unheard: "", turn: null, generation: null, seq: null,
   };
   return append(snapshot, said);
 }
 
 type Transcript = Extract<ServerMessage, { type: "transcript" }>;
 
+/** A turn whose reply goes on in another line was cut off before it, and not by the person: that would have been another turn. */
+function continued(conversation: readonly Entry[]): readonly Entry[] {
+  const last = conversation.at(-1);
+  if (last?.kind !== "said" || last.role !== "assistant" || !last.turn) return conversation;
+  const goesOn = (entry: Entry): entry is Said => entry !== last && entry.kind === "said" && entry.role === "assistant" && entry.interrupted && !entry.cut && entry.turn === last.turn;
+  return conversation.some(goesOn) ? conversation.map((entry) => (goesOn(entry) ? { ...entry, cut: true } : entry)) : conversation;
+}
+
 function transcript(snapshot: Snapshot, message: Transcript): Snapshot {
+  const after = said(snapshot, message);
+  return after === snapshot ? snapshot : { ...after, conversation: continued(after.conversation) };
+}
+
+function said(snapshot: Snapshot, message: Transcript): Snapshot {
   const final = message.final ?? true;
   const generation = message.generation ?? null;
   const update = (entry: Said): Said => ({
@@ -127,7 +162,9 @@ function transcript(snapshot: Snapshot, message: Transcript): Snapshot {
     text: message.text,
     final,
     interrupted: message.interrupted ?? false,
+    cut: (message.interrupted ?? false) && (snapshot.state === "restoring" || (generation !== null && generation === snapshot.cut)),
     unheard: message.unheard ?? "",
+    turn: message.turn ?? entry.turn,
     generation: generation ?? entry.generation,
     seq: message.seq ?? entry.seq,
   });
@@ -142,7 +179,7 @@ function transcript(snapshot: Snapshot, message: Transcript): Snapshot {
   return append(
     snapshot,
     update({
-      kind: "said", key: key(), role: message.role, text: "", final, typed: false, interrupted: false, unheard: "", generation, seq: null,
+      kind: "said", key: key(), role: message.role, text: "", final, typed: false, interrupted: false, cut: false, unheard: "", turn: null, generation, seq: null,
     }),
   );
 }
@@ -151,17 +188,24 @@ function ofCall(name: string, id: string | undefined): (entry: Entry) => entry i
   return (entry): entry is Call => entry.kind === "call" && (id === undefined ? entry.name === name && entry.status === "running" : entry.id === id);
 }
 
-/** The snapshot after a message from the server; `now` in ms, of any clock that does not jump. */
-export function receive(snapshot: Snapshot, message: ServerMessage, now: number): Snapshot {
+/** The snapshot after a message from the server; `now` in ms of any clock that does not jump, null for what happened before. */
+export function receive(snapshot: Snapshot, message: ServerMessage, now: number | null): Snapshot {
+  const since = (then: number | null): number | null => (now === null || then === null ? null : now - then);
   switch (message.type) {
     case "setup_complete":
       return { ...snapshot, connection: "connected", sessionId: message.sessionId, mode: message.mode, error: null };
+    case "resumed": {
+      const { mode, sessionId, snapshot: recap } = message;
+      const conversation = recap === undefined ? snapshot.conversation.filter((entry) => entry.kind !== "said" || entry.final) : recapped(snapshot, recap);
+      const turn = recap?.turns ?? snapshot.turn;
+      return { ...snapshot, connection: "connected", sessionId, mode, conversation, turn, state: message.state ?? "listening", reason: "", interruption: null };
+    }
     case "state":
-      return { ...snapshot, state: message.state };
+      return { ...snapshot, state: message.state, reason: message.reason ?? "" };
     case "transcript":
       return transcript(snapshot, message);
     case "text":
-      return transcript(snapshot, { type: "transcript", role: "assistant", text: message.text, final: true, ...(message.seq === undefined ? {} : { seq: message.seq }) });
+      return transcript(snapshot, { ...message, type: "transcript", role: "assistant", final: true });
     case "turn_complete":
       return { ...snapshot, error: null, turn: message.turn, latency: message.latency && Object.keys(message.latency).length > 0 ? message.latency : snapshot.latency };
     case "function_call":
@@ -169,16 +213,16 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number)
         kind: "call", key: key(), id: message.fn_call_id ?? null, name: message.name, args: message.args, status: "running", result: null, ms: null, startedAt: now,
       });
     case "function_result": {
-      const done = (call: Call): Call => ({ ...call, status: failed(message.result) ? "failed" : "done", result: message.result, ms: now - call.startedAt });
+      const done = (call: Call): Call => ({ ...call, status: failed(message.result) ? "failed" : "done", result: message.result, ms: since(call.startedAt) });
       return replace(snapshot, ofCall(message.name, message.fn_call_id), done) ?? snapshot;
     }
     case "function_cancelled":
-      return replace(snapshot, ofCall(message.name, message.fn_call_id), (call) => ({ ...call, status: "cancelled", ms: now - call.startedAt })) ?? snapshot;
+      return replace(snapshot, ofCall(message.name, message.fn_call_id), (call) => ({ ...call, status: "cancelled", ms: since(call.startedAt) })) ?? snapshot;
     case "async_task_started":
       return append(snapshot, { kind: "task", key: key(), id: message.task_id, name: message.function, status: "running", result: null, startedAt: now, ms: null });
     case "async_task_complete": {
       const isTask = (entry: Entry): entry is Task => entry.kind === "task" && entry.id === message.task_id;
-      const done = (task: Task): Task => ({ ...task, status: failed(message.result) ? "failed" : "done", result: message.result, ms: now - task.startedAt });
+      const done = (task: Task): Task => ({ ...task, status: failed(message.result) ? "failed" : "done", result: message.result, ms: since(task.startedAt) });
       return replace(snapshot, isTask, done) ?? snapshot;
     }
     case "error": {
@@ -187,18 +231,45 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number)
       return { ...snapshot, error: { code, message: text, retryable, action, ...(field === undefined ? {} : { field }), ...(limit === undefined ? {} : { limit }) } };
     }
     case "session_ended":
-      return { ...snapshot, state: "ended" };
+      return { ...snapshot, state: "ended", reason: "" };
+    case "restored":
     case "go_away":
     case "start_tour":
       return snapshot;
   }
 }
 
-/** The snapshot after the socket closed: nothing is running any more. A call that never came about leaves the agent idle. */
-export function disconnected(snapshot: Snapshot, closed: Closed, error: AgentErrorFields | null): Snapshot {
+/** The conversation as the server told it at once; what was typed and is still on its way stays below it. */
+function recapped(snapshot: Snapshot, { transcript }: Recap): Entry[] {
+  const said = transcript.map(({ role, text, turn, seq, unheard, interrupted = false }, i): Said => ({
+    kind: "said", key: key(), role, text, final: true, typed: false, interrupted, cut: interrupted && turn > 0 && transcript.slice(i + 1).some((next) => next.role === role && next.turn === turn), unheard: unheard ?? "", turn, generation: null, seq,
+  }));
+  const pending = snapshot.conversation.filter((entry) => entry.kind === "said" && entry.typed && entry.seq === null);
+  return [...said, ...pending].slice(-MAX_ENTRIES);
+}
+
+/** The snapshot while the socket is gone and the session waits. */
+export function reconnecting(snapshot: Snapshot, interruption: Interruption): Snapshot {
+  return { ...snapshot, connection: "reconnecting", state: "reconnecting", reason: interruption.reason, interruption, notice: null, error: null };
+}
+
+/** The snapshot after the socket closed for good: nothing is running any more. A call that never came about leaves the agent idle. */
+export function disconnected(snapshot: Snapshot, closed: Closed, error: AgentErrorFields | null, state: AgentState = "ended"): Snapshot {
   const conversation = snapshot.conversation.map((entry) => {
     if (entry.kind === "said") return entry.final ? entry : { ...entry, final: true };
     return entry.status === "running" && entry.kind === "call" ? { ...entry, status: "cancelled" as const } : entry;
   });
-  return { ...snapshot, conversation, connection: "closed", state: snapshot.sessionId === null ? "idle" : "ended", microphone: "off", closed, error: error ?? snapshot.error, pushToTalk: false, audioBlocked: false };
+  return {
+    ...snapshot,
+    conversation,
+    connection: "closed",
+    state: snapshot.sessionId === null ? "idle" : state,
+    reason: "",
+    interruption: null,
+    microphone: "off",
+    closed,
+    error: error ?? snapshot.error,
+    pushToTalk: false,
+    audioBlocked: false,
+  };
 }

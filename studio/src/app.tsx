@@ -30,7 +30,7 @@ export function App(): ReactElement {
   useEffect(() => {
     document.title = `${title} · Voxbridge`;
   }, [title]);
-  const elsewhere = room === "sessions" && call.connection === "connected";
+  const elsewhere = room === "sessions" && (call.connection === "connected" || call.connection === "reconnecting");
   return (
     <>
       <header className="topbar">

@@ -39,8 +39,8 @@ export function useTheme(): [theme: Theme, next: () => void] {
 }
 
 /** The page's colours as canvas wants them. */
-export function colours(element: Element): Record<"ink" | "muted" | "line" | "accent" | "paper" | "surface" | "danger" | "soft", string> {
+export function colours(element: Element): Record<"ink" | "muted" | "line" | "accent" | "paper" | "surface" | "danger" | "soft" | "warn", string> {
   const style = getComputedStyle(element);
   const of = (name: string): string => style.getPropertyValue(`--canvas-${name}`).trim();
-  return { ink: of("ink"), muted: of("muted"), line: of("line"), accent: of("accent"), paper: of("paper"), surface: of("surface"), danger: of("danger"), soft: of("soft") };
+  return { ink: of("ink"), muted: of("muted"), line: of("line"), accent: of("accent"), paper: of("paper"), surface: of("surface"), danger: of("danger"), soft: of("soft"), warn: of("warn") };
 }

@@ -10,21 +10,29 @@ export const STATE_WORDS: Record<AgentState, string> = {
   calling_tool: "Using a tool",
   speaking: "Speaking",
   restoring: "Restoring",
+  reconnecting: "Reconnecting",
+  elsewhere: "In another window",
   ended: "Call ended",
 };
 
 /** One sentence under the word: what the person can do. */
-export function hint({ state, microphone, closed }: Snapshot): string {
+export function hint({ state, reason, microphone, closed }: Snapshot): string {
+  if (state === "reconnecting") return reason;
+  if (state === "elsewhere") return "The call goes on there. You can take it back here.";
   if (microphone === "asking") return "Your browser is asking for the microphone.";
-  if (state === "ended") return closed !== null && !closed.ended ? "The connection was lost." : "Start again whenever you like.";
+  if (state === "ended") return closed === null || closed.code === 0 || (closed.ended && closed.code === 1000) ? "Start again whenever you like." : closed.reason;
   const keyboard = matchMedia("(hover: hover)").matches;
   if (state === "listening" && microphone === "muted") return keyboard ? "You are muted. Hold Space to talk, press M to unmute." : "You are muted.";
   if (state === "listening" && microphone === "off") return "Type your message.";
   if (state === "listening") return "Say something.";
   if (state === "speaking" && microphone === "on") return keyboard ? "Speak to interrupt, or press Esc." : "Speak to interrupt.";
   if (state === "speaking" && keyboard) return "Press Esc to stop.";
-  if (state === "restoring") return "A worker is being replaced. Nothing you said is lost.";
+  if (state === "restoring") return reason === "" ? "The voice worker is being replaced." : sentence(reason);
   return "";
+}
+
+function sentence(words: string): string {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? "" : "."}`;
 }
 
 /** A stage of a turn, named after the stamp that ends it. */

@@ -22,12 +22,13 @@ export type FromCapture = CaptureStatus | Tap | { type: "onset"; time: number };
 export type FromPlayback =
   | { type: "level"; level: number; queuedMs: number; underruns: number; dropped: number; bufferMs: number }
   | { type: "playback"; report: PlaybackReport; time: number }
-  | { type: "flush"; generation: number; time: number }
+  | { type: "flush"; generation: number; time: number; /** The server did not ask for it: the socket was lost. */ cut: boolean }
   | Tap;
 
-/** Page to worker. */
+/** Page to worker. `hello` is the first message of the socket; `attach` says that it was answered with a session. */
 export type ToWorker =
-  | { type: "open"; url: string; protocol: string }
+  | { type: "open"; url: string; protocol: string; hello: string; afterMs: number }
+  | { type: "attach" }
   | { type: "send"; text: string }
   | { type: "capture"; port: MessagePort }
   | { type: "playback"; port: MessagePort }
@@ -36,6 +37,7 @@ export type ToWorker =
 
 /** Worker to page. */
 export type FromWorker =
+  | { type: "trying" }
   | { type: "open"; protocol: string }
   | { type: "message"; text: string }
   | { type: "close"; code: number; reason: string };

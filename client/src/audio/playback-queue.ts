@@ -138,6 +138,21 @@ export class PlaybackQueue {
     this.#flushedThrough = Math.max(this.#flushedThrough, newest.generation);
   }
 
+  /**
+   * The socket is gone: drop what it brought and tell what was heard of it. Answers the newest generation that was dropped.
+   * What follows from another socket is played, except for more of a reply, which the server begins anew under another number;
+   * an echo goes on under its own.
+   */
+  cut(): number | null {
+    const newest = Math.max(-1, ...this.#open.keys());
+    if (newest < 0) return null;
+    const before = this.#flushedThrough;
+    const echo = this.#segments.at(-1)?.rate === INPUT_RATE;
+    this.flush(newest);
+    if (echo) this.#flushedThrough = before;
+    return newest;
+  }
+
   #drop(generation: number): void {
     let head = this.#segments[0];
     if (head !== undefined && head.generation <= generation && this.#playing) {

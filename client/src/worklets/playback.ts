@@ -19,9 +19,10 @@ class Playback extends AudioWorkletProcessor {
     this.port.onmessage = ({ data }: MessageEvent<ToWorklet>) => {
       if (data.type === "socket") {
         this.#socket = data.port;
-        this.#socket.onmessage = (event: MessageEvent<ArrayBuffer>) => {
-          const flushed = this.#queue.push(event.data);
-          if (flushed !== null) this.#tell({ type: "flush", generation: flushed, time: currentTime });
+        this.#socket.onmessage = (event: MessageEvent<ArrayBuffer | "cut">) => {
+          const cut = event.data === "cut";
+          const flushed = event.data === "cut" ? this.#queue.cut() : this.#queue.push(event.data);
+          if (flushed !== null) this.#tell({ type: "flush", generation: flushed, time: currentTime, cut });
         };
       } else if (data.type === "tap") {
         this.#tap = data.on;

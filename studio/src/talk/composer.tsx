@@ -8,7 +8,8 @@ const MAX_TEXT = 8192;
 
 export function Composer({ call, field, onStart }: { call: UseVoiceAgent; field: RefObject<HTMLInputElement | null>; onStart: (text: string) => void }): ReactElement {
   const [text, setText] = useState("");
-  const inCall = call.connection === "connected";
+  // Without a socket the words wait, and are sent as soon as the call is back.
+  const inCall = call.connection === "connected" || call.connection === "reconnecting";
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
     if (text.trim() === "" || call.connection === "connecting") return;

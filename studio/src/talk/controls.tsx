@@ -14,11 +14,13 @@ function Round({ icon, label, disabled, onClick }: { icon: IconName; label: stri
 export function Controls({ call, onStart }: { call: UseVoiceAgent; onStart: () => void }): ReactElement {
   const { agent, connection, microphone, state } = call;
   if (connection === "idle" || connection === "closed") {
+    const elsewhere = state === "elsewhere";
     return (
       <div className="controls">
-        <button type="button" className="primary" onClick={onStart}>
-          <Icon name="microphone" />
-          {call.sessionId === null ? "Start talking" : "Start again"}
+        {elsewhere && <button type="button" className="primary" onClick={() => agent.takeBack()}>Take the call back</button>}
+        <button type="button" className={elsewhere ? "button" : "primary"} onClick={onStart}>
+          {!elsewhere && <Icon name="microphone" />}
+          {call.sessionId === null ? "Start talking" : elsewhere ? "Start a new call" : "Start again"}
         </button>
       </div>
     );

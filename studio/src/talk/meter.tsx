@@ -19,7 +19,7 @@ export function Meter({ agent, snapshot }: { agent: VoiceAgent; snapshot: Snapsh
   const { microphone, state } = snapshot;
   if (microphone === "off" || microphone === "asking") return null;
   const speech = state === "user_speaking";
-  const words = microphone === "muted" ? "Microphone muted" : speech ? "Speech" : "Quiet";
+  const words = microphone === "muted" ? "Microphone muted" : state === "reconnecting" ? "What you say is kept for 5 s" : speech ? "Speech" : "Quiet";
   return (
     <p className="meter" data-speech={speech}>
       <span className="meter-bar" ref={bar} aria-hidden="true" />

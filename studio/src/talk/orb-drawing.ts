@@ -6,6 +6,7 @@ import type { AgentState } from "voxbridge/react";
 
 export interface Palette {
   ink: string;
+  warn: string;
   accent: string;
   line: string;
 }
@@ -29,9 +30,13 @@ interface Shapes {
   dashes: number;
   sweep: number;
   flat: number;
+  broken: number;
+  pair: number;
+  /** How much of the sweep is in the colour of what is interrupted. */
+  amber: number;
 }
 
-const NONE: Shapes = { radius: 0.66, core: 0, ring: 0, rays: 0, waves: 0, dots: 0, dashes: 0, sweep: 0, flat: 0 };
+const NONE: Shapes = { radius: 0.66, core: 0, ring: 0, rays: 0, waves: 0, dots: 0, dashes: 0, sweep: 0, flat: 0, broken: 0, pair: 0, amber: 0 };
 const STATES: Record<AgentState, Shapes> = {
   idle: { ...NONE, core: 0.95, waves: 0.35 },
   connecting: { ...NONE, core: 0.15, sweep: 1 },
@@ -40,10 +45,21 @@ const STATES: Record<AgentState, Shapes> = {
   thinking: { ...NONE, radius: 0.6, core: 0.2, ring: 0.35, dots: 1 },
   calling_tool: { ...NONE, radius: 0.62, core: 0.2, dashes: 1, dots: 0.6 },
   speaking: { ...NONE, radius: 0.66, core: 1, waves: 1 },
-  restoring: { ...NONE, core: 0.15, ring: 0.3, sweep: 1 },
+  restoring: { ...NONE, core: 0.15, sweep: 1, dashes: 0.25, amber: 1 },
+  reconnecting: { ...NONE, radius: 0.6, core: 0.06, broken: 1, amber: 1 },
+  elsewhere: { ...NONE, radius: 0.62, pair: 1 },
   ended: { ...NONE, radius: 0.58, ring: 0.5, flat: 1 },
 };
 const RAYS = 72;
+/** How much of the glow is left on its way out, in percent. */
+const FADING: [at: number, share: number][] = [
+  [0, 100],
+  [0.2, 64],
+  [0.4, 36],
+  [0.6, 16],
+  [0.8, 4],
+  [1, 0],
+];
 /** From the light at the upper left to the shade at the lower right, in steps small enough to leave no edge. */
 const SHADING: [at: number, mix: string][] = [
   [0, "#c4fff4 58%"],
@@ -86,6 +102,8 @@ export class Orb {
     this.#dots(context, radius, moment.time, palette);
     this.#sweep(context, radius, moment.time, palette);
     this.#flat(context, radius, palette);
+    this.#broken(context, radius, moment.time, palette);
+    this.#pair(context, radius, palette);
     context.restore();
   }
 
@@ -93,12 +111,13 @@ export class Orb {
     const strength = this.#shown.core * (0.16 + 0.2 * this.#output * this.#shown.waves);
     if (strength < 0.005) return;
     const glow = context.createRadialGradient(0, 0, radius * 0.7, 0, 0, size / 2);
-    glow.addColorStop(0, accent);
-    glow.addColorStop(0.4, `color-mix(in srgb, ${accent} 38%, transparent)`);
-    glow.addColorStop(1, `color-mix(in srgb, ${accent} 1%, transparent)`);
+    // It has faded to nothing where the canvas ends, or the square would be seen.
+    for (const [at, share] of FADING) glow.addColorStop(at, `color-mix(in srgb, ${accent} ${share}%, transparent)`);
     context.globalAlpha = strength;
     context.fillStyle = glow;
-    context.fillRect(-size / 2, -size / 2, size, size);
+    context.beginPath();
+    context.arc(0, 0, size / 2, 0, 2 * Math.PI);
+    context.fill();
     context.globalAlpha = 1;
   }
 
@@ -204,7 +223,7 @@ export class Orb {
     context.globalAlpha = 1;
   }
 
-  #sweep(context: CanvasRenderingContext2D, radius: number, time: number, { accent, line }: Palette): void {
+  #sweep(context: CanvasRenderingContext2D, radius: number, time: number, { accent, line, warn }: Palette): void {
     const { sweep } = this.#shown;
     if (sweep < 0.02) return;
     context.globalAlpha = sweep;
@@ -213,7 +232,7 @@ export class Orb {
     context.beginPath();
     context.arc(0, 0, radius * 1.02, 0, 2 * Math.PI);
     context.stroke();
-    context.strokeStyle = accent;
+    context.strokeStyle = this.#shown.amber > 0.5 ? warn : accent;
     context.beginPath();
     context.arc(0, 0, radius * 1.02, time * 2.6, time * 2.6 + 1.5);
     context.stroke();
@@ -230,6 +249,49 @@ export class Orb {
     context.moveTo(-radius * 0.45, 0);
     context.lineTo(radius * 0.45, 0);
     context.stroke();
+    context.globalAlpha = 1;
+  }
+
+  /** A ring in two halves that were one, with a spark that looks for the way between them. */
+  #broken(context: CanvasRenderingContext2D, radius: number, time: number, { warn }: Palette): void {
+    const { broken } = this.#shown;
+    if (broken < 0.02) return;
+    const apart = radius * 0.16 * broken;
+    context.globalAlpha = broken;
+    context.strokeStyle = context.fillStyle = warn;
+    context.lineWidth = radius * 0.045;
+    for (const side of [-1, 1]) {
+      context.beginPath();
+      context.arc(side * apart, 0, radius, side > 0 ? -1.25 : Math.PI - 1.25, side > 0 ? 1.25 : Math.PI + 1.25);
+      context.stroke();
+    }
+    for (let i = -1; i <= 1; i++) {
+      context.globalAlpha = broken * (0.4 + 0.6 * Math.max(0, Math.sin(time * 3 - i * 1.1)));
+      context.beginPath();
+      context.arc(i * radius * 0.3, 0, radius * 0.055, 0, 2 * Math.PI);
+      context.fill();
+    }
+    context.globalAlpha = 1;
+  }
+
+  /** Two rings: the call is in the other one. */
+  #pair(context: CanvasRenderingContext2D, radius: number, { ink, accent }: Palette): void {
+    const { pair } = this.#shown;
+    if (pair < 0.02) return;
+    const away = radius * 0.36 * pair;
+    context.lineWidth = radius * 0.035;
+    for (const [side, colour, alpha] of [[-1, ink, 0.35], [1, accent, 1]] as const) {
+      context.globalAlpha = pair * alpha;
+      context.strokeStyle = colour;
+      context.beginPath();
+      context.arc(side * away, 0, radius * 0.62, 0, 2 * Math.PI);
+      context.stroke();
+    }
+    context.globalAlpha = pair;
+    context.fillStyle = accent;
+    context.beginPath();
+    context.arc(away, 0, radius * 0.2, 0, 2 * Math.PI);
+    context.fill();
     context.globalAlpha = 1;
   }
 }

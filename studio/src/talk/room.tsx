@@ -6,6 +6,7 @@ import { Composer } from "./composer";
 import { Controls, Loudspeaker } from "./controls";
 import { Conversation } from "./conversation";
 import { useKeys } from "./keys";
+import { News, NextTry } from "./line";
 import { Meter } from "./meter";
 import { Notices } from "./notices";
 import { OrbView } from "./orb";
@@ -46,7 +47,9 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
             <div role="status">
               <h1>{STATE_WORDS[call.state]}</h1>
               <p className="hint">{hint(call)}</p>
+              <News call={call} />
             </div>
+            {call.interruption !== null && <NextTry call={call} interruption={call.interruption} />}
             <Who snapshot={call} />
             <Meter agent={agent} snapshot={call} />
           </div>

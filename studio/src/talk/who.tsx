@@ -11,9 +11,10 @@ interface Speaker {
 
 export function Who({ snapshot }: { snapshot: Snapshot }): ReactElement | null {
   const { sessionId, mode } = snapshot;
+  const connected = snapshot.connection === "connected";
   const [speaker, setSpeaker] = useState<Speaker | null>(null);
   useEffect(() => {
-    if (sessionId === null) return;
+    if (sessionId === null || !connected) return;
     const leaving = new AbortController();
     fetchEvents(sessionId, 0, leaving.signal)
       .then(({ events }) => {
@@ -23,7 +24,7 @@ export function Who({ snapshot }: { snapshot: Snapshot }): ReactElement | null {
       })
       .catch(() => setSpeaker(null));
     return () => leaving.abort();
-  }, [sessionId]);
+  }, [sessionId, connected]);
   if (sessionId === null) return null;
   const known = speaker?.sessionId === sessionId ? speaker : null;
   const parts = [mode === "echo" ? "Echo" : "Voxbridge", known?.voice && `voice ${known.voice}`, known?.model].filter(Boolean);

@@ -1,0 +1,25 @@
+/** What a page may choose about a call. */
+import type { Mode } from "./protocol";
+import type { Tool } from "./tools";
+
+export interface VoiceAgentOptions {
+  /** The gateway, as `wss://host` or `https://host`; the page's own by default. */
+  url?: string;
+  /** `local` by default. */
+  mode?: Mode;
+  model?: string;
+  voice?: string;
+  systemPrompt?: string;
+  /** False for a conversation in text; or constraints beside echo cancellation, noise suppression and gain control, which are on. */
+  microphone?: boolean | MediaTrackConstraints;
+  /** Play into the AudioContext's destination instead of an `<audio>` element. */
+  directOutput?: boolean;
+  /** Start muted; the microphone is open while `pushToTalk(true)` holds. */
+  pushToTalk?: boolean;
+  /** What the page itself answers, by function name. */
+  tools?: Record<string, Tool>;
+  /** How long a lost call is tried for, in ms; 120,000, as long as a gateway keeps it, by default. 0 ends it with its socket. */
+  resumeWindow?: number;
+  /** Keep copies of samples and marks for measurements (docs/studio.md). */
+  probe?: boolean;
+}
