@@ -32,6 +32,10 @@ FROM ${PYTHON_IMAGE} AS service
 ARG SERVICE
 LABEL org.opencontainers.image.title="voxbridge-${SERVICE}" \
       org.opencontainers.image.licenses="Apache-2.0"
+# The language model's engine is linked with OpenMP, which slim images lack.
+RUN if [ "$SERVICE" = models ]; then \
+      apt-get -q update && apt-get -q -y install --no-install-recommends libgomp1 && rm -rf /var/lib/apt/lists/*; \
+    fi
 # Named volumes take their owner from these folders when they are first used, so that nothing ever runs as root.
 RUN groupadd --system --gid 10001 voxbridge \
     && useradd --system --uid 10001 --gid 10001 --no-create-home --home-dir /tmp voxbridge \

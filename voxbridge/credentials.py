@@ -36,9 +36,9 @@ def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
             (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = [name for name in NAMES if not (folder / name / SEED_FILE).exists()]
         for name in fresh:
-            _write(folder / name / SEED_FILE, _new_seed())
+            _write(folder / name / SEED_FILE, new_seed())
         password = _password(folder)
-        keys = {name: _public(folder / name / SEED_FILE) for name in NAMES}
+        keys = {name: public_key(folder / name / SEED_FILE) for name in NAMES}
         _write(folder / "nats" / "nats.conf", nats_configuration(keys, sync_interval=sync_interval, max_file_store=max_file_store), _PUBLIC)
         _write(folder / "valkey" / "users.acl", valkey_users(password), _PUBLIC)
         _write(folder / "valkey" / "valkey.conf", VALKEY_CONFIGURATION, _PUBLIC)
@@ -48,15 +48,23 @@ def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
     return fresh
 
 
-def nats_configuration(keys: dict[str, str], *, sync_interval: str, max_file_store: str) -> str:
+def nats_configuration(
+    keys: dict[str, str],
+    *,
+    sync_interval: str,
+    max_file_store: str,
+    listen: str = "0.0.0.0:4222",
+    monitor: str = "127.0.0.1:8222",
+    store: str = "/store",
+) -> str:
     """nats-server's configuration for these public keys. The monitor is on loopback: only the container's own probe reaches it."""
     return f"""server_name: "voxbridge"
-listen: "0.0.0.0:4222"
-http: "127.0.0.1:8222"
+listen: "{listen}"
+http: "{monitor}"
 max_payload: 1MB
 max_pending: 64MB
 write_deadline: "5s"
-jetstream {{ store_dir: "/store", sync_interval: {sync_interval}, max_file_store: {max_file_store}, max_memory_store: 512MB }}
+jetstream {{ store_dir: "{store}", sync_interval: {sync_interval}, max_file_store: {max_file_store}, max_memory_store: 512MB }}
 authorization {{
 {users(keys)}}}
 """
@@ -90,11 +98,13 @@ def _password(folder: Path) -> str:
     return password
 
 
-def _new_seed() -> str:
+def new_seed() -> str:
+    """The seed of a user that nobody knows yet."""
     return bytes(nkeys.encode_seed(random(_SEED_BYTES), nkeys.PREFIX_BYTE_USER)).decode()
 
 
-def _public(seed_file: Path) -> str:
+def public_key(seed_file: Path) -> str:
+    """The public nkey that belongs to a seed."""
     pair = nkeys.from_seed(bytearray(seed_file.read_text().strip().encode()))
     public = bytes(pair.public_key).decode()
     pair.wipe()

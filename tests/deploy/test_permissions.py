@@ -1,0 +1,206 @@
+"""The matrix of permissions on a real nats-server: what each user may do works, and all else is refused and said."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from base64 import urlsafe_b64encode
+from urllib.parse import urlsplit
+
+import nkeys
+import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+from nats.js.api import StreamConfig
+
+from shared import bus, streams
+from shared.connections import denied
+from shared.errors import VoxbridgeError
+from shared.events.envelope import KINDS
+from shared.ids import new_session_id
+from shared.permissions import RIGHTS
+from shared.rights import check_rights
+from tests.deploy.conftest import Guarded, SignIn
+from voxbridge.credentials import new_seed
+
+SERVICES = tuple(RIGHTS)
+ADMINISTRATION = (
+    "$JS.API.STREAM.CREATE.OTHER",
+    "$JS.API.STREAM.UPDATE.EV",
+    "$JS.API.STREAM.DELETE.EV",
+    "$JS.API.STREAM.PURGE.EV",
+    "$JS.API.STREAM.MSG.DELETE.EV",
+    "$JS.API.STREAM.LIST",
+    "$JS.API.CONSUMER.CREATE.EV",
+    "$JS.API.CONSUMER.CREATE.EV.mine.vx.s.*.ev.>",
+    "$JS.API.CONSUMER.DURABLE.CREATE.EV.mine",
+    "$JS.API.CONSUMER.DELETE.EV.voice",
+    "$SYS.REQ.SERVER.PING",
+)
+
+
+async def told(client: Client) -> None:
+    """Wait until the server has said what it refuses; the client's first PING may overtake what it has to send."""
+    await client.flush()
+    await client.flush()
+
+
+async def published(client: Client, subject: str) -> bool:
+    """Whether the server took a publish: what it refuses it says before it answers the next PING."""
+    known = denied(client)
+    await client.publish(subject, b"x")
+    await told(client)
+    return denied(client) == known
+
+
+async def subscribed(client: Client, subject: str) -> bool:
+    """Whether the server took a subscription."""
+    known = denied(client)
+    subscription = await client.subscribe(subject)
+    await told(client)
+    await subscription.unsubscribe()
+    return denied(client) == known
+
+
+def test_every_writer_of_events_has_its_own_user() -> None:
+    assert {kind.writer for kind in KINDS.values()} == set(SERVICES)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+async def test_a_service_appends_its_own_branch_and_is_refused_every_other(service: str, sign_in: SignIn) -> None:
+    client = await sign_in(service)
+    sid = new_session_id()
+    stored = await client.jetstream().publish(f"vx.s.{sid}.ev.{service}.i.test.done", b"x")
+    assert (stored.stream, stored.seq) == (bus.EVENT_STREAM, 1)
+    others = [branch for branch in (*SERVICES, "terminals", "awareness", "admin") if branch != service]
+    taken = [branch for branch in others if await published(client, f"vx.s.{sid}.ev.{branch}.i.test.done")]
+    assert taken == []
+    assert not await published(client, f"vx.s.{sid}.ev")
+    assert not await published(client, f"vxc.{sid}.{service}.i.test.done"), "a live copy is the server's to make"
+    assert (await client.jetstream().stream_info(bus.EVENT_STREAM)).state.messages == 1
+
+
+@pytest.mark.parametrize("service", SERVICES)
+async def test_a_service_administers_nothing(service: str, sign_in: SignIn) -> None:
+    client = await sign_in(service)
+    assert [subject for subject in ADMINISTRATION if await published(client, subject)] == []
+    with pytest.raises((TimeoutError, NatsError)):
+        await client.jetstream(timeout=0.3).add_stream(StreamConfig(name="MINE", subjects=["mine.>"]))
+    assert "stream.create.mine" in denied(client)[-1]
+
+
+@pytest.mark.parametrize(
+    ("service", "subject"),
+    [
+        ("gateway", "audio.in"),
+        ("voice", "audio.out"),
+        ("voice", "ctl.voice"),
+    ],
+)
+async def test_audio_and_moments_have_one_speaker_and_one_hearer(service: str, subject: str, sign_in: SignIn) -> None:
+    place = f"vx.s.{new_session_id()}.{subject}"
+    speakers = [name for name in SERVICES if await published(await sign_in(name), place)]
+    hearers = [name for name in SERVICES if await subscribed(await sign_in(name), place)]
+    assert speakers == [service]
+    assert hearers == ["voice" if service == "gateway" else "gateway"]
+
+
+async def test_nobody_hears_the_answers_of_another(sign_in: SignIn) -> None:
+    heard = [
+        (name, other)
+        for name in SERVICES
+        for other in (*SERVICES, "admin")
+        if other != name and await subscribed(await sign_in(name), f"_INBOX_{other}.>")
+    ]
+    assert heard == []
+    everything = [
+        name for name in SERVICES for subject in (">", "vx.>", "_INBOX.>", "$JS.>") if await subscribed(await sign_in(name), subject)
+    ]
+    assert everything == []
+
+
+@pytest.mark.parametrize("service", SERVICES)
+async def test_a_service_reads_the_log_and_hears_it_live(service: str, sign_in: SignIn) -> None:
+    writer, reader, sid = await sign_in("voice"), await sign_in(service), new_session_id()
+    live = await reader.subscribe(bus.live_subject(sid))
+    await told(reader)
+    await writer.jetstream().publish(f"vx.s.{sid}.ev.voice.c.test.done", b"said")
+    assert (await live.next_msg(5)).data == b"said"
+    request = {"seq": 1, "next_by_subj": bus.stored_subject(sid)}
+    answer = await reader.request(f"$JS.API.DIRECT.GET.{bus.EVENT_STREAM}", json.dumps(request).encode(), timeout=5)
+    assert answer.data == b"said"
+
+
+async def test_a_worker_takes_and_acknowledges_from_its_own_consumer_alone(sign_in: SignIn) -> None:
+    gateway, voice, tools = await sign_in("gateway"), await sign_in("voice"), await sign_in("tools")
+    await gateway.jetstream().publish(bus.event_subject(new_session_id(), "gateway", visible=False, type="session.requested"), b"x")
+    subscription = await voice.jetstream().pull_subscribe_bind(durable=streams.VOICE_CONSUMER, stream=bus.EVENT_STREAM)
+    (message,) = await subscription.fetch(1, timeout=5)
+    await message.in_progress()
+    await message.ack_sync(timeout=5)
+    assert denied(voice) == ()
+    for other in (gateway, tools):
+        assert not await published(other, f"$JS.API.CONSUMER.MSG.NEXT.EV.{streams.VOICE_CONSUMER}")
+        assert not await published(other, message.reply)
+
+
+async def test_a_request_is_answered_only_by_who_it_was_sent_to(sign_in: SignIn) -> None:
+    gateway, voice, tools = await sign_in("gateway"), await sign_in("voice"), await sign_in("tools")
+
+    async def answer(message: Msg) -> None:
+        await message.respond(b"well")
+
+    await voice.subscribe("vx.svc.voice.state", cb=answer)
+    await told(voice)
+    assert (await gateway.request("vx.svc.voice.state", b"", timeout=5)).data == b"well"
+    assert not await subscribed(tools, "vx.svc.voice.state")
+    assert not await published(tools, "_INBOX_gateway.anything")
+    assert not await published(voice, "_INBOX_gateway.anything")
+
+
+@pytest.mark.parametrize("who", ["nobody", "a user with a password", "a user of another installation"])
+def test_a_stranger_is_refused(who: str, guarded: Guarded) -> None:
+    place = urlsplit(guarded.url)
+    with socket.create_connection((str(place.hostname), place.port or 0), 5) as stranger, stranger.makefile("rb") as said:
+        nonce = json.loads(said.readline().removeprefix(b"INFO "))["nonce"]
+        shown: dict[str, str] = {}
+        if who == "a user with a password":
+            shown = {"user": "voxbridge", "pass": "voxbridge"}
+        elif who == "a user of another installation":
+            pair = nkeys.from_seed(bytearray(new_seed().encode()))
+            shown = {"nkey": pair.public_key.decode(), "sig": urlsafe_b64encode(pair.sign(nonce.encode())).rstrip(b"=").decode()}
+        stranger.sendall(b"CONNECT " + json.dumps(shown).encode() + b"\r\nPING\r\n")
+        assert said.readline() == b"-ERR 'Authorization Violation'\r\n"
+        assert said.read() == b""
+
+
+async def test_the_start_of_a_process_with_the_credentials_of_another_says_so(sign_in: SignIn, caplog: pytest.LogCaptureFixture) -> None:
+    tools = await sign_in("tools")
+    await check_rights(tools, "tools")
+    assert denied(tools) == ()
+    with caplog.at_level(logging.ERROR), pytest.raises(VoxbridgeError, match="VOXBRIDGE_NATS_SEED_FILE that of voice") as refused:
+        await check_rights(tools, "voice")
+    assert refused.value.code == "PERMISSION_DENIED"
+    assert "NATS refuses tools-test: permissions violation for publish" in caplog.text
+    info = await tools.jetstream().stream_info(bus.EVENT_STREAM)
+    assert info.state.messages == 0, "the look stores nothing"
+
+
+async def test_what_was_refused_is_kept_once_and_bounded(sign_in: SignIn) -> None:
+    tools = await sign_in("tools")
+    for number in [1, *range(20)]:
+        await published(tools, f"elsewhere.{number}")
+    assert len(denied(tools)) == 16
+    assert "elsewhere.19" in denied(tools)[-1]
+
+
+async def test_a_service_finds_its_streams_made_and_asks_for_nothing_more(sign_in: SignIn) -> None:
+    for name in SERVICES:
+        client = await sign_in(name)
+        js = client.jetstream(timeout=2)
+        await streams.ensure_streams(js, retention_days=30)
+        if name in streams.CONSUMERS:
+            await streams.ensure_consumer(js, streams.CONSUMERS[name])
+        assert denied(client) == ()
