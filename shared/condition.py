@@ -13,7 +13,7 @@ Level = Literal["ok", "degraded", "down"]
 LEVELS: Final[tuple[Level, ...]] = ("ok", "degraded", "down")
 
 
-class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
+class Condition(msgspec.Struct, frozen=True):
     """How it stands. `degraded` still serves; `down` does not. `detail` is for a person."""
 
     state: Level = "ok"

@@ -8,7 +8,6 @@ again, and the service goes on from the log.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import signal
@@ -22,6 +21,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeVar
 
+import msgspec
 import nats.micro
 import uvloop
 from nats.aio.client import Client
@@ -32,7 +32,9 @@ from nats.micro.service import Service as Micro
 from redis.asyncio import Redis
 
 from shared import loglines
+from shared.broken import BROKEN
 from shared.clock import Clock, SystemClock
+from shared.condition import Condition
 from shared.config import Config
 from shared.connections import (
     AUDIO_PENDING,
@@ -43,9 +45,9 @@ from shared.connections import (
     connect_nats,
     connect_redis,
     denied,
-    redis_answers,
 )
 from shared.errors import VoxbridgeError
+from shared.health import nats_condition, valkey_condition
 from shared.ids import new_process_id
 from shared.log import Log
 from shared.rights import check_rights
@@ -68,8 +70,8 @@ class Service(ABC):
     async def drain(self) -> None:
         """Take no new work, finish what is held, let `serve` return; cut off after `DRAIN_TIMEOUT_S`."""
 
-    def health(self) -> Mapping[str, bool]:
-        """Each thing this service needs of its own, and whether it is there."""
+    def health(self) -> Mapping[str, bool | Condition]:
+        """Each thing this service needs of its own, and whether it is there, or how it stands."""
         return {}
 
     def stats(self) -> Mapping[str, float]:
@@ -94,11 +96,12 @@ class Resources:
     served: list[Service] = field(default_factory=list, repr=False)
     """The service, once it is built: who `$SRV.STATS` asks."""
 
-    async def dependencies(self) -> dict[str, bool]:
-        """`nats` and `redis`, and whether each is there now, and `permissions` once NATS refused something; takes half a second at most."""
-        found = {"nats": self.events_nc.is_connected and self.audio_nc.is_connected, "redis": await redis_answers(self.redis)}
+    async def conditions(self) -> dict[str, Condition]:
+        """How `nats`, `redis` and the event `log` stand now, and `permissions` once NATS refused something; takes half a second at most."""
+        nats = nats_condition(self.events_nc, self.audio_nc)
+        found = {"nats": nats, "redis": await valkey_condition(self.redis), "log": self.log.appends.condition(connected=nats.ok)}
         if denied(self.events_nc) or denied(self.audio_nc):
-            found["permissions"] = False
+            found["permissions"] = Condition("down", "NATS refuses what this service does; the log of the process says what.")
         return found
 
 
@@ -184,7 +187,8 @@ async def connected(
         figures: list[Service] = []
 
         def stats(_: EndpointStats) -> dict[str, float]:
-            return dict(figures[0].stats()) if figures else {}
+            own = dict(figures[0].stats()) if figures else {}
+            return {**own, "events_unreadable": BROKEN.count, "events_appended": logs[0].appends.acknowledged}
 
         micro = await nats.micro.add_service(
             events, name=f"voxbridge-{name}", version=version("voxbridge"), metadata={"process": process_id}, stats_handler=stats
@@ -207,8 +211,10 @@ async def _serve(name: str, resources: Resources, service: Service, stop: asynci
     resources.served.append(service)
 
     async def health(request: Request) -> None:
-        found = {**await resources.dependencies(), **service.health()}
-        await request.respond(json.dumps({"ready": all(found.values()), "process": resources.process_id, "dependencies": found}).encode())
+        conditions = {**await resources.conditions(), **{name: _condition(there) for name, there in service.health().items()}}
+        there = {name: condition.ok for name, condition in conditions.items()}
+        answer = {"ready": all(there.values()), "process": resources.process_id, "dependencies": there, "conditions": conditions}
+        await request.respond(msgspec.json.encode(answer))
 
     # Any process of the service answers the first; this very one the second, for whoever looks after it where it runs.
     await resources.micro.add_endpoint(name="health", subject=health_subject(name), handler=health)
@@ -230,6 +236,10 @@ async def _serve(name: str, resources: Resources, service: Service, stop: asynci
             await asyncio.wait({serving}, timeout=CLOSE_TIMEOUT_S)
     if serving.done() and not serving.cancelled():
         serving.result()
+
+
+def _condition(there: bool | Condition) -> Condition:
+    return there if isinstance(there, Condition) else Condition("ok" if there else "down")
 
 
 async def _leave(micro: Micro) -> None:

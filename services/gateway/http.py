@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse
 from services.gateway import pages, views
 from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT
 from services.gateway.waveforms import BINS_LIMIT, LONGEST_MS
+from shared.condition import Condition
 from shared.errors import Code, VoxbridgeError
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _operations(gateway: Gateway) -> APIRouter:
         found = await gateway.readiness.ask()
         is_ready = all(one.ok for one in found.values())
         response.status_code = 200 if is_ready else 503
-        return {"ready": is_ready, "dependencies": {name: {"ok": one.ok, "detail": one.detail} for name, one in found.items()}}
+        return {"ready": is_ready, "dependencies": {name: _stands(one) for name, one in found.items()}}
 
     @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text"}})
     async def metrics() -> Response:
@@ -170,6 +171,10 @@ def _operations(gateway: Gateway) -> APIRouter:
         return Response(gateway.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return router
+
+
+def _stands(condition: Condition) -> dict[str, Any]:
+    return {"ok": condition.ok, "state": condition.state, "detail": condition.detail}
 
 
 async def _voxbridge_error(_: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""What the gateway depends on, each by name: whether it is there, and what to know when it is not.
+"""What the gateway depends on, each by name: `ok`, `degraded` or `down`, and a sentence that says what to do.
 
 Owns `/readyz`. Checks run side by side, each within a second, and an answer is kept for half a second so that a probe that asks
 often costs little. Nothing is lost in a crash here.
@@ -8,31 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+import shutil
+from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
-import msgspec
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
+from nats.js.errors import NotFoundError
 
 from shared import bus
+from shared.condition import Condition, read, worst
+from shared.embedded import MIN_FREE_BYTES
 from shared.errors import Unavailable
 from shared.log import Log
-from shared.service import Resources
+from shared.service import Resources, health_subject
 
 CHECK_S: Final = 1.0
 KEPT_S: Final = 0.5
+FULL_BYTES: Final = 16 * 1024 * 1024
+"""Less than this on the disk is a full one: a block of the log, and a little."""
+
 _DETAIL: Final = 512
-
-Answer = tuple[bool, str]
-
-
-class Dependency(msgspec.Struct, frozen=True):
-    """One thing the gateway needs."""
-
-    ok: bool
-    detail: str
 
 
 class Readiness:
@@ -43,25 +41,26 @@ class Readiness:
         self._log = log
         self._models = resources.config.models_base_url.removesuffix("/v1")  # its own endpoints stand beside the OpenAI ones
         self._client = httpx.AsyncClient(timeout=CHECK_S, trust_env=False)
-        self._known: dict[str, Dependency] = {}
+        self._known: dict[str, Condition] = {}
         self._until = 0.0
         self._asking = asyncio.Lock()
 
-    async def ask(self) -> dict[str, Dependency]:
-        """Every dependency, as of half a second ago at most."""
+    async def ask(self) -> dict[str, Condition]:
+        """How every dependency stands, as of half a second ago at most."""
         loop = asyncio.get_running_loop()
         async with self._asking:
             if loop.time() >= self._until:
-                checks: dict[str, Callable[[], Awaitable[Answer]]] = {
-                    "nats": self._nats,
-                    "event_log": self._event_log,
-                    "valkey": self._valkey,
-                    "voice": lambda: self._service("voice"),
-                    "tools": lambda: self._service("tools"),
-                    "models": self._models_ready,
-                }
-                found = await asyncio.gather(*(_within(check) for check in checks.values()))
-                self._known = dict(zip(checks, found, strict=True))
+                own, log, (voice, voice_log), (tools, tools_log), models = await asyncio.gather(
+                    self._resources.conditions(),
+                    _within(self._event_log()),
+                    self._service("voice"),
+                    self._service("tools"),
+                    _within(self._models_ready()),
+                )
+                # Whoever appends most sees first what is wrong with the disk.
+                log = worst(log, own["log"], voice_log, tools_log)
+                known = {"nats": own["nats"], "event_log": log, "valkey": own["redis"], "voice": voice, "tools": tools, "models": models}
+                self._known = known | {name: one for name, one in own.items() if name == "permissions"}
                 self._until = loop.time() + KEPT_S
         return self._known
 
@@ -79,34 +78,61 @@ class Readiness:
         """Close what was opened to ask."""
         await self._client.aclose()
 
-    async def _nats(self) -> Answer:
-        connected = self._resources.events_nc.is_connected and self._resources.audio_nc.is_connected
-        return connected, "connected" if connected else "reconnecting"
-
-    async def _event_log(self) -> Answer:
-        info = await self._log.js.stream_info(bus.EVENT_STREAM)
-        return True, f"{info.state.messages} events"
-
-    async def _valkey(self) -> Answer:
-        there = (await self._resources.dependencies())["redis"]
-        return there, "answers" if there else "does not answer"
-
-    async def _service(self, name: str) -> Answer:
+    async def _event_log(self) -> Condition:
+        """Whether the stream is there, and room for more on its disk where that is a disk of this machine."""
+        if not self._resources.events_nc.is_connected:
+            return Condition("down", "NATS is away, and the event log with it.")
         try:
-            reply = await self._resources.events_nc.request(f"vx.svc.{name}.health", b"", timeout=CHECK_S)
-        except NoRespondersError:
-            return False, "not running"
-        health: dict[str, Any] = json.loads(reply.data)
-        missing = [key for key, there in health.get("dependencies", {}).items() if not there]
-        return bool(health["ready"]), f"waits for {', '.join(missing)}" if missing else "serves"
+            info = await self._log.js.stream_info(bus.EVENT_STREAM)
+        except NotFoundError:
+            return Condition("down", f"The stream {bus.EVENT_STREAM} is not there. Start a service that makes it, or run `voxbridge init`.")
+        return worst(disk(self._resources.config.data_dir), Condition("ok", f"{info.state.messages} events"))
 
-    async def _models_ready(self) -> Answer:
+    async def _service(self, name: str) -> tuple[Condition, Condition]:
+        """How a service stands, and how the event log does as it sees it."""
+        try:
+            async with asyncio.timeout(CHECK_S):
+                reply = await self._resources.events_nc.request(health_subject(name), b"", timeout=CHECK_S)
+            health: dict[str, Any] = json.loads(reply.data)
+            there: dict[str, Any] = health["dependencies"]
+            found = {part: read(value) for part, value in {**there, **health.get("conditions", {})}.items()}
+            ready = bool(health["ready"])
+        except NoRespondersError:
+            return Condition(
+                "down", f"not running. `voxbridge up` starts it again by itself; see logs/{name}.log if it does not."
+            ), Condition()
+        except (TimeoutError, NatsError, ValueError, KeyError, AttributeError) as error:
+            words = str(error) or f"no answer within {CHECK_S:g} s"
+            return Condition("down", f"does not answer ({words}); it may be busy, or stopped. See logs/{name}.log."), Condition()
+        missing = ", ".join(part for part, condition in found.items() if not condition.ok)
+        if missing or not ready:
+            return Condition("down", f"waits for {missing}" if missing else "is not ready yet"), found.get("log", Condition())
+        return Condition("ok", "serves"), found.get("log", Condition())
+
+    async def _models_ready(self) -> Condition:
         reply = await self._client.get(f"{self._models}/readyz")
         try:
             detail = reply.json()
         except ValueError:
             detail = {}
-        return reply.status_code == httpx.codes.OK, _progress(detail) or f"answers {reply.status_code}"
+        ready = reply.status_code == httpx.codes.OK
+        return Condition("ok" if ready else "down", _progress(detail) or f"answers {reply.status_code}")
+
+
+def disk(data_dir: Path) -> Condition:
+    """How much room the event log has, where it stands in this machine's data folder."""
+    store = data_dir / "nats" / "store"
+    try:
+        free = shutil.disk_usage(store).free
+    except OSError:
+        return Condition()  # it stands elsewhere
+    if free < FULL_BYTES:
+        return Condition(
+            "down", f"The event log's disk is full: {free >> 20} MiB are free at {data_dir}. Free some space; calls go on meanwhile."
+        )
+    if free < MIN_FREE_BYTES:
+        return Condition("degraded", f"The event log's disk is almost full: {free >> 20} MiB are free at {data_dir}. Free some space.")
+    return Condition()
 
 
 def _voice(entry: dict[str, Any]) -> dict[str, str]:
@@ -122,10 +148,9 @@ def _progress(told: Any) -> str:
     return ", ".join(f"{name}: {model.get('state', '?') if isinstance(model, dict) else model}" for name, model in models.items())[:_DETAIL]
 
 
-async def _within(check: Callable[[], Awaitable[Answer]]) -> Dependency:
+async def _within(check: Coroutine[Any, Any, Condition]) -> Condition:
     try:
         async with asyncio.timeout(CHECK_S):
-            ok, detail = await check()
+            return await check
     except (TimeoutError, NatsError, httpx.HTTPError, ValueError, KeyError) as error:
-        ok, detail = False, str(error) or f"no answer within {CHECK_S:g} s"
-    return Dependency(ok, detail)
+        return Condition("down", str(error) or f"no answer within {CHECK_S:g} s")

@@ -220,9 +220,10 @@ class Functions(BaseModel):
 
 
 class DependencyView(BaseModel):
-    """One thing the product needs."""
+    """One thing the product needs: how it stands, and one sentence that says what to do. What is `degraded` still serves."""
 
     ok: bool
+    state: Literal["ok", "degraded", "down"]
     detail: str
 
 

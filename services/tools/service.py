@@ -73,7 +73,7 @@ class ToolService(Service):
         self._process_id = resources.process_id
         self._packs = packs
         self._tools: Mapping[str, Tool] = load(packs, timeout_s=resources.config.tool_timeout_s)
-        self._log = log.Log(resources.events_nc)
+        self._log = resources.log
         self._store = Store(resources.redis)
         self._notes = Notes(self._log, self._store)
         self._effects = Effects(self._ended)

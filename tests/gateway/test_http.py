@@ -151,7 +151,8 @@ async def test_readiness_names_each_dependency_and_what_is_missing(running: Runn
     found = answer.json()["dependencies"]
     assert list(found) == ["nats", "event_log", "valkey", "voice", "tools", "models"]
     assert [name for name, one in found.items() if one["ok"]] == ["nats", "event_log", "valkey"]
-    assert found["voice"]["detail"] == "not running"
+    assert found["voice"]["state"] == "down"
+    assert found["voice"]["detail"].startswith("not running. ")
     assert (await running.get("/healthz")).json() == {"ok": True}
 
 
@@ -169,7 +170,7 @@ async def test_a_complete_installation_is_ready_and_shows_its_voices(complete: R
     assert answer.status_code == 200
     found = answer.json()
     assert found["ready"] is True
-    assert found["dependencies"]["models"] == {"ok": True, "detail": "qwen: ready, piper-joe: ready"}
+    assert found["dependencies"]["models"] == {"ok": True, "state": "ok", "detail": "qwen: ready, piper-joe: ready"}
     assert found["dependencies"]["voice"]["detail"] == "serves"
     assert (await complete.get("/api/vox/voices")).json() == {
         "voices": [{"id": "piper-joe", "name": "piper-joe", "gender": "", "style": ""}]
