@@ -103,7 +103,7 @@ async def test_the_micro_framework_lists_the_service_with_its_figures(nats_url: 
     assert info["endpoints"][0]["subject"] == "vx.svc.echo.health"
     stats = json.loads(await _ask(client, "$SRV.STATS.voxbridge-echo"))
     assert stats["endpoints"][0]["num_requests"] >= 1
-    assert stats["endpoints"][0]["data"] == {"sessions": 3, "events_unreadable": 0, "events_appended": 0}
+    assert stats["endpoints"][0]["data"]["sessions"] == 3
     os.kill(os.getpid(), signal.SIGINT)
     assert await asyncio.wait_for(running.exit, BOUND_S) == 0
     await client.close()
