@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from services.voice import inputs
+from services.voice import outputs as out
 from shared import events, session_file
 from shared.events import gateway
 from shared.events.journal import Taken, VoiceJournal
@@ -80,9 +82,6 @@ class RecordedCall(Conversation):
 
     def call_a_function(self) -> None:
         """The user asks for the time, and the function tells it."""
-        from services.voice import inputs
-        from services.voice import outputs as out
-
         self.speak("what time is it")
         effect = self.last_effect(out.Complete)[0]
         self.take(inputs.ToolRequested(effect=effect, name="current_time", arguments={"place": "Oslo"}))
@@ -116,6 +115,10 @@ def a_call(turns: int = 3) -> list[events.Recorded]:
     call.pass_ms(500)
     call.speak("stop")
     call.write("All right.")
+    call.synthesize()
+    call.play(900, "finished")
+    call.log(gateway.TextReceived(text="thanks, that is all"))
+    call.write("You are welcome.")
     call.synthesize()
     call.play(900, "finished")
     return call.end()
