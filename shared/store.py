@@ -180,6 +180,12 @@ class Store:
         oldest = now - ORPHAN_AGE_S * 1_000_000
         return [sid for (sid, began), term in zip(free, terms, strict=True) if term is not None or began <= oldest]
 
+    async def ever_held(self, sids: Sequence[str]) -> list[bool]:
+        """For each session, whether Valkey knows that some worker once held it; one command."""
+        if not sids:
+            return []
+        return [value is not None for value in await self._run(self.redis.mget([_term(sid) for sid in sids]))]
+
     async def recent_sessions(self, *, limit: int, before: int | None = None) -> list[tuple[str, int]]:
         """`(sid, started in µs)`, newest first, of sessions that started before `before`."""
         top = f"({before}" if before is not None else "+inf"

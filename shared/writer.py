@@ -14,7 +14,7 @@ import asyncio
 import logging
 import secrets
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -71,10 +71,11 @@ class SessionWriter:
         last_seq: int = 0,
         fenced: bool = True,
         on_failed: Callable[[VoxbridgeError], None] | None = None,
+        hold: Callable[[], Awaitable[None]] | None = None,
         give_up_s: float = GIVE_UP_S,
     ) -> None:
         """`stem` makes the ids unique where several processes write under one prefix without a fence;
-        `number` and `last_seq` continue where the log ends."""
+        `number` and `last_seq` continue where the log ends; `hold` is awaited before each append is tried."""
         self.sid = sid
         self.writer = writer
         self.number = number
@@ -86,6 +87,7 @@ class SessionWriter:
         self.mark = secrets.token_hex(4)
         self._fence = bus.stored_subject(sid, writer) if fenced else ""
         self._on_failed = on_failed
+        self._hold = hold
         self._give_up_s = give_up_s
         self._queue: deque[_Pending] = deque()
         self._bytes = 0
@@ -191,6 +193,8 @@ class SessionWriter:
         begun = loop.time()
         attempt = 0
         while True:
+            if self._hold is not None:
+                await self._hold()
             try:
                 return await self._try(event, headers)
             except (TimeoutError, NatsError, Unavailable) as error:

@@ -15,13 +15,13 @@ from typing import Any, Final
 from services.voice import cascade, heard, inputs, pauses, prompt, takeover, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
-from services.voice.state import Microphone, Piece, Reply, Stamps, State
+from services.voice.state import Mark, Piece, Reply, Stamps, State
 from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.step import LogInput
 
 GRACE_MS: Final = 10_000
-"""How long a session waits for a client whose socket is gone, at least; for one that can resume it, `resume_window_s`."""
+"""How long a session waits for a client whose socket is gone; for one that can resume it, `resume_window_s`."""
 
 UNPLAYED_MS: Final = 500
 """Of a reply's end that a client did not report, what may be put down to the report."""
@@ -103,7 +103,7 @@ def _input(d: Draft, input: Any) -> None:
         case inputs.AudioSent(generation=generation, sequence=sequence):
             cascade.audio_sent(d, generation, sequence)
         case inputs.MicrophoneAt(samples=samples, sequence=sequence, time_ms=time_ms):
-            d.state.microphone = Microphone(samples=samples, sequence=sequence, time_ms=time_ms)
+            d.state.microphone = Mark(samples=samples, sequence=sequence, time_ms=time_ms)
         case inputs.EffectFailed():
             cascade.effect_failed(d, input)
         case inputs.TimerFired(name=name):
@@ -167,7 +167,7 @@ def _away(d: Draft) -> None:
 
 
 def _window_ms(d: Draft) -> int:
-    return max(GRACE_MS, d.state.resume_window_s * 1_000) if d.state.reports_playback else GRACE_MS
+    return d.state.resume_window_s * 1_000 if d.state.reports_playback else GRACE_MS
 
 
 def _connected(d: Draft, event: gateway.ClientConnected) -> None:

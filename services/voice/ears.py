@@ -1,12 +1,12 @@
 """A session's microphone audio: detects speech in it and keeps what may have to be transcribed.
 
 Audio is addressed in ms from the first sample of the session. Kept are the last seconds, and all of what is being said up to
-`LONGEST_MS`. A crash loses the audio; the bus keeps its last ten seconds.
+`LONGEST_MS`. A crash loses the audio; the bus keeps its last ten seconds, with which a successor goes on (`restore`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from services.voice import inputs
@@ -58,6 +58,22 @@ class Ears:
                 silence_ms = STOP_WINDOWS * WINDOW_MS
                 self._hear(inputs.VoiceStopped(self._seen // _BYTES_PER_MS - silence_ms, silence_ms))
         self._trim(end)
+
+    def restore(self, start: int, heard: Iterable[bytes | memoryview], *, utterance_ms: int | None, speaking: bool) -> None:
+        """Go on where another worker's ears died: `heard` is what they had of the samples from `start` on. It is kept and not told
+        of; `utterance_ms` is where what is being said begins, and `speaking` whether it still goes on."""
+        self._start = self._seen = 2 * start
+        keep = None if utterance_ms is None else max(self._start, (utterance_ms - PREROLL_MS) * _BYTES_PER_MS)
+        hear, self._hear, self._keep_from = self._hear, lambda _: None, keep
+        for pcm in heard:
+            self.listen(pcm)
+        self._hear, self._keep_from = hear, keep
+        self._detector.believe(speaking)
+
+    @property
+    def samples(self) -> int:
+        """How many samples came so far."""
+        return (self._start + len(self._audio)) // 2
 
     @property
     def speaking(self) -> bool:

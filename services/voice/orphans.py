@@ -1,79 +1,91 @@
-"""Sessions whose worker died: finding them and ending them, since nobody else will tell their clients.
+"""Sessions whose worker is gone: finding them, and taking them over.
 
-Nobody holds the lease of an orphan though somebody once did. Any worker may end it: the lease says which one, and the fence on
-the log keeps out an owner that was only thought dead. A crash here leaves the orphan to the next look.
+Nobody holds the lease of an orphan though somebody once did. Any worker with room takes it: the lease says which one, and the fence on
+the log keeps out an owner that was only thought dead. What cannot be folded is ended, so that its client is told. A crash here
+leaves the orphan to the next look of another worker.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
-from typing import Any, Final
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Final, Protocol
 
-from services.voice import core, inputs
+from services.voice import past
+from services.voice.past import Past
 from services.voice.session import Workplace
-from services.voice.state import State
 from shared import events
-from shared.errors import VoxbridgeError
+from shared.errors import Conflict, VoxbridgeError
 from shared.events.voice import Failure, SessionEnded
-from shared.step import Folded, fold
-from shared.stepper import Stepper
-from shared.store import ORPHAN_AGE_S, Store
+from shared.store import LEASE_MS, ORPHAN_AGE_S, Store
 from shared.writer import SessionWriter
 
-LOOK_S: Final = 0.5
-GRACE_S: Final = 1.5
-"""How long a session must be seen without an owner: after an outage of Valkey a living one takes its lease again within a second."""
+LOOK_S: Final = 0.2
+GRACE_S: Final = 2.0
+"""After an outage of Valkey, or when it has forgotten who ever held a session, a living owner takes its lease again within a
+second: so long it is given."""
 
 AT_ONCE: Final = 16
+TRIES: Final = 3
+"""How often a session is tried by one process before it is ended: what fails so often fails again."""
+
 _log = logging.getLogger(__name__)
+
+
+class House(Protocol):
+    """The sessions of this process."""
+
+    def held(self) -> Collection[str]:
+        """Those that it has or is taking."""
+
+    def room(self) -> int:
+        """How many more it takes."""
+
+    async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
+        """Go on with a session; returns when it does."""
 
 
 class Orphans:
     """Looks for orphans in the index of live sessions."""
 
-    def __init__(self, place: Workplace, store: Store, *, mine: Callable[[], Collection[str]]) -> None:
-        """`mine` tells the sessions of this process."""
+    def __init__(self, place: Workplace, store: Store, house: House) -> None:
         self._place = place
         self._store = store
-        self._mine = mine
+        self._house = house
+        self._free: dict[str, float] = {}
+        """Since when each orphan is seen without an owner, on the loop's clock."""
+
+        self._looked = False
+        self._stopped = asyncio.Event()
+        self._trouble = -GRACE_S
+        self._failures: dict[str, int] = {}
+        self._taking: dict[str, asyncio.Task[None]] = {}
+        self._turn = asyncio.Semaphore(AT_ONCE)
 
     async def watch(self) -> None:
-        """Run until cancelled."""
-        loop = asyncio.get_running_loop()
-        seen: dict[str, float] = {}
-        while True:
-            await asyncio.sleep(LOOK_S)
-            try:
-                found = await self._store.orphans(self._place.clock.now_us())
-            except VoxbridgeError:
-                seen.clear()  # whoever could not renew then is given the time to do it now
-                continue
-            now, mine = loop.time(), set(self._mine())
-            seen = {sid: seen.get(sid, now) for sid in found if sid not in mine}
-            due = [sid for sid, since in seen.items() if now - since >= GRACE_S]
-            for first in range(0, len(due), AT_ONCE):
-                await asyncio.gather(*(self._try(sid) for sid in due[first : first + AT_ONCE]))
-            for sid in due:
-                del seen[sid]
+        """Run until `stop`; returns when nothing is being taken over any more."""
+        while not self._stopped.is_set():
+            await self._look()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._stopped.wait()
+        while self._taking:
+            await asyncio.wait(self._taking.values())
 
-    async def end(self, sid: str) -> None:
-        """End a session whose lease this worker has just taken."""
-        recorded = [one async for one in self._place.log.read_all(sid)]
-        now = self._place.clock.now_us()
-        try:
-            folded = fold(core.step, core.initial(sid), inputs.Input, "voice", recorded)
-        except Exception:  # noqa: BLE001 - whatever is wrong with its past, its client must be told of its end
-            _log.exception("session %s cannot be folded and is ended as it is", sid)
-            await self._end_unread(sid, recorded)
-        else:
-            if folded.state.phase == "new" and recorded and now - recorded[0].ts < ORPHAN_AGE_S * 1_000_000:
-                await self._store.release_lease(sid, self._place.worker)  # its request is still on its way to a worker
-                return
-            if folded.state.phase == "open" or folded.missing:
-                await self._end_folded(sid, folded)
-        await self.forget(sid)
+    def stop(self) -> None:
+        """Take over no more."""
+        self._stopped.set()
+
+    def taking(self) -> Collection[str]:
+        """The sessions that are being taken over."""
+        return self._taking.keys()
+
+    def released(self, sid: str) -> None:
+        """A worker gave this session up a moment ago."""
+        if sid not in self._house.held():
+            self._begin(sid)
 
     async def forget(self, sid: str) -> None:
         """Take an ended session off the index, then give up its lease."""
@@ -83,31 +95,101 @@ class Orphans:
         except VoxbridgeError as error:
             _log.warning("session %s: %s", sid, error.message)
 
-    async def _try(self, sid: str) -> None:
+    async def _look(self) -> None:
+        now = asyncio.get_running_loop().time()
         try:
-            if await self._store.acquire_lease(sid, self._place.worker) is not None:
-                await self.end(sid)
+            found = await self._store.orphans(self._place.clock.now_us())
+            known = await self._store.ever_held(found)
+        except VoxbridgeError:
+            self._trouble = now  # whoever could not renew then is given the time to do it now
+            self._free.clear()
+            return
+        mine = self._house.held()
+        self._free = {sid: self._free.get(sid, now) for sid in found if sid not in mine}
+        first = now if self._looked else now - LEASE_MS / 1_000
+        self._looked = True
+        for sid, ever in zip(found, known, strict=True):
+            if sid not in self._free:
+                continue
+            self._free[sid] = min(self._free[sid], first)
+            quiet = ever and now - self._trouble >= GRACE_S
+            if quiet or now - self._free[sid] >= GRACE_S:
+                self._begin(sid)
+
+    def _begin(self, sid: str) -> None:
+        if sid not in self._taking and not self._stopped.is_set() and len(self._taking) < self._house.room():
+            task = self._taking[sid] = asyncio.create_task(self._try(sid))
+            task.add_done_callback(lambda _: self._taking.pop(sid, None))
+
+    async def _try(self, sid: str) -> None:
+        async with self._turn:
+            try:
+                term = await self._store.acquire_lease(sid, self._place.worker)
+                if term is not None:
+                    await self.take(sid, term)
+            except Conflict as error:
+                _log.info("session %s: its log went on while it was read: %s", sid, error.message)
+            except VoxbridgeError as error:
+                _log.warning("session %s lost its worker and could not be taken over yet: %s", sid, error.message)
+            except Exception:  # noqa: BLE001 - one orphan must not keep the others waiting
+                _log.exception("session %s lost its worker and could not be taken over", sid)
+                self._failures[sid] = self._failures.get(sid, 0) + 1
+            else:
+                self._failures.pop(sid, None)
+                return
+            await self.leave(sid)
+
+    async def leave(self, sid: str) -> None:
+        """Give up a lease."""
+        try:
+            await self._store.release_lease(sid, self._place.worker)
         except VoxbridgeError as error:
-            _log.warning("session %s lost its worker and could not be ended yet: %s", sid, error.message)
-        except Exception:  # noqa: BLE001 - one orphan must not keep the others waiting
-            _log.exception("session %s lost its worker and could not be ended yet", sid)
+            _log.warning("session %s: %s", sid, error.message)
 
-    async def _end_folded(self, sid: str, folded: Folded[State]) -> None:
-        def nothing(_: Any) -> None:
-            """Its effects died with its worker."""
+    async def take(self, sid: str, term: int) -> None:
+        """Take over a session whose lease this worker has just taken. Raises what keeps it from that."""
+        recorded = [one async for one in self._place.log.read_all(sid)]
+        now = self._place.clock.now_us()
+        try:
+            found = await past.read(sid, recorded)
+        except Exception:  # noqa: BLE001 - whatever is wrong with its past, its client must be told of its end
+            _log.exception("session %s cannot be folded and is ended as it is", sid)
+            await self._end(sid, recorded, "The voice worker of this session died, and its past cannot be read.")
+            return
+        state = found.folded.state
+        if state.phase == "new" and recorded and now - recorded[0].ts < ORPHAN_AGE_S * 1_000_000:
+            await self.leave(sid)  # its request is still on its way to a worker
+        elif state.phase != "open":
+            await self._complete(sid, found)
+            await self.forget(sid)
+        elif self._failures.get(sid, 0) >= TRIES:
+            await self._end(sid, recorded, "The voice worker of this session died, and no other could go on with it.")
+        else:
+            gap_ms = self._gap_ms(sid, found, now)
+            _log.warning("session %s lost its worker %d ms ago and is carried on", sid, gap_ms)
+            await self._house.adopt(sid, max(term, state.term + 1), found, gap_ms)
 
+    def _gap_ms(self, sid: str, found: Past, now: int) -> int:
+        """How long nobody held the session: since its worker last wrote, or, where it had nothing to write, since its lease ran out."""
+        gap_ms = max(0, now - found.alive_at) // 1_000
+        since = self._free.get(sid)
+        if since is None or found.folded.state.released:
+            return gap_ms
+        return min(gap_ms, LEASE_MS + round((asyncio.get_running_loop().time() - since) * 1_000))
+
+    async def _complete(self, sid: str, found: Past) -> None:
+        """Write what a crash kept from the log."""
+        folded = found.folded
         writer = SessionWriter(self._place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq)
         for due in folded.missing:
             writer.submit(due.event, ts=due.ts, cause=due.cause)
-        stepper = Stepper(core.step, folded.state, writer=writer, clock=self._place.clock, perform=nothing, taken=folded.taken)
-        stepper.take(inputs.Orphaned(self._place.worker))
-        await stepper.close()
-        _log.warning("session %s had lost its worker and was ended", sid)
+        await writer.flushed()
 
-    async def _end_unread(self, sid: str, recorded: list[events.Recorded]) -> None:
+    async def _end(self, sid: str, recorded: list[events.Recorded], why: str) -> None:
         mine = [one for one in recorded if one.writer == "voice"]
-        if any(isinstance(one.event, SessionEnded) for one in mine):
-            return
-        writer = SessionWriter(self._place.log, sid, "voice", number=len(mine), last_seq=mine[-1].seq if mine else 0)
-        error = Failure(code="INTERNAL", message="The voice worker of this session died, and its past cannot be read.")
-        await writer.append(SessionEnded(reason="worker_lost", error=error), ts=self._place.clock.now_us(), cause=None)
+        if not any(isinstance(one.event, SessionEnded) for one in mine):
+            writer = SessionWriter(self._place.log, sid, "voice", number=len(mine), last_seq=mine[-1].seq if mine else 0)
+            ended = SessionEnded(reason="worker_lost", error=Failure(code="INTERNAL", message=why))
+            await writer.append(ended, ts=self._place.clock.now_us(), cause=None)
+        self._failures.pop(sid, None)
+        await self.forget(sid)

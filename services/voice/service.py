@@ -2,9 +2,9 @@
 
 A requested session waits in a durable consumer until a worker with room takes it; the request is acknowledged once the log
 says who owns the session, so a worker that dies in between leaves it to the next. Owning means two things: the lease in
-Valkey says who is alive, and the fence on the log says who may write. When this process is killed its sessions are ended by
-another worker (`orphans`). When it is drained it ends its sessions itself. A lost Valkey does not end a call: leases are kept
-in mind until it is back.
+Valkey says who is alive, and the fence on the log says who may write. When this process is killed its sessions are carried on by
+another worker (`orphans`); when it is drained it gives them up between two turns and says so. A lost Valkey does not end a call:
+leases are kept in mind until it is back.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.client import JetStreamContext
 
-from services.voice import inspect, prompt
+from services.voice import inputs, inspect, prompt
 from services.voice.models import Models
 from services.voice.orphans import Orphans
+from services.voice.past import Past
 from services.voice.session import Session, Workplace
 from services.voice.vad import SileroModel
 from services.voice.warmth import Warmth
 from shared import bus, events, log, streams
-from shared.errors import Conflict, VoxbridgeError
+from shared.errors import Code, Conflict, VoxbridgeError
+from shared.ids import check_session_id
 from shared.service import Resources, Service
 from shared.store import Function, Store
 
@@ -40,7 +43,16 @@ REFUSE_S: Final = 6
 AGAIN_S: Final = 0.5
 """Before a request that was given back is tried again."""
 
+RELEASED: Final = "vx.svc.voice.released"
+"""Says that a session was given up, so that the other workers look at once; the payload is its id."""
+
 RENEW_S: Final = 1.0
+LOST_LOOKS: Final = 2
+"""Looks in a row at which a gateway was not there before it counts as dead."""
+
+UNKNOWN_S: Final = 3.0
+"""After Valkey did not answer, for this long nothing is said of who is missing there."""
+
 FETCH: Final = 32
 _FETCH_TIMEOUT_S: Final = 1.0
 _BACK_OFF_S: Final = 0.5
@@ -59,57 +71,90 @@ class VoiceService(Service):
         self._tasks: set[asyncio.Task[None]] = set()
         self._warming: dict[str, asyncio.Task[None]] = {}
         self._warmth = Warmth(place.models, store, place.config.llm_model, prompt.instructions(""), idle=lambda: not self._sessions)
-        self._orphans = Orphans(place, store, mine=self._held)
+        self._orphans = Orphans(place, store, self)
+        self._missing: dict[str, int] = {}
+        self._unknown_until = 0.0
         self._draining = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._finished = asyncio.Event()
         self._leases_held = True
 
     async def serve(self) -> None:
         """Take requests and keep the leases until drained."""
         subscription = await self._place.log.js.pull_subscribe_bind(durable=CONSUMER, stream=bus.EVENT_STREAM)
-        work: list[Coroutine[Any, Any, None]] = [self._keep_leases(), self._take_requests(subscription), self._orphans.watch()]
+        nudges = await self._place.log.nc.subscribe(RELEASED, cb=self._released)
+        work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription)]
         if self._place.models.local:
             work.append(self._warmth.keep())
         running = [asyncio.create_task(one) for one in work]
+        # These end by themselves: a command to Valkey that is cut off would leave its connection open.
+        watching, leases = asyncio.create_task(self._orphans.watch()), asyncio.create_task(self._keep_leases())
+        tenure = asyncio.create_task(self._place.tenure.keep(self._look_at_leases))
         draining = asyncio.create_task(self._draining.wait())
-        done, _ = await asyncio.wait({draining, *running}, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({draining, watching, leases, tenure, *running}, return_when=asyncio.FIRST_COMPLETED)
         self._draining.set()
+        self._orphans.stop()
         for task in (draining, *running, *self._warming.values()):
             task.cancel()
         for session in list(self._sessions.values()):
             session.drain()
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        with suppress(NatsError, OSError):
+            await nudges.unsubscribe()
+        await asyncio.wait({watching})
+        while self._sessions or self._tasks:
+            self._changed.clear()
+            await self._changed.wait()
+        self._finished.set()
+        await asyncio.wait({leases})
+        tenure.cancel()
         await self._place.models.close()
-        for task in done & set(running):
+        for task in done & {watching, leases, tenure, *running}:
             task.result()  # what runs for ever has failed: so has the process
 
     async def drain(self) -> None:
-        """End every session and take no more."""
+        """Give up every session, at the end of its turn if that comes soon, and take no more."""
         self._draining.set()
+
+    async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
+        """Go on with a session that another worker left."""
+        session = self._sessions[sid] = Session(self._place, sid, term, ended=self._ended, past=past)
+        try:
+            await session.restore(past, gap_ms)
+        except BaseException as error:
+            session.give_up(error if isinstance(error, VoxbridgeError) else VoxbridgeError(Code.INTERNAL, f"{error!r}"))
+            raise
+        if self._draining.is_set():
+            session.drain()
 
     def health(self) -> Mapping[str, bool]:
         """Whether this process takes sessions and can keep their leases."""
-        return {"leases": self._leases_held, "room": self._room() > 0}
+        return {"leases": self._leases_held, "room": self.room() > 0}
 
     def stats(self) -> Mapping[str, float]:
         """Sessions held and how many more there is room for."""
-        return {"sessions": len(self._sessions), "room": self._room()}
+        return {"sessions": len(self._sessions), "room": self.room()}
 
-    def _held(self) -> set[str]:
+    def held(self) -> set[str]:
+        """The sessions that this process has or is opening."""
         return {*self._sessions, *self._opening.values()}
 
-    def _room(self) -> int:
-        return self._place.config.max_sessions - len(self._held())
+    def room(self) -> int:
+        """How many more it takes."""
+        return self._place.config.max_sessions - len(self.held())
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
         return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._changed.set()
 
     async def _take_requests(self, subscription: JetStreamContext.PullSubscription) -> None:
         while True:
-            room = self._room()
+            room = self.room()
             if room <= 0:
                 await asyncio.sleep(_BACK_OFF_S)
                 continue
@@ -163,10 +208,10 @@ class VoiceService(Service):
         except VoxbridgeError as error:
             failure = error
         if again and (await self._place.log.position(sid, "voice"))[0]:
-            await self._orphans.end(sid)  # whoever took it before has died since
+            await self._orphans.take(sid, term)  # whoever took it before has died since
             return True
         if self._draining.is_set() or (failure is not None and age_s < REFUSE_S):
-            await self._release(sid)
+            await self._orphans.leave(sid)
             return False
         return await self._begin(Session(self._place, sid, term, ended=self._ended), requested, functions, failure)
 
@@ -184,6 +229,8 @@ class VoiceService(Service):
         state = session.state
         if state.phase == "open" and state.request is not None and state.request.mode == "local" and self._place.models.local:
             self._warming[session.sid] = self._keep(self._warmth.warm_session(state.instructions, functions))
+        if self._draining.is_set():
+            session.drain()
         return state.phase != "new"
 
     def _ended(self, session: Session) -> None:
@@ -197,26 +244,56 @@ class VoiceService(Service):
         await session.close()
         if session.state.phase == "ended":
             await self._orphans.forget(session.sid)
-        elif session.state.phase == "new":
-            await self._release(session.sid)
+            return
+        await self._orphans.leave(session.sid)
+        if session.state.released:
+            await bus.publish_now(self._place.log.nc, RELEASED, session.sid.encode())
 
-    async def _release(self, sid: str) -> None:
-        try:
-            await self._store.release_lease(sid, self._place.worker)
-        except VoxbridgeError as error:
-            _log.warning("session %s: %s", sid, error.message)
+    async def _released(self, message: Msg) -> None:
+        if not self._draining.is_set():
+            with suppress(VoxbridgeError, UnicodeDecodeError):
+                self._orphans.released(check_session_id(message.data.decode()))
 
     async def _keep_leases(self) -> None:
-        while True:
-            await asyncio.sleep(RENEW_S)
-            try:
-                for sid in await self._store.renew_leases(list(self._sessions), self._place.worker):
-                    await self._regain(sid)
-                self._leases_held = True
-            except VoxbridgeError as error:
-                # The fence on the log still keeps others out, so the calls go on.
-                self._leases_held = False
-                _log.warning("leases cannot be renewed: %s", error.message)
+        while not self._finished.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RENEW_S):
+                    await self._finished.wait()
+                    return
+            await self._look_at_leases()
+            await self._look_at_gateways()
+
+    async def _look_at_leases(self) -> None:
+        try:
+            for sid in await self._store.renew_leases([*self._sessions, *self._orphans.taking()], self._place.worker):
+                await self._regain(sid)
+            self._leases_held = True
+        except VoxbridgeError as error:
+            # The fence on the log still keeps others out, so the calls go on.
+            self._leases_held = False
+            _log.warning("leases cannot be renewed: %s", error.message)
+
+    async def _look_at_gateways(self) -> None:
+        """Tell the sessions whose gateway died: it could not say that their clients are gone."""
+        waiting: dict[str, list[Session]] = {}
+        for session in self._sessions.values():
+            if session.state.gateway and not session.state.away_since:
+                waiting.setdefault(session.state.gateway, []).append(session)
+        now = asyncio.get_running_loop().time()
+        alive: list[bool] = []
+        try:
+            alive = await self._store.gateways_alive(list(waiting))
+        except VoxbridgeError:
+            self._unknown_until = now + UNKNOWN_S
+        if now < self._unknown_until:
+            self._missing.clear()
+            return
+        gone = [gateway for gateway, lives in zip(waiting, alive, strict=True) if not lives]
+        self._missing = {gateway: self._missing.get(gateway, 0) + 1 for gateway in gone}
+        for gateway, looks in self._missing.items():
+            if looks >= LOST_LOOKS:
+                for session in waiting[gateway]:
+                    session.take(inputs.GatewayLost(gateway))
 
     async def _regain(self, sid: str) -> None:
         """A lease ran out or was forgotten: take it again; if somebody else did, the session is theirs."""

@@ -2,16 +2,16 @@
 
 Owns the session's subscriptions, running effects, timers and audio routing; decides nothing. Microphone frames
 go where the last step routed them, without passing through the core. A crash loses what the journal does not
-hold: the inputs of the last 100 ms.
+hold, the inputs of the last 100 ms; another worker goes on with the rest (`restore`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from nats.aio.client import Client
@@ -19,27 +19,29 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from services.voice import core, inputs
+from services.voice import core, gap, inputs
 from services.voice import outputs as out
-from services.voice.ears import Ears
+from services.voice.microphone import Microphone
 from services.voice.models import Models
+from services.voice.past import Past
 from services.voice.speaker import Speaker
 from services.voice.state import State
-from shared import bus, events, frames
+from services.voice.tenure import Tenure
+from shared import bus, events, frames, moments
 from shared.clock import Clock, wall_ms32
 from shared.config import Config
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.events.voice import Failure
 from shared.feed import Feed
 from shared.log import Log
-from shared.step import LogInput
+from shared.step import Folded, LogInput
 from shared.stepper import Stepper
 from shared.store import Function
 from shared.writer import SessionWriter
 
 ECHO_GENERATION: Final = 1
-STALLED_S: Final = 1.0
-"""After this long without a frame in the middle of speech, the speech has ended: its client went silent without a word."""
+MID_TURN_S: Final = 1.8
+"""How long a session that is to be given up may finish its turn."""
 
 FAILURE_LIMIT: Final = 1_000
 """Characters of what an endpoint said about its failure that are kept."""
@@ -58,31 +60,44 @@ class Workplace:
     models: Models
     vad: Any
     worker: str
+    tenure: Tenure = field(default_factory=Tenure)
 
 
 class Session:
     """One live session, owned by this process."""
 
-    def __init__(self, place: Workplace, sid: str, term: int, *, ended: Callable[[Session], None]) -> None:
-        """`ended` is called once, when the session is over or lost."""
+    def __init__(self, place: Workplace, sid: str, term: int, *, ended: Callable[[Session], None], past: Past | None = None) -> None:
+        """`ended` is called once, when the session is over, lost or given up. `past` is what another worker left of it."""
         self.sid = sid
         self.term = term
         self._place = place
         self._ended = ended
         self._over = False
         self._route = "nobody"
-        self._ears: Ears | None = None
+        self._ears = Microphone(place.vad, self.take)
         self._speaker: Speaker | None = None
-        self._echoed = 0
+        self._sequence = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._effects: dict[int, asyncio.Task[None]] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self._feeds: list[Feed] = []
         self._audio: Subscription | None = None
         self._audio_out = bus.audio_out(sid)
-        self._stalled: asyncio.TimerHandle | None = None
-        self._writer = SessionWriter(place.log, sid, "voice", on_failed=self._lost)
-        self._stepper: Stepper[State] = Stepper(core.step, core.initial(sid), writer=self._writer, clock=place.clock, perform=self._perform)
+        self._leaving: asyncio.TimerHandle | None = None
+        self._live: list[bytes] | None = None
+        """Microphone frames that came before the gap was heard; nothing when there is no gap."""
+
+        self._overdue: list[tuple[str, asyncio.TimerHandle]] = []
+        self._going_on = asyncio.Event()
+        """The log says that the session is this process's, and what came in a gap was taken."""
+
+        folded = past.folded if past is not None else Folded(core.initial(sid), 0, 0, 0)
+        self._writer = SessionWriter(
+            place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq, on_failed=self._lost, hold=place.tenure.hold
+        )
+        self._stepper: Stepper[State] = Stepper(
+            core.step, folded.state, writer=self._writer, clock=place.clock, perform=self._perform, taken=folded.taken
+        )
 
     @property
     def state(self) -> State:
@@ -112,16 +127,67 @@ class Session:
                 idle_timeout_s=config.idle_timeout_s,
                 turn_timeout_s=config.turn_timeout_s,
                 speak_results=self._place.models.local,
+                resume_window_s=config.resume_window_s,
             )
         )
+        self._going_on.set()
+        await self._follow({"gateway": requested.seq, "tools": requested.seq})
+        await self._writer.flushed()
+
+    async def restore(self, past: Past, gap_ms: int) -> None:
+        """Go on with a session whose worker is gone: own it, begin again what died, hear what was said meanwhile. Returns when
+        it goes on.
+
+        Raises `UNAVAILABLE` when the bus does not answer, `Conflict` when the log is not as it was read: then it is to be read again.
+        """
+        place, state = self._place, self.state
+        live = self._live = []
+        try:
+            self._audio = await bus.subscribe_audio(place.audio_nc, bus.audio_in(self.sid), self._microphone)
+            await place.audio_nc.flush()  # what comes from here on is heard live, what came before is kept by the bus
+        except (NatsError, OSError) as error:
+            raise Unavailable(f"The bus takes no subscription: {error}.") from error
+        kept = await gap.read(place.log, self.sid)
+        placed = gap.place(kept.microphone, state.microphone)
+        self._sequence = past.next_sequence(kept)
+        for due in past.folded.missing:
+            self._writer.submit(due.event, ts=due.ts, cause=due.cause)
+        self._set_again(past.outstanding.timers)
+        self.take(
+            inputs.TakenOver(
+                worker=place.worker,
+                term=self.term,
+                gap_ms=gap_ms,
+                generation=state.generation,
+                left_ms=past.left_ms(kept, place.clock.now_us()),
+                audio_from_ms=placed.start_ms if kept.microphone else None,
+                audio_to_ms=placed.end_ms if kept.microphone else None,
+                lost_ms=placed.lost_ms,
+            )
+        )
+        await self._writer.flushed()
+        self._live = None
+        if self._route == "detector":
+            self._ears.restore(self.state, placed, gap.newer(live, kept.microphone))
+        await self._follow(past.outstanding.taken)
+        self._going_on.set()
+        for name, timer in self._overdue:
+            if self._timers.get(name) is timer:
+                self._fire(name)
+
+    async def _follow(self, after: Mapping[str, int]) -> None:
         for writer, visibility in (("gateway", "i"), ("tools", "c")):
-            feed = Feed(self._place.log, self.sid, self._event, writer=writer, visibility=visibility, after=requested.seq)
+            feed = Feed(self._place.log, self.sid, self._event, writer=writer, visibility=visibility, after=after.get(writer, 0))
             self._feeds.append(feed)
             if not self._over:
                 await feed.start()
         if self._over:  # the end came in between, when there was less to stop
             await self._unsubscribe()
-        await self._writer.flushed()
+
+    def _set_again(self, timers: Mapping[str, int]) -> None:
+        now, loop = self._place.clock.now_us(), asyncio.get_running_loop()
+        for name, due in timers.items():
+            self._timers[name] = loop.call_later(max(0, due - now) / 1_000_000, self._fire, name)
 
     def take(self, input: Any) -> None:
         """Give the core an input. Raises `TOO_LARGE` when it cannot be journalled: then it was not taken."""
@@ -133,8 +199,10 @@ class Session:
             if self._writer.failed is None:
                 raise
             self._lost(error)
-        if self._ears is not None and self.state.utterance is None:
+        if self.state.utterance is None:
             self._ears.release()
+        if self._leaving is not None and _between_turns(self.state):
+            self._release()
 
     async def refuse(self, requested: events.Recorded, error: VoxbridgeError) -> None:
         """End a session that could not be opened, and tell its client why. Returns when the log says so."""
@@ -145,11 +213,20 @@ class Session:
         await self._writer.flushed()
 
     def drain(self) -> None:
-        """End because this worker stops. What was not begun is left to another worker, as if it had never been here."""
+        """Give the session up because this worker stops: between two turns, or after `MID_TURN_S`. What was not begun is left to
+        another worker as if it had never been here."""
         if self.state.phase == "new":
             self._finish()
-        else:
-            self.take(inputs.Drained())
+        elif _between_turns(self.state):
+            self._release()
+        elif self._leaving is None:
+            self._leaving = asyncio.get_running_loop().call_later(MID_TURN_S, self._release)
+
+    def _release(self) -> None:
+        if self._leaving is not None:
+            self._leaving.cancel()
+            self._leaving = None
+        self.take(inputs.Released(self._place.worker, self.term))
 
     def give_up(self, error: VoxbridgeError) -> None:
         """Somebody else owns the session: say nothing more."""
@@ -177,7 +254,7 @@ class Session:
             _log.warning("session %s: a subscription was left behind: %s", self.sid, error)
 
     def _event(self, recorded: events.Recorded) -> None:
-        if isinstance(recorded.event, events.gateway.AudioEnded) and self._ears is not None:
+        if isinstance(recorded.event, events.gateway.AudioEnded):
             self._ears.close()
         self.take(LogInput(recorded))
 
@@ -191,8 +268,9 @@ class Session:
             return
         self._over = True
         self._route = "nobody"
-        if self._stalled is not None:
-            self._stalled.cancel()
+        self._ears.stop()
+        if self._leaving is not None:
+            self._leaving.cancel()
         for timer in self._timers.values():
             timer.cancel()
         for effect in self._effects.values():
@@ -203,27 +281,16 @@ class Session:
 
     async def _microphone(self, message: Msg) -> None:
         frame = message.data
-        if self._route == "echo":
+        if self._live is not None:
+            self._live.append(frame)
+        elif self._route == "echo":
             payload = memoryview(frame)[frames.PREFIX_SIZE :]
-            prefix = frames.PREFIX.pack(frames.VERSION, frames.PCM16, frames.RATE_16K, ECHO_GENERATION, self._echoed, wall_ms32())
-            self._echoed += 1
-            await bus.publish_now(self._place.audio_nc, self._audio_out, prefix + payload)
+            prefix = frames.PREFIX.pack(frames.VERSION, frames.PCM16, frames.RATE_16K, ECHO_GENERATION, self._sequence, wall_ms32())
+            self._sequence += 1
+            if self._place.tenure.steady():
+                await bus.publish_now(self._place.audio_nc, self._audio_out, prefix + payload)
         elif self._route == "detector":
-            if self._ears is None:
-                self._ears = Ears(self._place.vad, self.take)
-            self._ears.listen(memoryview(frame)[frames.PREFIX_SIZE :])
-            if self._ears.speaking and self._stalled is None:
-                self._stalled = asyncio.get_running_loop().call_later(STALLED_S, self._microphone_stalled, self._ears, self._ears.end_ms)
-
-    def _microphone_stalled(self, ears: Ears, end_ms: int) -> None:
-        self._stalled = None
-        if not ears.speaking or self._over:
-            return
-        if ears.end_ms > end_ms:
-            self._stalled = asyncio.get_running_loop().call_later(STALLED_S, self._microphone_stalled, ears, ears.end_ms)
-        else:
-            ears.close()
-            self.take(inputs.VoiceStopped(end_ms, round(STALLED_S * 1_000)))
+            self._ears.hear(frame)
 
     def _perform(self, output: Any) -> None:
         if self._over and not isinstance(output, out.Tell):
@@ -247,17 +314,26 @@ class Session:
             case out.Flush(generation=generation):
                 self._send(self._voice().flush(generation))
             case out.Tell(moment=moment):
-                self._send(bus.publish_moment(self._place.audio_nc, self.sid, moment))
+                self._send(self._tell(moment))
             case out.Close():
                 self._finish()
 
     def _voice(self) -> Speaker:
         if self._speaker is None:
-            self._speaker = Speaker(self._publish, lambda generation: self.take(inputs.AudioSent(generation)))
+            self._speaker = Speaker(self._publish, self._sent, sequence=self._sequence)
         return self._speaker
 
+    def _sent(self, generation: int, sequence: int) -> None:
+        self.take(inputs.AudioSent(generation, sequence))
+
     async def _publish(self, frame: bytes) -> None:
+        await self._going_on.wait()
+        await self._place.tenure.hold()
         await bus.publish_now(self._place.audio_nc, self._audio_out, frame)
+
+    async def _tell(self, moment: moments.Moment) -> None:
+        await self._place.tenure.hold()
+        await bus.publish_moment(self._place.audio_nc, self.sid, moment)
 
     def _send(self, sending: Awaitable[None]) -> None:
         task = asyncio.ensure_future(sending)
@@ -270,6 +346,9 @@ class Session:
             timer.cancel()
 
     def _fire(self, name: str) -> None:
+        if not self._going_on.is_set():
+            self._overdue.append((name, self._timers[name]))  # what came in the gap is taken first
+            return
         self._timers.pop(name, None)
         self.take(inputs.TimerFired(name))
 
@@ -315,4 +394,8 @@ class Session:
         self.take(inputs.AudioMade(effect=id, ms=made * 1_000 // (2 * frames.OUTPUT_RATE), done=True))
 
     def _heard(self, from_ms: int, to_ms: int) -> bytes:
-        return self._ears.audio(from_ms, to_ms) if self._ears is not None else b""
+        return self._ears.audio(from_ms, to_ms)
+
+
+def _between_turns(state: State) -> bool:
+    return state.reply is None and state.utterance is None and state.cut is None

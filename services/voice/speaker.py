@@ -30,8 +30,9 @@ _END: Final = b""
 class Speaker:
     """The one voice of a session. Generations follow each other; of one that was flushed nothing more is sent."""
 
-    def __init__(self, publish: Callable[[bytes], Awaitable[None]], started: Callable[[int], None]) -> None:
-        """`publish` sends a frame, `started` hears of the first audio of each generation."""
+    def __init__(self, publish: Callable[[bytes], Awaitable[None]], started: Callable[[int, int], None], *, sequence: int = 0) -> None:
+        """`publish` sends a frame, `started` hears of the first audio of each generation and of its frame's number; the first frame
+        of all has the number `sequence`."""
         self._publish = publish
         self._started = started
         self._flushed = 0
@@ -43,7 +44,7 @@ class Speaker:
         self._rest = b""
         self._begun = 0.0
         self._sent_ms = 0
-        self._sequence = 0
+        self._sequence = sequence
         self._sending: asyncio.Task[None] | None = None
         self._room = asyncio.Event()
         self._more = asyncio.Event()
@@ -118,7 +119,7 @@ class Speaker:
                 await self._frame(frame, 0)
                 if heard != generation:
                     heard = generation
-                    self._started(generation)
+                    self._started(generation, self._sequence - 1)
                     if not self._wanted(generation):
                         return
                 ahead = self._sent_ms - (loop.time() - self._begun) * 1_000
@@ -131,7 +132,7 @@ class Speaker:
                     self._sending = None
                 if rest and heard != generation:
                     heard = generation
-                    self._started(generation)
+                    self._started(generation, self._sequence - 1)
                 if self._sending is None or not self._wanted(generation):
                     return
 

@@ -125,7 +125,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """Of a paused reply whose worker died: the audio that had left for the client, where that is known."""
 
 
-class Microphone(msgspec.Struct, frozen=True, kw_only=True):
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """Where one microphone frame lies: it ends at this sample of the session."""
 
     samples: int
@@ -195,7 +195,7 @@ class State(msgspec.Struct, kw_only=True):
     released: bool = False
     """Its worker gave it up, and nobody has taken it since."""
 
-    microphone: Microphone | None = None
+    microphone: Mark | None = None
     """The newest microphone frame whose place is known."""
 
     sequence: int = 0

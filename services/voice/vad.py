@@ -81,6 +81,11 @@ class Detector:
                 return True
         return None
 
+    def believe(self, speaking: bool) -> None:
+        """Go on from what another detector had found at this place."""
+        if self.speaking is not speaking:
+            self.speaking, self._run = speaking, 0
+
     def reset(self) -> None:
         """Forget speech in progress: the microphone was closed."""
         self.speaking, self._run = False, 0

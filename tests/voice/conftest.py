@@ -24,6 +24,7 @@ from shared import bus, events, frames, moments
 from shared.clock import SystemClock, wall_ms32
 from shared.config import Config
 from shared.events import gateway
+from shared.events import voice as ev
 from shared.feed import Feed
 from shared.ids import new_process_id, new_session_id
 from shared.log import Log
@@ -157,6 +158,16 @@ class Page:
         """The log of the session."""
         return [one async for one in self.log.read_all(self.sid)]
 
+    async def executes(self, called: ev.ToolCalled, result: dict[str, Any]) -> int:
+        """Answer a call as the tool executor."""
+        writer = SessionWriter(self.log, self.sid, "tools", stem=called.call_id, fenced=False)
+        done = events.tools.ToolCompleted(call_id=called.call_id, name=called.name, result=result, ms=5)
+        return await writer.append(done, ts=self._clock.now_us(), cause=None)
+
+    def sent_ms(self, generation: int) -> int:
+        """Audio of a generation that came."""
+        return sum(len(pcm) for one, pcm in self.frames if one.generation == generation) * 1_000 // (2 * frames.OUTPUT_RATE)
+
     async def stop(self) -> None:
         """Hear nothing more."""
         await self._feed.stop()
@@ -176,7 +187,7 @@ class Page:
             self.frames.append((prefix, message.data[frames.PREFIX_SIZE :]))
             self._came.notify_all()
         if self._plays and prefix.flags & frames.LAST:
-            heard = sum(len(pcm) for one, pcm in self.frames if one.generation == prefix.generation) * 1_000 // (2 * frames.OUTPUT_RATE)
+            heard = self.sent_ms(prefix.generation)
             await self.says(gateway.PlaybackReported(generation=prefix.generation, played_ms=heard, state="finished"))
 
     async def _moment(self, message: Msg) -> None:

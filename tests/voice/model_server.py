@@ -61,6 +61,9 @@ class ModelServer:
     def __init__(self) -> None:
         self.url = ""
         self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.heard: list[int] = []
+        """ms of audio in each transcription, about."""
+
         self.running = 0
         self._scripts: dict[str, list[list[Any]]] = {part: [] for part in USUAL}
         self._server: asyncio.Server | None = None
@@ -118,6 +121,8 @@ class ModelServer:
         payload = await reader.readexactly(length)
         body = json.loads(payload) if payload.startswith(b"{") else {}
         part = PARTS[path]
+        if part == "stt":
+            self.heard.append(length // 32)
         async with self._asked:
             self.requests.append((part, body))
             self._asked.notify_all()

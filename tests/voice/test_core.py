@@ -230,10 +230,11 @@ def test_a_finished_task_speaks_up_when_nobody_speaks() -> None:
     assert [piece.text for _, piece in call.effects(out.Synthesize)][-1] == "Your tea timer is done."
 
 
-def test_a_drained_worker_ends_its_session_and_says_so() -> None:
-    call = Conversation()
-    call.take(inputs.Drained())
-    assert [event.reason for event in call.events(ev.SessionEnded)] == ["worker_stopped"]
+def test_logs_from_before_takeover_still_end_as_they_did() -> None:
+    for input, reason in ((inputs.Drained(), "worker_stopped"), (inputs.Orphaned("w"), "worker_lost")):
+        call = Conversation()
+        call.take(input)
+        assert [event.reason for event in call.events(ev.SessionEnded)] == [reason]
 
 
 def test_the_step_changes_no_state_it_was_given() -> None:

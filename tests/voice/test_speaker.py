@@ -44,7 +44,7 @@ class Heard:
     def __init__(self) -> None:
         self.frames: list[tuple[frames.Prefix, bytes, float]] = []
         self.started: list[int] = []
-        self.speaker = Speaker(self._publish, self.started.append)
+        self.speaker = Speaker(self._publish, lambda generation, _: self.started.append(generation))
         self._came = asyncio.Condition()
 
     async def _publish(self, frame: bytes) -> None:
@@ -168,7 +168,7 @@ async def test_a_flush_of_an_old_reply_leaves_the_new_one_alone() -> None:
 async def test_a_flush_by_whoever_hears_of_the_first_frame_stops_it_there() -> None:
     heard = Heard()
     flushed: list[asyncio.Future[None]] = []
-    heard.speaker = Speaker(heard._publish, lambda generation: flushed.append(asyncio.ensure_future(heard.speaker.flush(generation))))
+    heard.speaker = Speaker(heard._publish, lambda generation, _: flushed.append(asyncio.ensure_future(heard.speaker.flush(generation))))
     await heard.speaker.put(1, sound(1_000))
     await heard.count(2)
     await asyncio.sleep(1)

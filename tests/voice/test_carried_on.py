@@ -1,0 +1,180 @@
+"""A worker is killed in every state of a call: the call goes on, and nothing final is lost or there twice."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+
+import pytest
+
+from services.voice import core, inputs
+from shared.events import gateway
+from shared.events import voice as ev
+from shared.functions import Function
+from shared.step import fold
+from shared.store import Store
+from tests.voice.conftest import Page, Workers
+from tests.voice.model_server import Fault, ModelServer, call
+from tests.voice.replaying import causes_come_first, encoded, replay, stored
+from tests.voice.sounds import silence, speech
+
+pytestmark = pytest.mark.timeout(120)
+SOON_S = 12.0
+"""Takes 3.2 s by itself; the machine may be busy."""
+
+UTTERANCE = silence(500) + speech(1_500) + silence(600)
+
+
+async def whole(page: Page) -> None:
+    """The log of a session that was carried on is one story: numbered without a gap, each event caused by what is before it, and
+    exactly what the step gives when it takes the journal again."""
+    log = await page.everything()
+    numbers = [int(one.id.rpartition(".")[2]) for one in log if one.writer == "voice"]
+    assert numbers == list(range(len(numbers)))
+    assert causes_come_first(log)
+    assert replay(page.sid, log)[1] == stored(log)
+    folded = fold(core.step, core.initial(page.sid), inputs.Input, "voice", log)
+    assert folded.missing == ()
+    assert encoded(folded.state) == encoded(replay(page.sid, log)[0])
+    turns = [one.number for one in page.told(ev.TurnCompleted)]
+    assert turns == sorted(set(turns)), "a turn is completed once"
+
+
+async def test_a_call_that_listens_goes_on(workers: Workers, page: Page) -> None:
+    async with workers.process() as process:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        async with workers.running() as other:
+            process.send_signal(signal.SIGKILL)
+            begun = time.monotonic()
+            restored = (await page.until(ev.SessionRestored)).event
+            assert time.monotonic() - begun < SOON_S
+            assert isinstance(restored, ev.SessionRestored)
+            assert (restored.how, restored.lost) == ("reseeded", ())
+            assert restored.gap_ms < 6_000
+            assert other.stats()["sessions"] == 1
+            await page.says(gateway.TextReceived(text="Still there?"))
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.ends()
+            await whole(page)
+    assert [one.term for one in page.told(ev.SessionOwned)] == [1, 2]
+
+
+async def test_what_was_said_over_a_kill_is_understood_whole(workers: Workers, page: Page, model_server: ModelServer) -> None:
+    async with workers.process() as process:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        await page.speaks(silence(500) + speech(1_500))
+        started = (await page.until(ev.SpeechStarted)).event
+        async with workers.running():
+            process.send_signal(signal.SIGKILL)
+            await asyncio.wait_for(process.wait(), 5)
+            await page.speaks(speech(1_500) + silence(600))
+            await page.until(ev.SessionRestored)
+            ended = (await page.until(ev.SpeechEnded)).event
+            said = (await page.until(ev.UserSaid)).event
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.ends()
+            await whole(page)
+    assert isinstance(started, ev.SpeechStarted)
+    assert isinstance(ended, ev.SpeechEnded)
+    assert isinstance(said, ev.UserSaid)
+    assert page.told(ev.SpeechStarted) == [started], "it began once"
+    assert 3_300 <= ended.audio_ms <= 3_700, "3.5 s of sound were sent, half a second of it silence"
+    assert said.audio_from_ms == started.audio_ms
+    assert model_server.heard[-1] > 3_000, "all of it was transcribed"
+
+
+async def test_a_question_in_the_gap_is_answered(workers: Workers, page: Page) -> None:
+    async with workers.process() as process:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        await page.speaks(silence(1_000))
+        process.send_signal(signal.SIGKILL)
+        await asyncio.wait_for(process.wait(), 5)
+        await page.speaks(UTTERANCE)
+        async with workers.running():
+            said = (await page.until(ev.UserSaid)).event
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.ends()
+            await whole(page)
+    assert isinstance(said, ev.UserSaid)
+    assert 1_300 <= (said.audio_from_ms or 0) <= 1_700, "positions in the log stay true"
+
+
+async def test_an_answer_that_is_being_thought_of_comes(workers: Workers, page: Page, model_server: ModelServer) -> None:
+    model_server.script("llm", [Fault.HANG], ["It is noon."])
+    async with workers.process() as process:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        await page.says(gateway.TextReceived(text="What time is it?"))
+        await model_server.until_asked("llm")
+        async with workers.running():
+            process.send_signal(signal.SIGKILL)
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.ends()
+            await whole(page)
+    assert [one.text for one in page.told(ev.AgentSaid)] == ["It is noon."]
+    first, second = model_server.asked("llm")
+    assert first["messages"] == second["messages"]
+
+
+async def test_a_call_of_a_function_waits_for_its_result(workers: Workers, page: Page, store: Store, model_server: ModelServer) -> None:
+    await store.publish_functions([Function(name="current_time", description="The time.", parameters={"type": "object"}, timeout_s=30)])
+    model_server.script("llm", call("current_time", "{}"), ["It is noon."])
+    async with workers.process() as process:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        await page.says(gateway.TextReceived(text="What time is it?"))
+        called = (await page.until(ev.ToolCalled)).event
+        assert isinstance(called, ev.ToolCalled)
+        process.send_signal(signal.SIGKILL)
+        await asyncio.wait_for(process.wait(), 5)
+        await page.executes(called, {"time": "12:00"})
+        async with workers.running():
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.ends()
+            await whole(page)
+    assert len(page.told(ev.ToolCalled)) == 1
+    assert [one.how for one in page.told(ev.ToolDelivered)] == ["response"]
+    assert [one.text for one in page.told(ev.AgentSaid)] == ["It is noon."]
+
+
+async def test_a_reply_goes_on_with_the_sentence_that_was_last_heard_in_part(
+    workers: Workers, page: Page, model_server: ModelServer
+) -> None:
+    model_server.script("llm", ["It is noon. ", "The sun is high. ", "Enjoy your lunch."])
+    model_server.script("tts", [1_000], [6_000], [500])
+    async with workers.process() as process:
+        await page.open(plays=False)
+        await page.until(ev.SessionStarted)
+        await page.says(gateway.TextReceived(text="What time is it?"))
+        await page.when(lambda: page.sent_ms(1) > 3_000)
+        async with workers.running():
+            process.send_signal(signal.SIGKILL)
+            await asyncio.wait_for(process.wait(), 5)
+            begun = time.monotonic()
+            await page.says(gateway.PlaybackReported(generation=1, played_ms=2_900, state="playing"))
+            await page.when(lambda: any(prefix.kind == 2 and prefix.generation == 1 for prefix, _ in page.frames))
+            await page.says(gateway.PlaybackReported(generation=1, played_ms=2_950, state="flushed"))
+            await page.when(lambda: page.sent_ms(2) > 0)
+            assert time.monotonic() - begun < SOON_S
+            await page.when(lambda: any(prefix.flags & 1 and prefix.generation == 2 for prefix, _ in page.frames))
+            await page.says(gateway.PlaybackReported(generation=2, played_ms=page.sent_ms(2), state="finished"))
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.says(gateway.TextReceived(text="Thanks."))
+            await page.until(ev.UserSaid, 2)
+            await model_server.until_asked("llm", 2)
+            await page.ends()
+            await whole(page)
+    first, second = page.told(ev.AgentSaid)[:2]
+    assert first.interrupted
+    assert first.text.startswith("It is noon. The")
+    assert first.unheard.endswith("Enjoy your lunch.")
+    assert (second.text, second.interrupted, second.turn, second.generation) == ("The sun is high. Enjoy your lunch.", False, 1, 2)
+    assert [one.by for one in page.told(ev.GenerationCancelled)][:1] == ["takeover"]
+    sequences = [prefix.sequence for prefix, _ in page.frames]
+    assert sequences == list(range(len(sequences)))
+    said = [message["content"] for message in model_server.asked("llm")[-1]["messages"] if message["role"] == "assistant"]
+    assert said == ["It is noon. The sun is high. Enjoy your lunch."]
