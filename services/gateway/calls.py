@@ -14,15 +14,30 @@ from shared.errors import Code, VoxbridgeError
 
 OPEN_LIMIT: Final = 256
 """Calls that may be open; the oldest is forgotten when one more comes."""
+CLOSED_LIMIT: Final = 4_096
+"""Calls that may be heard to be over before the past is known."""
 
 
 class Calls:
-    """The open calls of one session, oldest first."""
+    """The open calls of one session, oldest first. Those of a resumed one are not `whole` until `complete` tells of its past."""
 
-    __slots__ = ("_open",)
+    __slots__ = ("_closed", "_open")
 
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool = True) -> None:
         self._open: dict[str, str] | None = None
+        self._closed: dict[str, None] | None = None if whole else {}
+
+    @property
+    def whole(self) -> bool:
+        """Whether every call is known."""
+        return self._closed is None
+
+    def complete(self, past: Calls) -> None:
+        """The calls that were open before the first event taken here, or at some moment since."""
+        own, closed = self._open or {}, self._closed or {}
+        older = {id: name for id, name in (past._open or {}).items() if id not in closed and id not in own}
+        both = [*older.items(), *own.items()]
+        self._open, self._closed = dict(both[-OPEN_LIMIT:]), None
 
     def take(self, event: events.Event) -> None:
         """An event of the log opens a call, closes one, or has nothing to do with calls."""
@@ -42,6 +57,10 @@ class Calls:
             ):
                 if self._open is not None:
                     self._open.pop(call_id, None)
+                if self._closed is not None:
+                    self._closed[call_id] = None
+                    if len(self._closed) > CLOSED_LIMIT:
+                        del self._closed[next(iter(self._closed))]
             case _:
                 pass
 

@@ -78,6 +78,7 @@ class Connection:
         self._state: moments.StateChanged | None = None
         self._calls = Calls()
         self._waiting: list[events.Event] | None = None
+        self._answers: list[messages.BrowserFunctionResult] = []
         self._wrong: deque[int] | None = None
 
     @property
@@ -116,13 +117,12 @@ class Connection:
         self.phase = Phase.REQUESTED
         return self._attach(events.gateway.ClientConnected(gateway=self._gateway, connection=self._name))
 
-    def resumed(self, known: resume.Known, calls: Calls, snapshot: dict[str, Any] | None, now_ms: int) -> Outputs:
-        """`Resume` found the session: `calls` are the open ones at the client's position, or at `known.top` where a snapshot stands
-        in for what was missed. The events after that position are received next."""
+    def resumed(self, known: resume.Known, snapshot: dict[str, Any] | None, now_ms: int) -> Outputs:
+        """`Resume` found the session. The events after the client's position are received next, or, where a snapshot stands in for
+        what was missed, those after `known.top`; and `calls_known` is called when the past was read."""
         if self.phase is not Phase.RESUMING:
             return ()
         asked, self.last_seq = self.last_seq, known.top if snapshot is not None else self.last_seq
-        self._calls = calls
         self._asked_ms = now_ms
         self.phase = Phase.LIVE if known.started else Phase.REQUESTED
         self._restoring = known.state == "restoring"
@@ -130,6 +130,18 @@ class Connection:
             self._state = moments.StateChanged(state=known.state)
         event = events.gateway.ClientConnected(gateway=self._gateway, connection=self._name, resumed=True, last_seq=asked)
         return (Send(outbound.resumed(self._reader.sid, known, last_seq=asked, snapshot=snapshot)), *self._attach(event))
+
+    def calls_known(self, past: Calls, now_ms: int) -> Outputs:
+        """The calls that the past left open are known; the page's answers that waited for it are taken now."""
+        self._calls.complete(past)
+        outputs: list[Output] = []
+        answers, self._answers = self._answers, []
+        for answer in answers if self.attached else ():
+            try:
+                outputs.append(Append(self._answer(answer)))
+            except VoxbridgeError as error:
+                outputs.extend(self._wrong_message(error, now_ms))
+        return outputs
 
     def refused(self) -> Outputs:
         """`Resume` found nothing that this client may go on with."""
@@ -247,14 +259,15 @@ class Connection:
         if isinstance(message, messages.End) and not opening:
             self.phase = Phase.ENDING
             self._asked_ms = now_ms
+        if isinstance(message, messages.BrowserFunctionResult) and not self._calls.whole:
+            _check_room(len(self._answers))
+            self._answers.append(message)
+            return ()
         event = self._event(message)
         if not opening:
             return (Append(event),)
         self._waiting = self._waiting or []
-        if len(self._waiting) >= WAITING_LIMIT:
-            raise VoxbridgeError(
-                Code.OVERLOADED, f"{WAITING_LIMIT} messages wait for the session to open. Wait for `setup_complete`.", limit=WAITING_LIMIT
-            )
+        _check_room(len(self._waiting))
         self._waiting.append(event)
         return ()
 
@@ -276,6 +289,7 @@ class Connection:
     def _resume(self, message: messages.Resume, now_ms: int) -> Outputs:
         self._leave_fresh(Phase.RESUMING, now_ms)
         self._reader = outbound.Reader(message.session_id, self._reader.v1, message.resume_token)
+        self._calls = Calls(whole=False)
         self.last_seq = message.last_seq
         return (Resume(message.session_id, message.resume_token, message.last_seq),)
 
@@ -382,6 +396,12 @@ class Connection:
     def _close(self, code: int, reason: str) -> Outputs:
         self.phase = Phase.CLOSED
         return (Close(code, reason),)
+
+
+def _check_room(waiting: int) -> None:
+    if waiting >= WAITING_LIMIT:
+        message = f"{WAITING_LIMIT} messages wait for the session to open. Wait for `setup_complete` or `resumed`."
+        raise VoxbridgeError(Code.OVERLOADED, message, limit=WAITING_LIMIT)
 
 
 def _before_start(what: str) -> VoxbridgeError:

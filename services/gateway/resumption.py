@@ -18,7 +18,9 @@ from shared.log import Log, decode, position
 from shared.store import Resumable, Store
 
 CALL_AGE_S: Final = 3_600
-"""A call of the page that was made longer ago is not open any more: no function may take that long."""
+"""A call of the page that was made longer ago is not open any more, whatever its function declares."""
+CALL_SLACK_S: Final = 60
+"""How much later than its limit a call may still be open: its session may have had no worker for a while."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,14 +44,14 @@ async def find(log: Log, store: Store, sid: str, token: str) -> resume.Known | N
     return resume.known(last, mode=kept.mode, begins=begins, owned=owned)
 
 
-async def open_calls(log: Log, sid: str, up_to: int, *, now: int) -> calls.Calls:
-    """The calls of the page that were open at a position. `now` in µs of the Unix clock."""
-    since = now - CALL_AGE_S * 1_000_000
-    past = [one async for one in _since(log, sid, since, visibility="c", type="tool.>") if one.seq <= up_to]
+async def open_calls(log: Log, store: Store, sid: str, *, now: int, limit_s: float) -> calls.Calls:
+    """The calls of the page that are open. `now` in µs of the Unix clock; `limit_s` is what a function may take that declares no
+    other limit."""
+    since = now - int(await _call_age_s(store, limit_s) * 1_000_000)
+    past = [one async for one in _since(log, sid, since, visibility="c", type="tool.>")]
     open = calls.fold(past)
     if not open:
         return open
-    # An answer has no position that the client knows: it may stand after the last one that it saw.
     return calls.fold([*past, *[one async for one in _since(log, sid, since, writer="gateway", type="browser_call.answered")]])
 
 
@@ -67,6 +69,14 @@ async def _since(log: Log, sid: str, since: int, *, writer: str = "*", visibilit
         if not page.more:
             return
         page = await log.page(sid, writer=writer, visibility=visibility, type=type, after=position(page.messages[-1]))
+
+
+async def _call_age_s(store: Store, limit_s: float) -> float:
+    try:
+        declared = [function.timeout_s for function in await store.functions() if function.kind == "browser"]
+    except VoxbridgeError:
+        return CALL_AGE_S
+    return min(max(limit_s, *declared, 0) + CALL_SLACK_S, CALL_AGE_S)
 
 
 async def _kept(store: Store, sid: str) -> Resumable | None:

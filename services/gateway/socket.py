@@ -21,6 +21,8 @@ EXTENSION: Final = "voxbridge.socket"
 """Where the ASGI scope has the socket."""
 QUEUE_MESSAGES: Final = 512
 QUEUE_BYTES: Final = 1024 * 1024
+GATHER_BYTES: Final = 64 * 1024
+"""What is gathered before it is written, whatever more is said."""
 CLOSE_WAIT_S: Final = 5.0
 """How long a client may take to read its last messages and the close frame."""
 ABNORMAL: Final = 1006
@@ -48,6 +50,8 @@ class Socket(WebSocketsSansIOProtocol):
     _sink: Sink | None = None
     _queue: deque[tuple[bool, bytes]] | None = None
     _queued = 0
+    _gathered: list[bytes] | None = None
+    _gathered_bytes = 0
 
     def attach(self, sink: Sink) -> None:
         """Hand everything that arrives from now on to `sink`."""
@@ -68,6 +72,12 @@ class Socket(WebSocketsSansIOProtocol):
         else:
             self._enqueue(False, payload)
 
+    def gather(self) -> None:
+        """Write what is said in this turn of the event loop at once: each write costs both sides more than a message does."""
+        if self._gathered is None:
+            self._gathered, self._gathered_bytes = [], 0
+            self.loop.call_soon(self._write_gathered)
+
     def finish(self, code: int, reason: str) -> None:
         """Send what is queued and then the close frame; a client that does not read on is cut off after `CLOSE_WAIT_S`."""
         if self.close_sent or self.disconnected or self.transport.is_closing():
@@ -75,6 +85,7 @@ class Socket(WebSocketsSansIOProtocol):
         queue, self._queue, self._queued = self._queue, None, 0
         for text, payload in queue or ():
             self._write(text, payload)
+        self._write_gathered()
         try:
             self.conn.send_close(code, reason)
         except InvalidState:
@@ -151,7 +162,19 @@ class Socket(WebSocketsSansIOProtocol):
                 self.conn.send_binary(payload)
         except InvalidState:
             return  # the client's close frame has arrived; `lost` follows
-        self.transport.write(b"".join(self.conn.data_to_send()))
+        written = b"".join(self.conn.data_to_send())
+        if self._gathered is None:
+            self.transport.write(written)
+            return
+        self._gathered.append(written)
+        self._gathered_bytes += len(written)
+        if self._gathered_bytes >= GATHER_BYTES:
+            self._write_gathered()
+
+    def _write_gathered(self) -> None:
+        gathered, self._gathered = self._gathered, None
+        if gathered and not self.transport.is_closing():
+            self.transport.write(b"".join(gathered))
 
     def _enqueue(self, text: bool, payload: bytes) -> None:
         if self.close_sent or self.disconnected:

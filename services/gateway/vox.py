@@ -220,17 +220,18 @@ class Vox:
         self._audio_in = bus.audio_in(wanted.sid)
         recovered = resume.recovers(known, wanted.last_seq)
         position = wanted.last_seq if recovered else known.top
-        calls, snapshot, _ = await asyncio.gather(
-            resumption.open_calls(house.log, self.sid, position, now=self._clock.now_us()),
-            _nothing() if recovered else resumption.snapshot(house.log, self.sid, known),
-            self._listen(),
-        )
+        await self._listen()
+        snapshot = None if recovered else await resumption.snapshot(house.log, self.sid, known)
         self._metrics.resumes["recovered" if recovered else "snapshot"] += 1
         self._writer = self._new_writer()
         self._catching_up = True
-        self._perform(self.core.resumed(known, calls, snapshot, self._now_ms()))
+        self._perform(self.core.resumed(known, snapshot, self._now_ms()))
         await self._follow(position)
         self._catching_up = False
+        # Last, because it is read from the beginning: only answers to calls wait for it.
+        limit_s = house.resources.config.tool_timeout_s
+        calls = await resumption.open_calls(house.log, house.store, self.sid, now=self._clock.now_us(), limit_s=limit_s)
+        self._perform(self.core.calls_known(calls, self._now_ms()))
 
     def _new_writer(self) -> SessionWriter:
         return SessionWriter(self._house.log, self.sid, "gateway", stem=self._name, fenced=False, on_failed=self._writer_failed)
@@ -268,8 +269,12 @@ class Vox:
         self._house.left(self)
 
     def _event(self, recorded: events.Recorded) -> Awaitable[None] | None:
+        if not self._catching_up:
+            self._perform(self.core.receive_event(recorded))
+            return None
+        self._socket.gather()
         self._perform(self.core.receive_event(recorded))
-        return self._until_read() if self._catching_up and self._socket.congested else None
+        return self._until_read() if self._socket.congested else None
 
     async def _until_read(self) -> None:
         """Wait for a client that reads what it missed: there may be more of it than a queue holds."""
@@ -314,10 +319,6 @@ class Vox:
 
     def _now_ms(self) -> int:
         return self._clock.now_us() // 1_000
-
-
-async def _nothing() -> None:
-    return None
 
 
 def _heeded(acked: asyncio.Future[int]) -> None:

@@ -6,15 +6,15 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from services.gateway import core, messages, resume, tokens
-from services.gateway.calls import Calls, fold
+from services.gateway.calls import CLOSED_LIMIT, OPEN_LIMIT, Calls, fold
 from services.gateway.core import Connection, Phase
 from services.gateway.outputs import Append, Attach, Close, Open, Output, Resume, Send
 from shared import events, frames, moments
-from shared.errors import Unavailable
+from shared.errors import Unavailable, VoxbridgeError
 from tests.gateway.test_core import CODES, JSON, SID, START, appended, called, error_of, fresh, live, recorded, requested, say
 
 TOKEN = "t" * 43
@@ -34,7 +34,7 @@ def resuming() -> Connection:
 
 def resumed(*, snapshot: dict[str, Any] | None = None, found: resume.Known | None = None) -> tuple[Connection, list[Output]]:
     connection = resuming()
-    return connection, list(connection.resumed(found or known(), Calls(), snapshot, 0))
+    return connection, list(connection.resumed(found or known(), snapshot, 0))
 
 
 def user(seq: int, turn: int = 1) -> events.Recorded:
@@ -115,7 +115,7 @@ def test_what_is_said_before_the_answer_follows_it_in_order_and_audio_of_that_ti
     assert connection.receive_binary(frames.pack(frames.PCM16, 0, 0, 0, b"ab"), 0) == ()
     assert say(connection, {"type": "text", "text": "one"}) == []
     assert say(connection, {"type": "end"}) == []
-    outputs = list(connection.resumed(known(), Calls(), None, 0))
+    outputs = list(connection.resumed(known(), None, 0))
     assert [type(one) for one in outputs] == [Send, Attach, Append, Append]
     assert connection.phase is Phase.ENDING
 
@@ -130,7 +130,7 @@ def test_only_so_much_waits_for_the_answer() -> None:
 def test_a_client_that_left_meanwhile_is_not_attached() -> None:
     connection = resuming()
     assert connection.disconnected("gone") == ()
-    assert connection.resumed(known(), Calls(), None, 0) == ()
+    assert connection.resumed(known(), None, 0) == ()
     assert connection.refused() == ()
 
 
@@ -158,12 +158,54 @@ def test_a_restoring_session_is_said_to_be_so_once_and_then_what_the_worker_says
     assert connection.receive_moment(moments.StateChanged(state="listening")) == (Send({"type": "state", "state": "listening"}),)
 
 
-def test_a_call_that_was_open_is_answered_on_the_new_socket_once() -> None:
+def answering(call_id: str) -> dict[str, Any]:
+    return {"type": "browser_function_result", "name": "open_page", "result": {}, "fn_call_id": call_id}
+
+
+def test_an_answer_waits_until_the_past_is_known_and_is_then_taken_once() -> None:
     connection = resuming()
-    connection.resumed(known(), fold([called("c1", seq=18), called("c2", seq=19)]), None, 0)
-    answer = {"type": "browser_function_result", "name": "open_page", "result": {}, "fn_call_id": "c2"}
-    assert appended(say(connection, answer)) == [g.BrowserCallAnswered(call_id="c2", name="open_page", result={})]
-    assert error_of(say(connection, answer))["code"] == "NOT_FOUND"
+    assert say(connection, answering("c2")) == []
+    connection.resumed(known(), None, 0)
+    assert say(connection, answering("c9")) == []
+    outputs = list(connection.calls_known(fold([called("c1", seq=18), called("c2", seq=19)]), 0))
+    assert outputs[0] == Append(g.BrowserCallAnswered(call_id="c2", name="open_page", result={}))
+    assert error_of(outputs[1:])["code"] == "NOT_FOUND"
+    assert error_of(say(connection, answering("c2")))["code"] == "NOT_FOUND"
+    assert appended(say(connection, answering("c1")))
+
+
+def test_what_is_heard_of_calls_while_the_past_is_read_is_newer_than_the_past() -> None:
+    connection, _ = resumed()
+    connection.receive_event(recorded(v.ToolCancelled(call_id="c1", name="open_page", reason="r"), 31))
+    connection.receive_event(called("c3", seq=32))
+    connection.receive_event(called("c4", seq=33))
+    connection.receive_event(recorded(v.ToolCancelled(call_id="c4", name="open_page", reason="r"), 34))
+    connection.calls_known(fold([called("c1", seq=18), called("c2", seq=19), called("c3", seq=32), called("c4", seq=33)]), 0)
+    taken = [call_id for call_id in ("c1", "c2", "c3", "c4") if appended(say(connection, answering(call_id)))]
+    assert taken == ["c2", "c3"]
+
+
+def test_only_so_many_answers_wait_and_only_so_many_ends_are_remembered() -> None:
+    connection, _ = resumed()
+    for _ in range(core.WAITING_LIMIT):
+        assert say(connection, answering("c1")) == []
+    assert error_of(say(connection, answering("c1")))["limit"] == core.WAITING_LIMIT
+    calls = Calls(whole=False)
+    for number in range(CLOSED_LIMIT + 1):
+        calls.take(v.ToolCancelled(call_id=f"c{number}", name="open_page", reason="r"))
+    calls.complete(fold([called("c0", seq=1), called("c1", seq=2)]))
+    assert calls.answered("open_page", None) == "c0"
+    assert not calls
+
+
+def test_the_open_calls_of_past_and_present_are_so_many_together() -> None:
+    calls = Calls(whole=False)
+    calls.take(called("new").event)
+    calls.complete(fold([called(f"c{number}", seq=number) for number in range(OPEN_LIMIT)]))
+    with pytest.raises(VoxbridgeError, match="open"):
+        calls.answered("open_page", "c0")
+    assert calls.answered("open_page", None) == "c1"
+    assert calls.answered("open_page", "new") == "new"
 
 
 def test_calls_are_folded_in_log_order_whatever_order_they_were_read_in() -> None:
@@ -284,7 +326,7 @@ def test_the_largest_position_is_taken() -> None:
 RESUMES = st.fixed_dictionaries(
     {"type": st.just("resume")},
     optional={
-        "sessionId": JSON | st.just(SID) | st.from_regex(r"[0-9a-f]{30,33}"),
+        "sessionId": JSON | st.just(SID) | st.text("0123456789abcdef", min_size=30, max_size=33),
         "resumeToken": JSON | st.just(TOKEN),
         "last_seq": JSON | st.integers(),
         "more": JSON,
@@ -292,6 +334,7 @@ RESUMES = st.fixed_dictionaries(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the first text of a fresh checkout takes long to make
 @given(RESUMES)
 def test_whatever_a_resume_holds_it_is_looked_for_or_answered_with_a_typed_error(message: dict[str, Any]) -> None:
     connection = fresh()
