@@ -193,7 +193,7 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
   const since = (then: number | null): number | null => (now === null || then === null ? null : now - then);
   switch (message.type) {
     case "setup_complete":
-      return { ...snapshot, connection: "connected", sessionId: message.sessionId, mode: message.mode, error: null };
+      return { ...snapshot, connection: "connected", sessionId: message.sessionId, mode: message.mode, error: now === null ? snapshot.error : null };
     case "resumed": {
       const { mode, sessionId, snapshot: recap } = message;
       const conversation = recap === undefined ? snapshot.conversation.filter((entry) => entry.kind !== "said" || entry.final) : recapped(snapshot, recap);

@@ -126,6 +126,38 @@ test("hush is silent at once and leaves the account to the server's flush", () =
   assert.ok(Math.abs((reports.at(-1)?.played_ms ?? 0) - 205) <= 2);
 });
 
+test("a lost socket is silence within the fade, tells what was heard, and plays no more of that reply but the next one", () => {
+  const { queue, reports, read } = make();
+  for (let i = 0; i < 50; i++) queue.push(frame(2, 20));
+  read(300);
+  assert.equal(queue.cut(), 2);
+  assert.equal(loudest(read(50).subarray((FADE_MS * RATE) / 1000)), 0);
+  assert.deepEqual([reports.at(-1)?.state, reports.at(-1)?.generation], ["flushed", 2]);
+  queue.push(frame(2, 200));
+  assert.equal(loudest(read(100)), 0);
+  queue.push(frame(3, 200));
+  assert.ok(loudest(read(100)) > 0.2);
+});
+
+test("a lost socket with nothing to play tells nothing", () => {
+  const { queue, reports, read } = make();
+  queue.push(frame(1, 20, { last: true }));
+  read(60);
+  const before = reports.length;
+  assert.equal(queue.cut(), null);
+  assert.equal(reports.length, before);
+});
+
+test("an echo goes on after a lost socket under its one number", () => {
+  const { queue, read } = make();
+  queue.push(frame(1, 200, { rate: 16_000 }));
+  read(100);
+  queue.cut();
+  read(20);
+  queue.push(frame(1, 200, { rate: 16_000 }));
+  assert.ok(loudest(read(100)) > 0.2);
+});
+
 test("an underrun fades out and in, and asks for a larger buffer", () => {
   const { queue, read } = make();
   queue.push(frame(1, 100));

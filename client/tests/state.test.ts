@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeClose, microphoneError } from "../src/errors";
 import { socketUrl } from "../src/connection";
+import { span } from "../src/news";
 import { decode, type ServerMessage } from "../src/protocol";
 import { disconnected, INITIAL, MAX_ENTRIES, receive, type Said, type Snapshot, typed } from "../src/state";
 
@@ -86,6 +87,19 @@ test("what is no message is a fault that names the field; what is unknown is pas
   assert.equal(decode('{"type":"constructor"}'), null);
   assert.equal(decode('{"type":"state","state":"dreaming"}'), null);
   assert.deepEqual(decode('{"type":"error","message":"no"}'), { type: "error", code: "INTERNAL", retryable: false, message: "no" });
+});
+
+test("a position is resumed with facts or with a transcript that can be read", () => {
+  const resumed = { type: "resumed", sessionId: "s", mode: "local", to: 9 };
+  assert.deepEqual(decode(JSON.stringify({ ...resumed, recovered: true, from: 3 })), { ...resumed, recovered: true, from: 3 });
+  for (const snapshot of [undefined, {}, { transcript: "no", turns: 1 }, { transcript: [{ role: "user" }], turns: 1 }]) {
+    assert.deepEqual(decode(JSON.stringify({ ...resumed, recovered: false, snapshot })), { fault: "resumed.snapshot is missing or not a transcript." });
+  }
+  assert.deepEqual(decode('{"type":"restored","how":"fresh"}'), { type: "restored", how: "fresh", gap_ms: 0, lost: [] });
+});
+
+test("a time in a sentence is as exact as a person wants it", () => {
+  assert.deepEqual([20, 2_140, 12_400, 89_000, 120_000].map(span), ["0.1 s", "2.1 s", "12 s", "89 s", "2 min"]);
 });
 
 test("a close code says what happened and whether to start again", () => {
