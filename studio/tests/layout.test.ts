@@ -30,17 +30,62 @@ test("a call becomes speech, thinking, a tool and an interrupted reply, each wit
     [
       ["You", "speech", 1000, 2000, "What is two and two?"],
       ["Agent", "thinking", 2000, 3000, "Thinking"],
-      ["Tools", "tool", 2500, 2600, "calculate"],
+      ["Tools", "tool", 2500, 2600, "Calculate"],
       ["Agent", "cut", 3000, 3500, "Four"],
     ],
   );
   assert.equal(end, 3510);
 });
 
-test("every event has a mark in its writer's lane", () => {
-  const { marks } = layout(CALL);
-  assert.deepEqual([...new Set(marks.map(({ lane }) => lane))].sort(), ["gateway", "tools", "voice"]);
-  assert.equal(marks.length, CALL.length);
+test("every event has a mark, and what failed has one of its own kind", () => {
+  const { marks } = layout([...CALL, event(3600, "tools", "tool.failed", { call_id: "d", name: "calculate" })]);
+  assert.deepEqual(marks.map(({ index }) => index), [...CALL.keys(), CALL.length]);
+  assert.deepEqual(marks.filter(({ failed }) => failed).map(({ at }) => at), [3600]);
+});
+
+test("a live session goes on after its newest event", () => {
+  const { spans, end } = layout(CALL.slice(0, 3), 500);
+  assert.deepEqual([end, spans[0]?.to], [1500, 1500]);
+});
+
+test("a turn's stages stand where they were, counted from the end of speech", () => {
+  const asked = event(2300, "voice", "user.said", { text: "And?", source: "speech", turn: 1 });
+  const over = event(4000, "voice", "turn.completed", { number: 1, reason: "completed", latency: { end_of_turn: 200, stt_final: 300, llm_first_token: 700 } });
+  const { turns, spans } = layout([event(0, "gateway", "session.requested"), asked, over]);
+  assert.deepEqual(turns.map(({ number, from }) => [number, from]), [[1, 2000]]);
+  assert.deepEqual(spans.filter(({ lane }) => lane === "Latency").map(({ from, to, label, row }) => [from, to, label, row]), [
+    [2000, 2200, "Turn end", 0],
+    [2200, 2300, "Speech to text", 1],
+    [2300, 2700, "First token", 2],
+  ]);
+});
+
+test("workers and clients hold their lanes until they are gone", () => {
+  const { spans } = layout([
+    event(0, "gateway", "session.requested"),
+    event(10, "voice", "session.owned", { worker: "a", term: 1 }),
+    event(20, "gateway", "client.connected", { gateway: "g", connection: "g-1" }),
+    event(5000, "gateway", "client.disconnected", { gateway: "g", connection: "g-1", reason: "" }),
+    event(9000, "voice", "session.owned", { worker: "b", term: 2 }),
+    event(9000, "voice", "session.restored", { worker: "b", term: 2, how: "reseeded", gap_ms: 3000 }),
+    event(10_000, "voice", "session.ended"),
+  ]);
+  assert.deepEqual(spans.map(({ lane, label, from, to }) => [lane, label, from, to]), [
+    ["Worker", "a", 10, 6000],
+    ["Client", "g", 20, 5000],
+    ["Worker", "b", 9000, 10_000],
+  ]);
+});
+
+test("calls that run at once lie below each other", () => {
+  const { spans } = layout([
+    event(0, "voice", "tool.called", { call_id: "a", name: "one" }),
+    event(10, "voice", "tool.called", { call_id: "b", name: "two" }),
+    event(20, "tools", "tool.completed", { call_id: "a", name: "one" }),
+    event(30, "voice", "tool.called", { call_id: "c", name: "three" }),
+    event(40, "tools", "tool.interrupted", { call_id: "b", name: "two" }),
+  ]);
+  assert.deepEqual(spans.map(({ row, note, kind }) => [row, note, kind]), [[0, "completed", "tool"], [1, "interrupted", "failed"], [0, "running", "tool"]]);
 });
 
 test("what has no end yet lasts until the newest event", () => {
@@ -59,7 +104,7 @@ test("the moment under the playhead has a state", () => {
 });
 
 test("an empty log is an empty timeline of one second", () => {
-  assert.deepEqual(layout([]), { spans: [], marks: [], times: [], end: 1000 });
+  assert.deepEqual(layout([]), { spans: [], marks: [], turns: [], times: [], start: 0, end: 1000 });
 });
 
 test("ten thousand events are laid out within 100 ms", () => {
@@ -72,6 +117,7 @@ test("ten thousand events are laid out within 100 ms", () => {
 test("ticks are round and far enough apart to be read", () => {
   assert.deepEqual(ticks({ from: 0, to: 10_000 }, 1000), [0, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10_000]);
   assert.deepEqual(ticks({ from: 130, to: 330 }, 400), [150, 200, 250, 300]);
+  assert.deepEqual(ticks({ from: 0, to: 1_800_000 }, 600), [0, 300_000, 600_000, 900_000, 1_200_000, 1_500_000, 1_800_000]);
 });
 
 test("zooming keeps the moment under the pointer in place, and stays within the session", () => {

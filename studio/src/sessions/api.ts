@@ -23,6 +23,51 @@ export interface LogEvent {
 }
 
 export const PAGE = 256;
+const FACTS_PAGE = 1000;
+
+/** The least and the greatest sample, of 127, in equal parts of a stretch of a session; null where there was no audio. */
+export interface Waveform {
+  recorded: boolean;
+  source: "record" | "live" | "none";
+  from_ms: number;
+  to_ms: number;
+  complete: boolean;
+  low: (number | null)[];
+  high: (number | null)[];
+}
+
+export type Channel = "in" | "out";
+
+export interface Reply {
+  generation: number;
+  turn: number;
+  text: string;
+  unsplit: string;
+  closed: boolean;
+  playing: boolean;
+  made_ms: number;
+  played_ms: number;
+  calls: { call_id: string; name: string; browser: boolean }[];
+}
+
+/** What the voice service knew at a moment. Times of timers and effects in µs of the Unix clock. */
+export interface SessionState {
+  at: number;
+  inputs: number;
+  state: string;
+  worker: string;
+  term: number;
+  turns: number;
+  client_away_since: number | null;
+  history: { role: string; text: string; calls: string[] }[];
+  history_count: number;
+  speech: { from_ms: number; to_ms: number | null; text: string | null; complete: boolean } | null;
+  reply: Reply | null;
+  cut: Reply | null;
+  notices: string[];
+  timers: { name: string; due: number }[];
+  effects: { id: number; kind: string; since: number }[];
+}
 
 /** The gateway said no, or nothing; `status` is 0 where it did not answer. */
 export class ReadError extends Error {
@@ -53,14 +98,28 @@ export function fetchSessions(before: number | null, signal: AbortSignal): Promi
   return read(`/api/sessions?limit=50${before === null ? "" : `&before=${before}`}`, signal);
 }
 
-export function fetchSession(id: string, signal: AbortSignal): Promise<SessionSummary> {
-  return read(`/api/sessions/${encodeURIComponent(id)}`, signal);
-}
-
 export function fetchEvents(id: string, after: number, signal: AbortSignal): Promise<{ events: LogEvent[]; more: boolean }> {
-  return read(`/api/sessions/${encodeURIComponent(id)}/events?after=${after}&limit=${PAGE}`, signal);
+  return read(`${session(id)}/events?after=${after}&limit=${PAGE}`, signal);
 }
 
-export function isLive(session: SessionSummary): boolean {
+/** Events without the journals. */
+export function fetchFacts(id: string, after: number, signal: AbortSignal): Promise<{ events: LogEvent[]; more: boolean; next_after?: number }> {
+  return read(`${session(id)}/events?after=${after}&limit=${FACTS_PAGE}&journals=false`, signal);
+}
+
+export function fetchState(id: string, at: number, signal: AbortSignal): Promise<SessionState> {
+  return read(`${session(id)}/state?at=${Math.round(at)}`, signal);
+}
+
+export function fetchWaveform(id: string, channel: Channel, bins: number, view: { from: number; to: number } | null, signal: AbortSignal): Promise<Waveform> {
+  const stretch = view === null ? "" : `&from_ms=${Math.floor(view.from)}&to_ms=${Math.ceil(view.to)}`;
+  return read(`${session(id)}/waveform?channel=${channel}&bins=${bins}${stretch}`, signal);
+}
+
+function session(id: string): string {
+  return `/api/sessions/${encodeURIComponent(id)}`;
+}
+
+export function isLive(session: Pick<SessionSummary, "state">): boolean {
   return session.state !== "ended";
 }

@@ -1,42 +1,47 @@
-/** One session's log, read to its end and followed each second while the session is live. Owns the polling and its bound. */
+/** One session's facts, read to their end and followed each second while the session is live. Owns the polling and its bound. */
 import { useEffect, useState } from "react";
-import { fetchEvents, fetchSession, isLive, type LogEvent, ReadError, type SessionSummary } from "./api";
+import { fetchFacts, type LogEvent, ReadError } from "./api";
 
 const AGAIN_MS = 1000;
-/** A session of about an hour; what comes after is in the log, and read by the command line. */
-export const MAX_EVENTS = 20_000;
+/** A session of several hours; what comes after is in the log, and read by the command line. */
+export const MAX_EVENTS = 50_000;
 
 export interface Followed {
-  session: SessionSummary | null;
   events: LogEvent[];
   error: ReadError | null;
+  loaded: boolean;
+  /** No more will come, or no more is read. */
   complete: boolean;
+  /** Milliseconds since the newest event came: a live session goes on without one. */
+  since: number;
 }
 
-async function readOn(id: string, before: LogEvent[], signal: AbortSignal): Promise<LogEvent[]> {
-  let events = before;
-  for (let more = true; more && events.length < MAX_EVENTS; ) {
-    const page = await fetchEvents(id, events.at(-1)?.seq ?? 0, signal);
-    if (page.events.length > 0) events = [...events, ...page.events];
-    more = page.more && page.events.length > 0;
-  }
-  return events;
-}
-
-export function useSession(id: string): Followed {
-  const [followed, setFollowed] = useState<Followed>({ session: null, events: [], error: null, complete: false });
+export function useFacts(id: string): Followed {
+  const [followed, setFollowed] = useState<Followed>({ events: [], error: null, loaded: false, complete: false, since: 0 });
   useEffect(() => {
     const leaving = new AbortController();
     const { signal } = leaving;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let events: LogEvent[] = [];
+    let after = 0;
+    let newest = performance.now();
+    const readOn = async (): Promise<void> => {
+      for (let more = true; more && events.length < MAX_EVENTS; ) {
+        const page = await fetchFacts(id, after, signal);
+        if (page.events.length > 0) {
+          events = [...events, ...page.events];
+          newest = performance.now();
+        }
+        after = page.next_after ?? page.events.at(-1)?.seq ?? after;
+        more = page.more;
+      }
+    };
     const round = async (): Promise<void> => {
       let again = true;
       try {
-        const session = await fetchSession(id, signal);
-        events = await readOn(id, events, signal);
-        again = isLive(session) && events.length < MAX_EVENTS;
-        if (!signal.aborted) setFollowed({ session, events, error: null, complete: !again });
+        await readOn();
+        again = !hasEnded(events) && events.length < MAX_EVENTS;
+        if (!signal.aborted) setFollowed({ events, error: null, loaded: true, complete: !again, since: again ? performance.now() - newest : 0 });
       } catch (cause) {
         if (!(cause instanceof ReadError)) return;
         again = cause.status !== 404;
@@ -51,4 +56,8 @@ export function useSession(id: string): Followed {
     };
   }, [id]);
   return followed;
+}
+
+function hasEnded(events: readonly LogEvent[]): boolean {
+  return events.some(({ type }) => type === "session.ended");
 }

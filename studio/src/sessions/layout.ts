@@ -2,6 +2,9 @@
  * A session's events as lanes over one clock. Pure: events in, spans and marks in ms since the first event out.
  * Owns what becomes a span and where; canvas and pointer know only what comes out of here.
  */
+import { type Latency, STAMPS } from "voxbridge/react";
+import { duration, functionName } from "../words";
+import { stages } from "../talk/waterfall";
 import type { LogEvent } from "./api";
 
 export interface View {
@@ -10,38 +13,56 @@ export interface View {
   to: number;
 }
 
-export type LaneName = "You" | "Agent" | "Tools" | "gateway" | "voice" | "tools";
-export const LANES: readonly LaneName[] = ["You", "Agent", "Tools", "gateway", "voice", "tools"];
+export type LaneName = "You" | "Agent" | "Tools" | "Latency" | "Worker" | "Client" | "Events";
+export const LANES: readonly LaneName[] = ["You", "Agent", "Tools", "Latency", "Worker", "Client", "Events"];
+
+export type Kind = "speech" | "typed" | "thinking" | "speaking" | "cut" | "tool" | "task" | "failed" | "stage" | "held" | "connected";
 
 export interface Span {
   lane: LaneName;
   from: number;
   to: number;
   label: string;
-  kind: "speech" | "typed" | "thinking" | "speaking" | "cut" | "tool" | "task" | "failed";
+  kind: Kind;
+  /** The row in its lane: calls that run at once lie below each other. */
+  row: number;
+  /** More for the pointer than the label says. */
+  note?: string;
 }
 
 export interface Mark {
-  lane: LaneName;
   at: number;
   index: number;
-  quiet: boolean;
+  failed: boolean;
+}
+
+export interface Turn {
+  number: number;
+  /** When the person had finished. */
+  from: number;
+  latency: Latency;
 }
 
 export interface Timeline {
   spans: Span[];
   marks: Mark[];
+  turns: Turn[];
   /** Of each event, in the order of the log. */
   times: number[];
+  /** µs of the Unix clock at 0. */
+  start: number;
   end: number;
 }
 
-function text(event: LogEvent, name: string): string {
+export const TOOL_ROWS = 2;
+const RESULTS = new Set(["completed", "failed", "interrupted", "cancelled"]);
+
+export function text(event: LogEvent, name: string): string {
   const value = event.data[name];
   return typeof value === "string" ? value : "";
 }
 
-function number(event: LogEvent, name: string): number {
+export function number(event: LogEvent, name: string): number {
   const value = event.data[name];
   return typeof value === "number" ? value : -1;
 }
@@ -49,13 +70,18 @@ function number(event: LogEvent, name: string): number {
 /** Builds the spans in one pass over the log. */
 class Weaver {
   readonly spans: Span[] = [];
+  readonly turns: Turn[] = [];
   #speech: Span | null = null;
   #thinking: Span | null = null;
+  #worker: Span | null = null;
+  #client: Span | null = null;
   readonly #speaking = new Map<number, Span>();
   readonly #calls = new Map<string, Span>();
+  readonly #asked = new Map<number, { at: number; typed: boolean }>();
+  readonly #rows: number[] = Array.from({ length: TOOL_ROWS }, () => Number.NEGATIVE_INFINITY);
 
-  #open(span: Omit<Span, "to">): Span {
-    const opened = { ...span, to: Number.NaN };
+  #open(span: Omit<Span, "to" | "row">, row = 0): Span {
+    const opened = { ...span, row, to: Number.NaN };
     this.spans.push(opened);
     return opened;
   }
@@ -89,16 +115,54 @@ class Weaver {
         this.#name(event);
         break;
       case "turn.completed":
+        this.#stopThinking(at);
+        this.#turn(event);
+        break;
       case "session.ended":
         this.#stopThinking(at);
+        this.#worker = close(this.#worker, at);
+        this.#client = close(this.#client, at);
+        break;
+      default:
+        this.#takeOther(event, at);
+    }
+  }
+
+  #takeOther(event: LogEvent, at: number): void {
+    switch (event.type) {
+      case "session.owned":
+        close(this.#worker, at);
+        this.#worker = this.#open({ lane: "Worker", from: at, label: text(event, "worker"), kind: "held", note: `term ${number(event, "term")}` });
+        break;
+      case "session.restored":
+        this.#restored(event, at);
+        break;
+      case "session.released":
+        this.#worker = close(this.#worker, at);
+        break;
+      case "client.connected":
+        close(this.#client, at);
+        this.#client = this.#open({ lane: "Client", from: at, label: text(event, "gateway"), kind: "connected", note: text(event, "connection") });
+        break;
+      case "client.disconnected":
+        if (this.#client?.note === text(event, "connection")) this.#client = close(this.#client, at);
         break;
       default:
         this.#takeTool(event, at);
     }
   }
 
+  /** The worker before was gone for so long when the next one took over. */
+  #restored(event: LogEvent, at: number): void {
+    const before = this.spans.findLast((span) => span.lane === "Worker" && span !== this.#worker);
+    const gone = at - Math.max(0, number(event, "gap_ms"));
+    if (before !== undefined) before.to = Math.max(before.from, Math.min(before.to, gone));
+  }
+
   #say(event: LogEvent, at: number): void {
-    if (this.#speech !== null && event.data["source"] !== "text") {
+    const typed = event.data["source"] === "text";
+    this.#asked.set(number(event, "turn"), { at, typed });
+    if (this.#speech !== null && !typed) {
       this.#speech.label = text(event, "text");
       if (Number.isNaN(this.#speech.to)) this.#speech.to = at;
       this.#speech = null;
@@ -127,39 +191,72 @@ class Weaver {
   #name(event: LogEvent): void {
     const span = this.#speaking.get(number(event, "generation"));
     if (span !== undefined) span.label = text(event, "text");
+    const unheard = text(event, "unheard");
+    if (span !== undefined && unheard !== "") span.note = `not heard: ${unheard}`;
+  }
+
+  #turn(event: LogEvent): void {
+    const turn = number(event, "number");
+    const asked = this.#asked.get(turn);
+    const latency = latencyOf(event);
+    const bars = stages(latency);
+    if (asked === undefined || bars.length === 0) return;
+    // What was said is in the log once it was both heard out and understood.
+    const from = asked.typed ? asked.at : asked.at - Math.max(latency.end_of_turn ?? 0, latency.stt_final ?? 0);
+    this.turns.push({ number: turn, from, latency });
+    for (const [row, bar] of bars.entries()) {
+      const span = this.#open({ lane: "Latency", from: from + bar.from, label: bar.name, kind: "stage", note: `${duration(bar.to - bar.from)} · turn ${turn}` }, row);
+      span.to = from + bar.to;
+    }
   }
 
   #takeTool(event: LogEvent, at: number): void {
-    const [family, verb] = event.type.split(".");
+    const [family, verb = ""] = event.type.split(".");
     if (family !== "tool" && family !== "task") return;
     const id = `${family}:${text(event, family === "tool" ? "call_id" : "task_id")}`;
     if (event.type === "tool.called" || event.type === "task.started") {
-      const name = text(event, family === "tool" ? "name" : "function");
-      this.#calls.set(id, this.#open({ lane: "Tools", from: at, label: name, kind: family }));
-    } else if (verb === "completed" || verb === "failed" || verb === "interrupted" || verb === "cancelled") {
+      const name = functionName(text(event, family === "tool" ? "name" : "function"));
+      const free = this.#rows.findIndex((until) => until <= at);
+      const row = free < 0 ? this.#rows.indexOf(Math.min(...this.#rows)) : free;
+      this.#rows[row] = Number.POSITIVE_INFINITY;
+      this.#calls.set(id, this.#open({ lane: "Tools", from: at, label: name, kind: family, note: "running" }, row));
+    } else if (RESULTS.has(verb)) {
       const span = this.#calls.get(id);
-      if (span === undefined) return;
+      if (span === undefined || !Number.isNaN(span.to)) return;
       span.to = at;
+      this.#rows[span.row] = at;
+      span.note = verb;
       if (verb !== "completed") span.kind = "failed";
     }
   }
 }
 
-/** Lay out a session's events, which are in the order of the log. What has no end yet lasts until the end. */
-export function layout(events: readonly LogEvent[]): Timeline {
-  const start = events.reduce((least, { ts }) => Math.min(least, ts), Number.POSITIVE_INFINITY);
+function close(span: Span | null, at: number): null {
+  if (span !== null && Number.isNaN(span.to)) span.to = at;
+  return null;
+}
+
+export function latencyOf(event: LogEvent): Latency {
+  const given = event.data["latency"];
+  if (typeof given !== "object" || given === null) return {};
+  const stamped = given as Record<string, unknown>;
+  return Object.fromEntries(STAMPS.flatMap((stamp) => (typeof stamped[stamp] === "number" ? [[stamp, stamped[stamp]]] : [])));
+}
+
+/** Lay out a session's events, which are in the order of the log. What has no end yet lasts until the end, `since` ms after the last event. */
+export function layout(events: readonly LogEvent[], since = 0): Timeline {
+  const first = events.reduce((least, { ts }) => Math.min(least, ts), Number.POSITIVE_INFINITY);
+  const start = Number.isFinite(first) ? first : 0;
   const times = events.map(({ ts }) => (ts - start) / 1000);
-  const end = times.reduce((most, time) => Math.max(most, time), 1000);
+  const end = Math.max(1000, times.reduce((most, time) => Math.max(most, time), 0) + since);
   const weaver = new Weaver();
-  const marks: Mark[] = [];
-  events.forEach((event, index) => {
+  const marks = events.map((event, index) => {
     const at = times[index] as number;
     weaver.take(event, at);
-    const lane = LANES.find((name) => name === event.writer);
-    if (lane !== undefined) marks.push({ lane, at, index, quiet: event.type === "journal" });
+    return { at, index, failed: event.type === "provider.failed" || event.type.endsWith(".failed") };
   });
   for (const span of weaver.spans) if (Number.isNaN(span.to)) span.to = end;
-  return { spans: weaver.spans, marks, times, end };
+  return { spans: weaver.spans, marks, turns: weaver.turns, times, start, end };
 }
 
 /** The index of the last event at or before `at`; -1 where none is. Times grow with the log, but for a clock's jitter. */
@@ -167,11 +264,12 @@ export function lastBefore(times: readonly number[], at: number): number {
   return times.findLastIndex((time) => time <= at + 0.5);
 }
 
-/** The state that the session was in after the events up to `index`. */
+/** The state that the session was in after the events up to `index`, as far as the facts tell. */
 export function stateAt(events: readonly LogEvent[], index: number): string {
   for (let i = index; i >= 0; i--) {
     const { type, data } = events[i] as LogEvent;
     if (type === "session.ended") return "ended";
+    if (type === "session.released") return "restoring";
     if (type === "speech.started") return "user_speaking";
     if (type === "tool.called") return "calling_tool";
     if (type === "playback.reported") return data["state"] === "playing" ? "speaking" : "listening";
@@ -184,8 +282,10 @@ export function stateAt(events: readonly LogEvent[], index: number): string {
 /** Round steps for a time axis, in ms, so that labels are at least `minimum` pixels apart. */
 export function ticks({ from, to }: View, width: number, minimum = 90): number[] {
   const least = ((to - from) * minimum) / Math.max(1, width);
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= least) ?? power * 10;
+  const step = STEPS.find((candidate) => candidate >= least) ?? Math.ceil(least / 3_600_000) * 3_600_000;
   const first = Math.ceil(from / step) * step;
   return Array.from({ length: Math.max(0, Math.floor((to - first) / step) + 1) }, (_, i) => first + i * step);
 }
+
+/** Seconds and minutes count by sixties, so steps above a second are those of a clock. */
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, ...[1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600].map((s) => s * 1000)];

@@ -1,14 +1,22 @@
 /** One session: what was said, and every fact of it on one clock. Owns the place in time, which is in the address as `t` in ms. */
-import { type ReactElement, useMemo, useState } from "react";
+import { type ReactElement, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Icon } from "../icons";
 import { Link } from "../router";
 import { duration, STATE_WORDS } from "../words";
-import { isLive } from "./api";
+import type { LogEvent } from "./api";
 import { Details } from "./details";
-import { useSession } from "./follow";
-import { lastBefore, layout, stateAt } from "./layout";
+import { useFacts } from "./follow";
+import { type Gap, gaps as gapsOf } from "./gaps";
+import { Interruptions } from "./interruptions";
+import { lastBefore, layout, stateAt, text, type Timeline } from "./layout";
+import { StatePanel } from "./state-panel";
 import { TimelineView } from "./timeline";
 import { Transcript } from "./transcript";
+import { TurnPanel } from "./turn-panel";
+import { useWaves } from "./waves";
+
+/** Browsers refuse an address that changes much more often. */
+const ADDRESS_MS = 300;
 
 function fromAddress(): number | null {
   const given = new URLSearchParams(location.search).get("t");
@@ -21,40 +29,60 @@ interface Place {
   selected?: number | undefined;
 }
 
-export function SessionRoom({ id }: { id: string }): ReactElement {
-  const { session, events, error, complete } = useSession(id);
-  const timeline = useMemo(() => layout(events), [events]);
+/** The place in time, also in the address: at once after a rest, and at most every 300 ms on the way. */
+function usePlace(): [place: Place | null, move: (at: number, index?: number) => void, follow: () => void] {
   const [place, setPlace] = useState<Place | null>(() => {
     const at = fromAddress();
     return at === null ? null : { at };
   });
+  const waiting = useRef<{ timer: ReturnType<typeof setTimeout> | null; address: string; last: number }>({ timer: null, address: "", last: 0 });
+  const write = useCallback((address: string) => {
+    const due = waiting.current;
+    const put = (): void => {
+      due.timer = null;
+      due.last = performance.now();
+      history.replaceState(null, "", due.address);
+    };
+    due.address = address;
+    if (due.timer === null) due.timer = setTimeout(put, Math.max(0, due.last + ADDRESS_MS - performance.now()));
+  }, []);
+  useEffect(() => {
+    const due = waiting.current;
+    return () => {
+      if (due.timer !== null) clearTimeout(due.timer);
+    };
+  }, []);
+  const move = useCallback((at: number, selected?: number) => {
+    setPlace({ at, selected });
+    write(`${location.pathname}?t=${Math.round(at)}`);
+  }, [write]);
+  const follow = useCallback(() => {
+    setPlace(null);
+    write(location.pathname);
+  }, [write]);
+  return [place, move, follow];
+}
+
+export function SessionRoom({ id }: { id: string }): ReactElement {
+  const { events, error, loaded, complete, since } = useFacts(id);
+  const timeline = useMemo(() => layout(events, since), [events, since]);
+  const gaps = useMemo(() => gapsOf(events, timeline), [events, timeline]);
+  const live = loaded && !events.some(({ type }) => type === "session.ended");
+  const { waves, why } = useWaves(id, live, loaded);
+  const [place, move, follow] = usePlace();
+  const [asked, setAsked] = useState<number | null>(null);
   // Until the person chooses a moment, the moment is the newest.
   const at = Math.min(place?.at ?? timeline.end, timeline.end);
   const selected = place?.selected ?? lastBefore(timeline.times, at);
-  const move = (time: number, index?: number): void => {
-    setPlace({ at: time, selected: index });
-    history.replaceState(null, "", `${location.pathname}?t=${Math.round(time)}`);
-  };
-  const select = (index: number): void => move(timeline.times[index] ?? 0, index);
-  const live = session !== null && isLive(session);
+  const { times } = timeline;
+  const select = useCallback((index: number) => move(times[index] ?? 0, index), [move, times]);
+  const ask = (gap: Gap): void => setAsked(gap.index);
   const state = stateAt(events, selected);
+  const following = live && place === null;
   return (
     <main className="session">
       <Link to="/sessions" className="back"><Icon name="back" size={18} />Sessions</Link>
-      <div className="session-head">
-        <h1>Session {id.slice(0, 8)}</h1>
-        {session !== null && (
-          <p className="session-facts">
-            <span className="badge" data-live={live}>{live ? "Live" : "Ended"}</span>
-            <span>{session.mode}</span>
-            <span>{new Date(session.started_at_ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</span>
-            <span>{session.turns === 1 ? "1 turn" : `${session.turns} turns`}</span>
-            <span>{duration(timeline.end)}</span>
-            <span>{events.length} events</span>
-            <span className="session-whole-id">{id}</span>
-          </p>
-        )}
-      </div>
+      <Head id={id} events={events} timeline={timeline} live={live} />
       {error !== null && (
         <div className="notice" role="alert">
           <Icon name="warning" size={18} />
@@ -64,23 +92,62 @@ export function SessionRoom({ id }: { id: string }): ReactElement {
           </div>
         </div>
       )}
-      {session === null && error === null && <p className="empty-line" role="status">Reading the log…</p>}
+      {!loaded && error === null && <p className="empty-line" role="status">Reading the log…</p>}
       {events.length > 0 && (
         <>
           <p className="moment" role="status">
             <span>
               At <b>{duration(at)}</b>: {((STATE_WORDS as Record<string, string>)[state] ?? state).toLowerCase()}
-              {live && !complete && place === null && " · following live"}
+              {following && !complete && " · following live"}
             </span>
-            {live && place !== null && <button type="button" className="button" onClick={() => setPlace(null)}>Follow live</button>}
+            {live && place !== null && <button type="button" className="button" onClick={follow}>Follow live</button>}
           </p>
-          <TimelineView events={events} timeline={timeline} playhead={at} selected={selected} onMove={move} />
+          <TimelineView id={id} events={events} timeline={timeline} gaps={gaps} waves={waves} playhead={at} selected={selected} following={following} onMove={move} onGap={ask} />
+          {why !== "" && <p className="waves-why">{why}</p>}
           <div className="session-panels">
-            <Transcript events={events} times={timeline.times} selected={selected} onSelect={select} />
-            <Details event={events[selected]} at={timeline.times[selected] ?? 0} index={selected} count={events.length} onStep={(by) => select(Math.max(0, Math.min(events.length - 1, selected + by)))} />
+            <div>
+              <Transcript events={events} times={times} selected={selected} onSelect={select} />
+              <Interruptions gaps={gaps} open={asked} onGo={(gap) => { move(gap.from, gap.index); ask(gap); }} />
+              <TurnPanel turns={timeline.turns} at={at} />
+            </div>
+            <div>
+              <StatePanel id={id} at={Math.round(timeline.start + at * 1000)} />
+              <Details
+                id={id} event={events[selected]} before={events[selected - 1]?.seq ?? 0} at={times[selected] ?? 0} index={selected} count={events.length}
+                onStep={(by) => select(Math.max(0, Math.min(events.length - 1, selected + by)))}
+              />
+            </div>
           </div>
         </>
       )}
     </main>
+  );
+}
+
+interface HeadProps {
+  id: string;
+  events: readonly LogEvent[];
+  timeline: Timeline;
+  live: boolean;
+}
+
+function Head({ id, events, timeline, live }: HeadProps): ReactElement {
+  const requested = events.find(({ type }) => type === "session.requested") ?? events[0];
+  const turns = events.filter(({ type }) => type === "turn.completed").length;
+  return (
+    <div className="session-head">
+      <h1>Session {id.slice(0, 8)}</h1>
+      {requested !== undefined && (
+        <p className="session-facts">
+          <span className="badge" data-live={live}>{live ? "Live" : "Ended"}</span>
+          <span>{text(requested, "mode")}</span>
+          <span>{new Date(requested.ts / 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</span>
+          <span>{turns === 1 ? "1 turn" : `${turns} turns`}</span>
+          <span>{duration(timeline.end)}</span>
+          <span>{events.length} events</span>
+          <span className="session-whole-id">{id}</span>
+        </p>
+      )}
+    </div>
   );
 }

@@ -1,47 +1,32 @@
-/** Draws lanes, spans, marks and the playhead. Owns the geometry in pixels; 10,000 marks cost one pass over the columns. */
+/** Draws lanes, waveforms, spans, gaps, marks and the playhead. What is out of view costs nothing; marks of one column are drawn once. */
 import type { colours } from "../theme";
-import { LANES, type LaneName, type Span, ticks, type Timeline, type View } from "./layout";
-
-export const GUTTER = 76;
-export const AXIS = 26;
-const TALL = 44;
-const LOW = 22;
-const GAP = 8;
-
-interface Lane {
-  name: LaneName;
-  top: number;
-  height: number;
-}
-
-export const LANE_BOXES: readonly Lane[] = LANES.reduce<Lane[]>((boxes, name, i) => {
-  const before = boxes.at(-1);
-  const top = before === undefined ? AXIS + 4 : before.top + before.height + (i === 3 ? 18 : GAP);
-  return [...boxes, { name, top, height: i < 3 ? TALL : LOW }];
-}, []);
-export const HEIGHT = (LANE_BOXES.at(-1)?.top ?? 0) + LOW + 10;
+import type { Waveform } from "./api";
+import type { Gap } from "./gaps";
+import { AXIS, BOXES, boxOf, CAPTION, GUTTER, HEIGHT, laneOf, MARGIN, rowOf, xOf } from "./geometry";
+import { type LaneName, type Span, ticks, type Timeline, type View } from "./layout";
+import { peak, type Waves } from "./waves";
 
 type Palette = ReturnType<typeof colours>;
 
 export interface Scene {
   timeline: Timeline;
+  gaps: readonly Gap[];
+  /** The whole session, and finer for the view where that is there. */
+  waves: Waves;
+  close: Waves;
   view: View;
   playhead: number;
+  hover: number | null;
   selected: number;
   width: number;
   font: string;
 }
 
-export function xOf(at: number, { view, width }: Pick<Scene, "view" | "width">): number {
-  return GUTTER + ((at - view.from) / (view.to - view.from)) * (width - GUTTER - 12);
-}
-
-export function timeOf(x: number, { view, width }: Pick<Scene, "view" | "width">): number {
-  return view.from + ((x - GUTTER) / (width - GUTTER - 12)) * (view.to - view.from);
-}
-
 export function tickLabel(ms: number, span: number): string {
-  return span < 3000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(span < 20_000 ? 1 : 0)} s`;
+  if (span < 3000) return `${Math.round(ms)} ms`;
+  if (span < 90_000) return `${(ms / 1000).toFixed(span < 20_000 ? 1 : 0)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
 export function draw(context: CanvasRenderingContext2D, scene: Scene, palette: Palette): void {
@@ -52,7 +37,12 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene, palette: P
   context.beginPath();
   context.rect(GUTTER, 0, width - GUTTER, HEIGHT);
   context.clip();
-  for (const span of scene.timeline.spans) drawSpan(context, span, scene, palette);
+  drawVoice(context, "You", scene, palette);
+  drawVoice(context, "Agent", scene, palette);
+  for (const span of scene.timeline.spans) if (span.lane !== "You" && span.lane !== "Agent") drawSpan(context, span, scene, palette);
+  drawCaptions(context, "You", scene, palette);
+  drawCaptions(context, "Agent", scene, palette);
+  for (const gap of scene.gaps) drawGap(context, gap, scene, palette);
   drawMarks(context, scene, palette);
   drawPlayhead(context, scene, palette);
   context.restore();
@@ -62,13 +52,14 @@ function drawLanes(context: CanvasRenderingContext2D, { view, width, font, playh
   context.font = `500 12px ${font}`;
   context.textBaseline = "middle";
   context.textAlign = "left";
-  for (const { name, top, height } of LANE_BOXES) {
+  for (const { name, top, height } of BOXES) {
+    const band = name === "You" || name === "Agent" ? height - CAPTION : height;
     context.fillStyle = palette.muted;
-    context.fillText(name, 0, top + height / 2);
+    context.fillText(name, 0, top + band / 2);
     context.fillStyle = palette.line;
     context.globalAlpha = 0.35;
     context.beginPath();
-    context.roundRect(GUTTER, top, width - GUTTER - 12, height, 6);
+    context.roundRect(GUTTER, top, width - GUTTER - MARGIN, band, 6);
     context.fill();
     context.globalAlpha = 1;
   }
@@ -78,40 +69,93 @@ function drawLanes(context: CanvasRenderingContext2D, { view, width, font, playh
     const x = xOf(at, { view, width });
     context.fillStyle = palette.line;
     context.fillRect(Math.round(x), AXIS, 1, HEIGHT - AXIS - 8);
-    if (Math.abs(x - xOf(playhead, { view, width })) < 44) continue;
+    if (Math.abs(x - xOf(playhead, { view, width })) < 48) continue;
     context.fillStyle = palette.muted;
     context.fillText(tickLabel(at, view.to - view.from), Math.max(x, GUTTER + 12), AXIS / 2);
   }
 }
 
-function drawSpan(context: CanvasRenderingContext2D, span: Span, scene: Scene, palette: Palette): void {
-  const lane = LANE_BOXES.find(({ name }) => name === span.lane);
-  if (lane === undefined || span.to < scene.view.from || span.from > scene.view.to) return;
-  const left = Math.max(xOf(span.from, scene), GUTTER - 20);
-  const right = Math.min(xOf(span.to, scene), scene.width + 20);
-  const box = Math.max(4, right - left);
-  const y = lane.top + (span.kind === "thinking" ? lane.height / 2 - 3 : 5);
-  const height = span.kind === "thinking" ? 6 : lane.height - 10;
-  const fills: Record<Span["kind"], string> = {
-    speech: palette.ink, typed: palette.muted, thinking: palette.accent, speaking: palette.accent, cut: palette.accent, tool: palette.soft, task: palette.soft, failed: palette.danger,
-  };
-  context.globalAlpha = span.kind === "thinking" ? 0.35 : 1;
-  context.fillStyle = fills[span.kind];
+/** A voice: where there is a waveform, that on a quiet ground; else the spans of speech themselves. */
+function drawVoice(context: CanvasRenderingContext2D, lane: "You" | "Agent", scene: Scene, palette: Palette): void {
+  const whole = lane === "You" ? scene.waves.in : scene.waves.out;
+  const close = lane === "You" ? scene.close.in : scene.close.out;
+  const there = whole !== null && whole.low.length > 0;
+  for (const span of scene.timeline.spans) {
+    if (span.lane !== lane) continue;
+    if (there && (span.kind === "speech" || span.kind === "speaking" || span.kind === "cut")) drawGround(context, span, scene, palette);
+    else drawSpan(context, span, scene, palette);
+  }
+  if (there) {
+    context.fillStyle = lane === "You" ? palette.ink : palette.accent;
+    drawWave(context, lane, whole, close, scene);
+  }
+}
+
+function drawWave(context: CanvasRenderingContext2D, lane: LaneName, whole: Waveform, close: Waveform | null, { view, width }: Scene): void {
+  const { top, height } = boxOf(lane);
+  const middle = top + (height - CAPTION) / 2;
+  const reach = (height - CAPTION - 6) / 2;
+  const column = (view.to - view.from) / (width - GUTTER - MARGIN);
+  const fine = close !== null && close.low.length > 0 && close.from_ms <= view.from + column && close.to_ms >= Math.min(view.to, whole.to_ms) - 2 * column;
+  const wave = fine ? close : whole;
+  for (let x = GUTTER; x < width - MARGIN; x++) {
+    const from = view.from + (x - GUTTER) * column;
+    if (from > wave.to_ms) break;
+    const found = peak(wave, from, from + column);
+    if (found === null) continue;
+    // Quiet speech is seen too: loudness is drawn by its square root, as levels are heard.
+    const high = Math.sqrt(Math.max(0, found[1]) / 127) * reach;
+    const low = Math.sqrt(Math.max(0, -found[0]) / 127) * reach;
+    context.fillRect(x, middle - high, 1, Math.max(1, high + low));
+  }
+}
+
+function drawGround(context: CanvasRenderingContext2D, span: Span, scene: Scene, palette: Palette): void {
+  const placed = place(span, scene);
+  if (placed === null) return;
+  const { left, right, box } = placed;
+  const { top, height } = rowOf(span);
+  context.fillStyle = palette.soft;
+  context.globalAlpha = 0.8;
   context.beginPath();
-  context.roundRect(left, y, box, height, Math.min(5, box / 2));
+  context.roundRect(left, top, box, height, Math.min(5, box / 2));
   context.fill();
   context.globalAlpha = 1;
-  if (span.kind === "cut") drawCut(context, right, y, height, palette);
-  if (span.label === "" || span.kind === "thinking") return;
-  context.font = `500 12px ${scene.font}`;
-  context.textAlign = "left";
-  const isTool = span.lane === "Tools";
-  if (isTool) outline(context, palette);
-  const beside = isTool && box < 90;
-  const room = beside ? 120 : box - 16;
+  if (span.kind === "cut" && box > 12) drawCut(context, right, top, height, palette);
+}
+
+function place({ from, to }: Span, scene: Scene): { left: number; right: number; box: number } | null {
+  if (to < scene.view.from || from > scene.view.to) return null;
+  const left = Math.max(xOf(from, scene), GUTTER - 20);
+  const right = Math.min(xOf(to, scene), scene.width + 20);
+  return { left, right, box: Math.max(2, right - left) };
+}
+
+function drawSpan(context: CanvasRenderingContext2D, span: Span, scene: Scene, palette: Palette): void {
+  const placed = place(span, scene);
+  if (placed === null) return;
+  const { left, right, box } = placed;
+  const { top, height } = rowOf(span);
+  const fills: Record<Span["kind"], string> = {
+    speech: palette.ink, typed: palette.muted, thinking: palette.accent, speaking: palette.accent, cut: palette.accent,
+    tool: palette.soft, task: palette.soft, failed: palette.danger, stage: palette.accent, held: palette.soft, connected: palette.soft,
+  };
+  context.globalAlpha = span.kind === "thinking" ? 0.35 : span.kind === "stage" ? 0.45 + 0.09 * span.row : 1;
+  context.fillStyle = fills[span.kind];
+  context.beginPath();
+  context.roundRect(left, top, box, height, Math.min(span.kind === "stage" ? 1 : 5, box / 2));
+  context.fill();
+  context.globalAlpha = 1;
+  if (span.kind === "cut" && box > 12) drawCut(context, right, top, height, palette);
+  if (span.lane === "You" || span.lane === "Agent" || span.lane === "Latency") return;
+  if (span.kind !== "failed" && box > 3) outline(context, palette);
+  const inside = box >= 40;
+  const room = inside ? box - 12 : span.lane === "Tools" && scene.view.to - scene.view.from < 60_000 ? 120 : 0;
   if (room < 24) return;
-  context.fillStyle = isTool ? palette.ink : palette.surface;
-  context.fillText(shorten(context, span.label, room), beside ? right + 6 : left + 8, y + height / 2 + 0.5);
+  context.font = `500 11px ${scene.font}`;
+  context.textAlign = "left";
+  context.fillStyle = inside && span.kind === "failed" ? palette.surface : palette.ink;
+  context.fillText(shorten(context, span.label, room), inside ? left + 6 : right + 5, top + height / 2 + 0.5);
 }
 
 function outline(context: CanvasRenderingContext2D, { accent }: Palette): void {
@@ -120,65 +164,103 @@ function outline(context: CanvasRenderingContext2D, { accent }: Palette): void {
   context.stroke();
 }
 
+/** What was said, below where it was said, as long as there is room before the next. */
+function drawCaptions(context: CanvasRenderingContext2D, lane: "You" | "Agent", scene: Scene, palette: Palette): void {
+  const { top, height } = boxOf(lane);
+  const said = scene.timeline.spans.filter((span) => span.lane === lane && span.kind !== "thinking" && span.label !== "" && span.from <= scene.view.to);
+  context.font = `500 12px ${scene.font}`;
+  context.textAlign = "left";
+  context.fillStyle = palette.ink;
+  for (const [i, span] of said.entries()) {
+    const next = said[i + 1];
+    const until = Math.min(next === undefined ? scene.width : xOf(next.from, scene) - 8, scene.width - MARGIN);
+    const left = Math.max(xOf(span.from, scene), GUTTER + 2);
+    if (until - left < 44) continue;
+    context.fillText(shorten(context, span.label, until - left), left, top + height - CAPTION / 2 + 1);
+  }
+}
+
 /** The text, or as much of it as `room` pixels hold with an ellipsis. */
 function shorten(context: CanvasRenderingContext2D, text: string, room: number): string {
-  if (context.measureText(text).width <= room) return text;
-  const share = room / context.measureText(text).width;
-  let length = Math.floor(text.length * share);
-  while (length > 0 && context.measureText(`${text.slice(0, length)}…`).width > room) length -= 1;
-  return length === 0 ? "" : `${text.slice(0, length).trimEnd()}…`;
+  // Nothing is shown of a text that is far too long beyond this, so it is not measured either.
+  const shown = text.slice(0, Math.ceil(room / 3));
+  const wide = context.measureText(shown).width;
+  if (wide <= room) return shown === text ? text : `${shown}…`;
+  let length = Math.floor((shown.length * room) / wide);
+  while (length > 0 && context.measureText(`${shown.slice(0, length)}…`).width > room) length -= 1;
+  return length === 0 ? "" : `${shown.slice(0, length).trimEnd()}…`;
 }
 
 /** Where the person cut in: a notch in the end of the speech. */
-function drawCut(context: CanvasRenderingContext2D, right: number, y: number, height: number, { surface }: Palette): void {
-  context.fillStyle = surface;
+function drawCut(context: CanvasRenderingContext2D, right: number, y: number, height: number, { danger }: Palette): void {
+  context.fillStyle = danger;
   for (let i = 0; i < 4; i++) {
     context.beginPath();
     context.moveTo(right + 1, y + (i * height) / 4);
-    context.lineTo(right - 6, y + ((i + 0.5) * height) / 4);
+    context.lineTo(right - 5, y + ((i + 0.5) * height) / 4);
     context.lineTo(right + 1, y + ((i + 1) * height) / 4);
     context.fill();
   }
 }
 
+/** Hatched, so that it is told from what went on by more than its colour. */
+function drawGap(context: CanvasRenderingContext2D, gap: Gap, scene: Scene, palette: Palette): void {
+  if (gap.to < scene.view.from || gap.from > scene.view.to) return;
+  const { top, height } = boxOf(laneOf(gap));
+  const tall = gap.kind === "model" ? height - CAPTION : height;
+  const middle = (xOf(gap.from, scene) + xOf(gap.to, scene)) / 2;
+  const box = Math.max(6, xOf(gap.to, scene) - xOf(gap.from, scene));
+  const left = middle - box / 2;
+  context.save();
+  context.beginPath();
+  context.roundRect(left, top, box, tall, 3);
+  context.clip();
+  context.fillStyle = palette.surface;
+  context.fillRect(left, top, box, tall);
+  context.strokeStyle = palette.danger;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  for (let x = left - tall; x < left + box; x += 6) {
+    context.moveTo(x, top + tall);
+    context.lineTo(x + tall, top);
+  }
+  context.stroke();
+  context.restore();
+  context.strokeStyle = palette.danger;
+  context.lineWidth = 1;
+  context.beginPath();
+  context.roundRect(left, top, box, tall, 3);
+  context.stroke();
+}
+
 function drawMarks(context: CanvasRenderingContext2D, scene: Scene, palette: Palette): void {
-  const columns = new Set<number>();
   const { timeline, view, selected, width } = scene;
-  for (const { lane: name, at, index, quiet } of timeline.marks) {
+  const { top, height } = boxOf("Events");
+  let column = Number.NaN;
+  let special = false;
+  for (const { at, index, failed } of timeline.marks) {
     if (at < view.from || at > view.to) continue;
-    const laneIndex = LANES.indexOf(name);
-    const lane = LANE_BOXES[laneIndex];
-    if (lane === undefined) continue;
-    const x = xOf(at, { view, width });
-    const column = (laneIndex * 65_536 + Math.round(x)) * 2 + (quiet ? 1 : 0);
-    if (columns.has(column) && index !== selected) continue;
-    columns.add(column);
-    context.fillStyle = index === selected ? palette.accent : palette.muted;
-    context.globalAlpha = quiet ? 0.45 : 1;
-    const margin = quiet ? 7 : 4;
-    context.fillRect(Math.round(x) - 1, lane.top + margin, 2, lane.height - 2 * margin);
-    context.globalAlpha = 1;
+    const x = Math.round(xOf(at, { view, width }));
+    const wanted = failed || index === selected;
+    if (x === column && (special || !wanted)) continue;
+    [column, special] = [x, wanted];
+    context.fillStyle = index === selected ? palette.accent : failed ? palette.danger : palette.muted;
+    const margin = wanted ? 1 : 4;
+    context.fillRect(x - 1, top + margin, 2, height - 2 * margin);
   }
 }
 
 function drawPlayhead(context: CanvasRenderingContext2D, scene: Scene, palette: Palette): void {
+  if (scene.hover !== null) {
+    context.fillStyle = palette.muted;
+    context.globalAlpha = 0.5;
+    context.fillRect(Math.round(xOf(scene.hover, scene)), AXIS, 1, HEIGHT - AXIS - 8);
+    context.globalAlpha = 1;
+  }
   const x = Math.round(xOf(scene.playhead, scene));
   context.fillStyle = palette.accent;
   context.fillRect(x - 1, AXIS - 4, 2, HEIGHT - AXIS - 2);
   context.beginPath();
   context.arc(x, AXIS - 5, 5, 0, 2 * Math.PI);
   context.fill();
-}
-
-/** The index of the event whose mark is nearest to a point, within 8 pixels; -1 if none is. */
-export function markAt(x: number, y: number, { timeline, view, width }: Scene): number {
-  const lane = LANE_BOXES.find(({ top, height }) => y >= top - 4 && y <= top + height + 4);
-  let found = -1;
-  let nearest = 8;
-  for (const mark of timeline.marks) {
-    if (mark.lane !== lane?.name) continue;
-    const distance = Math.abs(xOf(mark.at, { view, width }) - x);
-    if (distance < nearest) [nearest, found] = [distance, mark.index];
-  }
-  return found;
 }

@@ -6,6 +6,7 @@ export const TIMELINE_KEYS: [key: string, meaning: string][] = [
   ["[ ]", "Event before, event after"],
   ["+ −", "Zoom in, zoom out"],
   ["0", "Show the whole session"],
+  ["Page ↑ ↓", "Move the stretch that is shown"],
   ["Home End", "First event, last event"],
 ];
 

@@ -3,30 +3,47 @@ import { type KeyboardEvent, type PointerEvent, type ReactElement, useEffect, us
 import { colours, onThemeChange } from "../theme";
 import { duration } from "../words";
 import type { LogEvent } from "./api";
+import type { Gap } from "./gaps";
+import { GUTTER, HEIGHT, type Hit, hitAt, timeOf, xOf } from "./geometry";
 import { lastBefore, type Timeline, type View } from "./layout";
-import { draw, HEIGHT, markAt, type Scene, timeOf, xOf } from "./timeline-drawing";
+import { useZooming } from "./pointer";
+import { draw } from "./timeline-drawing";
 import { pan, reveal, zoom } from "./timeline-keys";
+import { useCloseWaves, type Waves } from "./waves";
 
 interface TimelineProps {
+  id: string;
   events: readonly LogEvent[];
   timeline: Timeline;
+  gaps: readonly Gap[];
+  waves: Waves;
   playhead: number;
   selected: number;
+  /** The playhead is at the newest moment, and goes on with it. */
+  following: boolean;
   /** Move to a time, or to an event. */
   onMove: (at: number, selected?: number) => void;
+  onGap: (gap: Gap) => void;
 }
 
-export function TimelineView({ events, timeline, playhead, selected, onMove }: TimelineProps): ReactElement {
+interface Hover {
+  x: number;
+  at: number;
+  hit: Hit;
+}
+
+export function TimelineView({ id, events, timeline, gaps, waves, playhead, selected, following, onMove, onGap }: TimelineProps): ReactElement {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(800);
   const [chosen, setChosen] = useState<View | null>(null);
-  const [hover, setHover] = useState<{ x: number; index: number } | null>(null);
+  const [hover, setHover] = useState<Hover | null>(null);
   const [themed, setThemed] = useState(0);
   const { end } = timeline;
-  const whole: View = { from: 0, to: end };
-  const view = chosen ?? whole;
+  const view = shown(chosen, end, following);
   const { from, to } = view;
-  const scene: Omit<Scene, "font"> = { timeline, view, playhead, selected, width };
+  const frame = { view, width };
+  const close = useCloseWaves(id, view, waves);
+  const hovered = hover?.at ?? null;
 
   useEffect(() => onThemeChange(() => setThemed((count) => count + 1)), []);
   useEffect(() => {
@@ -44,31 +61,16 @@ export function TimelineView({ events, timeline, playhead, selected, onMove }: T
     element.width = width * devicePixelRatio;
     element.height = HEIGHT * devicePixelRatio;
     context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    draw(context, { timeline, view: { from, to }, playhead, selected, width, font: getComputedStyle(element).fontFamily }, colours(element));
+    const font = getComputedStyle(element).fontFamily;
+    draw(context, { timeline, gaps, waves, close, view: { from, to }, playhead, hover: hovered, selected, width, font }, colours(element));
     // A whole view is a new object on every render; its two numbers are what counts.
-  }, [timeline, from, to, playhead, selected, width, themed]);
+  }, [timeline, gaps, waves, close, from, to, playhead, hovered, selected, width, themed]);
 
-  useEffect(() => {
-    const element = canvas.current;
-    if (element === null) return;
-    // React's own wheel listener is passive and could not keep the page from scrolling.
-    const onWheel = (event: WheelEvent): void => {
-      const zooming = event.ctrlKey || event.metaKey;
-      if (!zooming && Math.abs(event.deltaX) <= Math.abs(event.deltaY) && !event.shiftKey) return;
-      event.preventDefault();
-      setChosen((before) => {
-        const from = before ?? { from: 0, to: end };
-        if (zooming) return zoom(from, Math.exp(event.deltaY / 300), timeOf(event.offsetX, { view: from, width }), end);
-        return pan(from, ((event.deltaX || event.deltaY) / width) * (from.to - from.from), end);
-      });
-    };
-    element.addEventListener("wheel", onWheel, { passive: false });
-    return () => element.removeEventListener("wheel", onWheel);
-  }, [end, width]);
+  useZooming(canvas, width, end, setChosen);
 
   const move = (at: number, index?: number): void => {
     const time = Math.max(0, Math.min(end, at));
-    if (chosen !== null) setChosen(reveal(chosen, time, end));
+    if (chosen !== null) setChosen(reveal(view, time, end));
     onMove(time, index);
   };
   const step = (by: number): void => {
@@ -76,7 +78,8 @@ export function TimelineView({ events, timeline, playhead, selected, onMove }: T
     move(timeline.times[index] ?? 0, index);
   };
   const onKey = (event: KeyboardEvent): void => {
-    const reach = (view.to - view.from) * (event.shiftKey ? 0.1 : 0.01);
+    const span = to - from;
+    const reach = span * (event.shiftKey ? 0.1 : 0.01);
     const actions: Record<string, () => void> = {
       ArrowLeft: () => move(playhead - reach),
       ArrowRight: () => move(playhead + reach),
@@ -86,6 +89,8 @@ export function TimelineView({ events, timeline, playhead, selected, onMove }: T
       "=": () => setChosen(zoom(view, 0.5, playhead, end)),
       "-": () => setChosen(zoom(view, 2, playhead, end)),
       "0": () => setChosen(null),
+      PageUp: () => setChosen(pan(view, -span * 0.8, end)),
+      PageDown: () => setChosen(pan(view, span * 0.8, end)),
       Home: () => move(0),
       End: () => move(end),
     };
@@ -94,22 +99,20 @@ export function TimelineView({ events, timeline, playhead, selected, onMove }: T
     event.preventDefault();
     action();
   };
-  const place = (event: PointerEvent): { x: number; y: number } => {
-    const box = event.currentTarget.getBoundingClientRect();
-    return { x: event.clientX - box.left, y: event.clientY - box.top };
-  };
   const onPointer = (event: PointerEvent): void => {
-    const { x, y } = place(event);
-    const index = markAt(x, y, { ...scene, font: "" });
-    if (event.type === "pointerdown") event.currentTarget.setPointerCapture(event.pointerId);
-    if (event.buttons === 1) {
-      if (index >= 0 && event.type === "pointerdown") move(timeline.times[index] ?? 0, index);
-      else move(timeOf(x, scene));
+    const bounds = event.currentTarget.getBoundingClientRect();
+    const x = event.clientX - bounds.left;
+    const hit = hitAt(x, event.clientY - bounds.top, timeline, gaps, frame);
+    const pressed = event.type === "pointerdown";
+    if (pressed) event.currentTarget.setPointerCapture(event.pointerId);
+    if (event.buttons === 1 && event.isPrimary) {
+      if (pressed && hit.gap !== undefined) onGap(hit.gap);
+      if (pressed && hit.mark !== undefined) move(hit.mark.at, hit.mark.index);
+      else move(timeOf(x, frame));
     }
-    setHover(index < 0 ? null : { x, index });
+    setHover(x < GUTTER ? null : { x, at: Math.max(0, Math.min(end, timeOf(x, frame))), hit });
   };
   const at = lastBefore(timeline.times, playhead);
-  const hovered = hover === null ? undefined : events[hover.index];
   return (
     <div className="timeline">
       <div className="timeline-tools" role="group" aria-label="Zoom">
@@ -129,14 +132,29 @@ export function TimelineView({ events, timeline, playhead, selected, onMove }: T
         onKeyDown={onKey}
       >
         <canvas ref={canvas} onPointerDown={onPointer} onPointerMove={onPointer} onPointerLeave={() => setHover(null)} />
-        {hovered !== undefined && hover !== null && (
-          <div className="tip" style={{ insetInlineStart: Math.min(hover.x, width - 190) }}>
-            <b>{hovered.type}</b>
-            <span>{duration(timeline.times[hover.index] ?? 0)}</span>
+        {hover !== null && (
+          <div className="tip" style={hover.x < width / 2 ? { insetInlineStart: hover.x } : { insetInlineEnd: width - hover.x + 16 }}>
+            {pointed(hover.hit, events).map((line, i) => (i === 0 ? <b key={i}>{line}</b> : <span key={i}>{line}</span>))}
+            <span>{duration(hover.at)}</span>
           </div>
         )}
-        {hovered === undefined && <span className="playhead-time" style={{ insetInlineStart: Math.max(76, Math.min(xOf(playhead, scene), width - 24)) }}>{duration(playhead)}</span>}
+        {playhead >= from && playhead <= to && <span className="playhead-time" style={{ insetInlineStart: Math.max(GUTTER, Math.min(xOf(playhead, frame), width - 24)) }}>{duration(playhead)}</span>}
       </div>
     </div>
   );
+}
+
+/** Where a stretch was chosen and the session is live, that stretch moves on with it. */
+function shown(chosen: View | null, end: number, following: boolean): View {
+  if (chosen === null) return { from: 0, to: end };
+  const span = Math.min(end, chosen.to - chosen.from);
+  return following ? { from: end - span, to: end } : chosen;
+}
+
+function pointed({ mark, span, gap }: Hit, events: readonly LogEvent[]): string[] {
+  if (mark !== undefined) return [events[mark.index]?.type ?? ""];
+  if (gap !== undefined) return [gap.title, gap.to > gap.from ? duration(gap.to - gap.from) : "why? click"];
+  if (span === undefined) return [];
+  const note = span.note === undefined ? [] : [span.note];
+  return [span.label === "" ? "Speech" : span.label, ...(span.kind === "stage" ? note : [duration(span.to - span.from), ...note])];
 }

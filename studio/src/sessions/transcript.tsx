@@ -1,14 +1,10 @@
 /** What was said, as the log has it; each line is a place in time. */
-import { type ReactElement, useEffect, useRef } from "react";
+import { memo, type ReactElement, useEffect, useMemo, useRef } from "react";
 import { duration, functionName } from "../words";
 import type { LogEvent } from "./api";
+import { text } from "./layout";
 
 const SHOWN = new Set(["user.said", "agent.said", "tool.called"]);
-
-function text(event: LogEvent, name: string): string {
-  const value = event.data[name];
-  return typeof value === "string" ? value : "";
-}
 
 interface TranscriptProps {
   events: readonly LogEvent[];
@@ -17,8 +13,13 @@ interface TranscriptProps {
   onSelect: (index: number) => void;
 }
 
+interface Line {
+  event: LogEvent;
+  index: number;
+}
+
 export function Transcript({ events, times, selected, onSelect }: TranscriptProps): ReactElement {
-  const lines = events.flatMap((event, index) => (SHOWN.has(event.type) ? [{ event, index }] : []));
+  const lines = useMemo(() => events.flatMap((event, index): Line[] => (SHOWN.has(event.type) ? [{ event, index }] : [])), [events]);
   const current = lines.findLast(({ index }) => index <= selected)?.index ?? -1;
   const list = useRef<HTMLOListElement>(null);
   useEffect(() => {
@@ -30,22 +31,33 @@ export function Transcript({ events, times, selected, onSelect }: TranscriptProp
       <h2>Transcript</h2>
       {lines.length === 0 && <p className="empty-line">No words here yet.</p>}
       <ol ref={list} className="transcript">
-        {lines.map(({ event, index }) => {
-          const role = event.type === "user.said" ? "user" : event.type === "agent.said" ? "assistant" : "tool";
-          return (
-            <li key={event.seq}>
-              <button type="button" data-role={role} aria-current={index === current} onClick={() => onSelect(index)}>
-                <span className="transcript-time">{duration(times[index] ?? 0)}</span>
-                <span className="transcript-who">{role === "user" ? "You" : role === "assistant" ? "Agent" : "Tool"}</span>
-                <span>
-                  {role === "tool" ? functionName(text(event, "name")) : text(event, "text")}
-                  {text(event, "unheard") !== "" && <span className="unheard"> {text(event, "unheard")}</span>}
-                </span>
-              </button>
-            </li>
-          );
-        })}
+        {lines.map(({ event, index }) => (
+          <Entry key={event.seq} event={event} index={index} at={times[index] ?? 0} current={index === current} onSelect={onSelect} />
+        ))}
       </ol>
     </section>
   );
 }
+
+interface EntryProps extends Line {
+  at: number;
+  current: boolean;
+  onSelect: (index: number) => void;
+}
+
+/** Of a long session only the lines that change are drawn again while the playhead moves. */
+const Entry = memo(function Entry({ event, index, at, current, onSelect }: EntryProps): ReactElement {
+  const role = event.type === "user.said" ? "user" : event.type === "agent.said" ? "assistant" : "tool";
+  return (
+    <li>
+      <button type="button" data-role={role} aria-current={current} onClick={() => onSelect(index)}>
+        <span className="transcript-time">{duration(at)}</span>
+        <span className="transcript-who">{role === "user" ? "You" : role === "assistant" ? "Agent" : "Tool"}</span>
+        <span>
+          {role === "tool" ? functionName(text(event, "name")) : text(event, "text")}
+          {text(event, "unheard") !== "" && <span className="unheard"> {text(event, "unheard")}</span>}
+        </span>
+      </button>
+    </li>
+  );
+});
