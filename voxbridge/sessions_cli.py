@@ -82,7 +82,9 @@ def list_sessions(limit: int, as_json: bool) -> None:
     if not listed:
         click.echo("The log holds no calls.")
         return
-    table = Table("session", "started", "mode", "turns", "length", "state", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for name in ("session", "started", "mode", "turns", "length", "state"):
+        table.add_column(name, no_wrap=name != "state", min_width=len(listed[0].id) if name == "session" else None)
     for one in listed:
         length = moment(one.length_ms * 1_000).partition(".")[0] if one.length_ms is not None else ""
         style = "red" if one.error else "green" if one.state == "live" else ""

@@ -1,0 +1,175 @@
+"""The calls in the log, from the command line: of a log at rest, of a running product, and live."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from shared import events
+from shared.config import Config
+from shared.connections import EVENTS_PENDING, close_nats, connect_nats
+from shared.embedded import NatsServer
+from shared.errors import VoxbridgeError
+from shared.events import tools
+from shared.events import voice as ev
+from shared.log import Log
+from shared.writer import SessionWriter
+from tests.recorded_calls import a_call, file_of
+from voxbridge import runtime, sessions
+from voxbridge.cli import cli
+from voxbridge.preflight import FolderLock
+
+SID = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Config]:
+    """A data folder with a server as `voxbridge up` runs it, and one call in its log."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("VOXBRIDGE_DATA_DIR", str(folder))
+    for name in ("VOXBRIDGE_NATS_URL", "VOXBRIDGE_REDIS_URL"):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / "call.jsonl"
+    file.write_bytes(file_of(a_call(2)))
+    assert run("import", str(file)).exit_code == 0
+    lock = FolderLock.take(folder, "http://127.0.0.1:1")
+    with NatsServer(folder / "nats", sync_interval="1m") as server:
+        config = replace(Config(), data_dir=folder, nats_url=server.url)
+        runtime.tell(config, "http://127.0.0.1:1")
+        yield config
+        runtime.forget(folder)
+    lock.release()
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments)
+
+
+def test_the_list_has_what_the_log_says_of_each_call(product: Config) -> None:
+    shown = run("sessions", "ls").stdout
+    for words in (SID, "local", "ended: client", "5"):
+        assert words in shown
+    (one,) = [msgspec.json.decode(line) for line in run("sessions", "ls", "--json").stdout.splitlines()]
+    assert (one["id"], one["state"], one["reason"], one["turns"]) == (SID, "ended", "client", 6)
+
+
+def test_a_call_is_shown_with_its_words_its_times_its_tools_and_its_workers(product: Config) -> None:
+    shown = run("sessions", "show", SID[:6]).stdout
+    for words in (
+        "what is the weather like",
+        "█",
+        "end of turn",
+        "current_time",
+        "12:30",
+        "interrupted",
+        "voice-1 holds",
+        "term 1",
+        "ended: client",
+    ):
+        assert words in shown
+    told = msgspec.json.decode(run("sessions", "show", SID, "--json").stdout)
+    assert told["events"] == len(a_call(2))
+    assert {"user", "agent", "turn", "tool", "worker", "end"} <= {row["kind"] for row in told["rows"]}
+
+
+def test_gaps_failures_and_clients_are_told() -> None:
+    failure = ev.Failure(code="TIMED_OUT", message="It took too long.")
+    told = {
+        ev.SessionRestored(worker="w2", term=2, how="reseeded", gap_ms=3_100, lost=("a call",)): ("worker", "gap of 3100 ms; lost: a call"),
+        ev.SessionReleased(worker="w1", term=1, reason="drain"): ("worker", "let go"),
+        ev.ProviderFailed(part="tts", error=failure, turn=2): ("failure", "It took too long."),
+        tools.ToolInterrupted(call_id="c", name="pay"): ("failure", "not known"),
+        events.gateway.ClientConnected(gateway="g", connection="c", resumed=True): ("client", "resumed"),
+    }
+    for event, (kind, words) in told.items():
+        recorded = events.Recorded(seq=1, id="", sid=SID, ts=5, cause=None, writer="voice", visible=True, type="", v=1, event=event)
+        row = sessions.row(recorded, 0)
+        assert row is not None
+        assert (row.kind, words in row.text) == (kind, True)
+
+
+def test_what_was_said_cannot_write_control_characters_to_a_terminal(product: Config, tmp_path: Path) -> None:
+    log = a_call(1)
+    at = next(number for number, one in enumerate(log) if isinstance(one.event, ev.UserSaid))
+    log[at] = msgspec.structs.replace(log[at], event=ev.UserSaid(text="\x1b]0;owned\x07[red]x", turn=1, source="text"))
+    file = tmp_path / "bad.jsonl"
+    file.write_bytes(file_of(log))
+    run("import", str(file), "--as", "f" * 32)
+    shown = run("sessions", "show", "f" * 32).stdout
+    assert "[red]x" in shown
+    assert not {"\x1b", "\x07"} & set(shown)
+
+
+def test_an_unknown_id_is_answered_with_the_nearest(product: Config) -> None:
+    for wanted in (SID[:-1] + "e", "0129", "zzz"):
+        found = run("sessions", "show", wanted)
+        assert isinstance(found.exception, VoxbridgeError)
+        assert (found.exception.code, SID in found.exception.message) == ("NOT_FOUND", True)
+
+
+def test_a_beginning_that_several_calls_have_is_not_enough(product: Config, tmp_path: Path) -> None:
+    assert run("import", str(tmp_path / "call.jsonl"), "--as", SID[:8] + "e" * 24).exit_code == 0
+    found = run("sessions", "show", SID[:8])
+    assert isinstance(found.exception, VoxbridgeError)
+    assert "2 sessions have an id that begins with" in found.exception.message
+    assert SID in run("sessions", "show", SID[:9]).stdout
+
+
+def test_the_product_is_found_by_its_folder_and_by_its_url(product: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert SID in run("sessions", "ls").stdout
+    monkeypatch.setenv("VOXBRIDGE_DATA_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("VOXBRIDGE_NATS_URL", product.nats_url)
+    assert SID in run("sessions", "ls").stdout
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_file_that_tells_where_the_servers_are_is_its_owners_only(product: Config) -> None:
+    assert stat.S_IMODE((product.data_dir / "runtime.json").stat().st_mode) == 0o600
+
+
+def test_a_file_that_a_crash_left_behind_misleads_nobody(product: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = tmp_path / "left"
+    monkeypatch.setenv("VOXBRIDGE_DATA_DIR", str(left))
+    assert run("import", str(tmp_path / "call.jsonl")).exit_code == 0
+    runtime.tell(replace(product, data_dir=left, nats_url="nats://127.0.0.1:1"), "http://127.0.0.1:1")
+    assert SID in run("sessions", "ls").stdout
+    assert runtime.told(left) is None
+
+
+async def test_a_call_is_followed_as_it_happens_until_it_ends(product: Config) -> None:
+    client = await connect_nats(product.nats_url, "test", pending=EVENTS_PENDING)
+    sid = "a" * 32
+    writer = SessionWriter(Log(client), sid, "gateway", stem="c", fenced=False)
+    voice = SessionWriter(Log(client), sid, "voice")
+    await writer.append(events.gateway.SessionRequested(mode="local"), ts=1_000_000, cause=None)
+    following = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "voxbridge", "sessions", "tail", sid, "--json", stdout=asyncio.subprocess.PIPE
+    )
+    assert following.stdout is not None
+    async with asyncio.timeout(60):
+        first = msgspec.json.decode(await following.stdout.readline())
+        await voice.append(ev.UserSaid(text="hello", turn=1, source="text"), ts=2_000_000, cause=1)
+        second = msgspec.json.decode(await following.stdout.readline())
+        await voice.append(ev.SessionEnded(reason="client"), ts=3_000_000, cause=1)
+        third = msgspec.json.decode(await following.stdout.readline())
+        assert await following.wait() == 0
+    assert [one["type"] for one in (first, second, third)] == ["session.requested", "user.said", "session.ended"]
+    assert second["data"]["text"] == "hello"
+    await close_nats(client)
+
+
+def test_a_log_at_rest_is_not_followed(product: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXBRIDGE_DATA_DIR", str(tmp_path / "rest"))
+    run("import", str(tmp_path / "call.jsonl"))
+    done = run("sessions", "tail", SID)
+    assert isinstance(done.exception, VoxbridgeError)
+    assert "nothing to follow" in done.exception.message
