@@ -28,6 +28,7 @@ BAR: Final = 40
 """Characters of the longest latency bar."""
 
 _COLOURS: Final = ("yellow", "cyan", "magenta", "blue", "green", "bright_black", "red")
+_GLYPHS: Final = "█▓▒░█▓▒"
 _WORDS: Final = {
     "end_of_turn": "end of turn",
     "stt_final": "heard",
@@ -83,13 +84,13 @@ def list_sessions(limit: int, as_json: bool) -> None:
         click.echo("The log holds no calls.")
         return
     table = Table(box=None, pad_edge=False)
-    for name in ("session", "started", "mode", "turns", "length", "state"):
-        table.add_column(name, no_wrap=name != "state", min_width=len(listed[0].id) if name == "session" else None)
+    for name in ("session", "started", "mode", "turns", "length", "ended"):
+        table.add_column(name, no_wrap=name != "ended", min_width=len(listed[0].id) if name == "session" else None)
     for one in listed:
         length = moment(one.length_ms * 1_000).partition(".")[0] if one.length_ms is not None else ""
         style = "red" if one.error else "green" if one.state == "live" else ""
-        state = Text(f"{one.state}: {one.reason}" if one.reason else one.state, style)
-        table.add_row(one.id, _local(one.started_at_ms), one.mode, str(one.turns), length, state)
+        state = Text(one.reason or one.state, style)
+        table.add_row(one.id, _local(one.started_at_ms)[:-3], one.mode, str(one.turns), length, state)
     Console(soft_wrap=True).print(table)
 
 
@@ -196,13 +197,13 @@ def _line(row: sessions.Row, longest: int) -> Text:
 
 def _bar(row: sessions.Row, longest: int) -> Text:
     bar, said, before = Text(), list[str](), 0
-    for colour, name in zip(_COLOURS, sessions.STAGES, strict=True):
+    for colour, glyph, name in zip(_COLOURS, _GLYPHS, sessions.STAGES, strict=True):
         ms = row.stages.get(name)
         if ms is None:
             continue
         said.append(f"{_WORDS[name]} {ms}")
         width = round(max(ms, before) * BAR / longest) - round(before * BAR / longest) if longest > 0 else 0
-        bar.append("█" * width, colour)
+        bar.append(glyph * width, colour)
         before = max(ms, before)
     words = " · ".join(said) + (" ms" if said else "")
     bar.append("  " if said else "")
