@@ -11,6 +11,8 @@ from collections import deque
 from enum import Enum, auto
 from typing import Any, Final
 
+import msgspec
+
 from services.gateway import messages, outbound, resume
 from services.gateway.calls import Calls
 from services.gateway.messages import ClientMessage
@@ -125,6 +127,8 @@ class Connection:
         asked, self.last_seq = self.last_seq, known.top if snapshot is not None else self.last_seq
         self._asked_ms = now_ms
         self.phase = Phase.LIVE if known.started else Phase.REQUESTED
+        if self._state is not None:  # said by the worker since the log was read
+            known = msgspec.structs.replace(known, state=self._state.state)
         self._restoring = known.state == "restoring"
         if not self._restoring:
             self._state = moments.StateChanged(state=known.state)
@@ -173,11 +177,11 @@ class Connection:
 
     def receive_moment(self, moment: moments.Moment) -> Outputs:
         """What the voice service says of the moment."""
-        if not self.attached:
-            return ()
         if isinstance(moment, moments.StateChanged):
             self._state = moment
             self._restoring = False
+        if not self.attached:
+            return ()
         message = outbound.of_moment(moment, self._reader)
         return () if message is None else (Send(message),)
 

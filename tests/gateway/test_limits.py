@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed
 
 from services.gateway.messages import MESSAGE_LIMIT
 from services.gateway.service import WS_LIMIT
-from services.gateway.socket import QUEUE_MESSAGES
+from services.gateway.socket import GATHER_BYTES, QUEUE_MESSAGES
 from shared import frames
 from shared.clock import wall_ms32
 from shared.frames import PCM16, pack
@@ -137,6 +137,22 @@ async def test_a_full_queue_of_small_messages_counts_as_not_reading(running: Run
         connection._socket.send_text(b"{}")
         assert running.gateway.metrics.closes.total() == 1
         assert await client.close_code() == 4008
+
+
+async def test_what_is_gathered_is_written_in_order_and_before_the_close(running: Running, voice: StandIn) -> None:
+    async with running.client() as client:
+        await client.started()
+        await voice.session()
+        (connection,) = running.gateway.connections
+        said = [b"{}", b"x" * GATHER_BYTES, b"{}", b"{}"]
+        connection._socket.gather()
+        for payload in said:
+            connection._socket.send_text(payload)
+        connection._socket.gather()
+        connection._socket.send_text(b"[]")
+        connection._socket.finish(1012, "now")
+        assert [await client.socket.recv(decode=False) for _ in range(5)] == [*said, b"[]"]
+        assert await client.close_code() == 1012
 
 
 async def test_audio_older_than_200_ms_is_dropped_but_the_end_of_a_reply_is_told(running: Running, voice: StandIn) -> None:

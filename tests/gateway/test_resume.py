@@ -134,10 +134,13 @@ def test_a_client_that_left_meanwhile_is_not_attached() -> None:
     assert connection.refused() == ()
 
 
-def test_nothing_is_told_before_the_answer() -> None:
+def test_nothing_is_told_before_the_answer_which_has_the_newest_state() -> None:
     connection = resuming()
-    assert connection.receive_moment(moments.StateChanged(state="listening")) == ()
+    assert connection.receive_moment(moments.StateChanged(state="user_speaking")) == ()
     assert not connection.attached
+    answer = connection.resumed(known(state="restoring"), None, 0)[0]
+    assert isinstance(answer, Send)
+    assert answer.message["state"] == "user_speaking"
 
 
 def test_a_resumed_session_that_has_not_started_starts_later_or_is_given_up() -> None:
