@@ -105,7 +105,13 @@ async def connect_nats(
         if on_reconnected is not None:
             await on_reconnected()
 
-    await _until("NATS", _place(servers[0]), attempt, timeout_s)
+    try:
+        await _until("NATS", _place(servers[0]), attempt, timeout_s)
+    except BaseException:
+        # Given up in the middle of a greeting, which the client itself leaves open.
+        if (transport := getattr(client, "_transport", None)) is not None:
+            transport.close()
+        raise
     return client
 
 

@@ -36,18 +36,18 @@ def nats_condition(*connections: Client) -> Condition:
 
 async def valkey_condition(redis: Redis) -> Condition:
     """Whether Valkey answers, in time, and takes a key; half a second at most."""
-    begun = time.monotonic()
     try:
         async with asyncio.timeout(PROBE_S):
-            await redis.set(_KEY, b"1", px=_KEY_MS)
             told = await redis.info("memory")
+            took_ms = await _took_ms(redis)
+            if took_ms > SLOW_MS:  # it may have been this process that was slow
+                took_ms = min(took_ms, await _took_ms(redis))
     except (RedisConnectionError, RedisTimeoutError, OSError, TimeoutError):
         return Condition(
             "down", "Valkey does not answer; calls go on, and new ones wait. It is reconnected by itself: see that valkey-server runs."
         )
     except RedisError as error:
         return _refused(str(error))
-    took_ms = (time.monotonic() - begun) * 1_000
     if took_ms > SLOW_MS:
         return Condition("degraded", f"Valkey is slow: it took {took_ms:.0f} ms. See what else this machine or this server does.")
     used, limit = int(told.get("used_memory", 0)), int(told.get("maxmemory", 0))
@@ -55,6 +55,12 @@ async def valkey_condition(redis: Redis) -> Condition:
         share = f"{used >> 20} of {limit >> 20} MiB are used"
         return Condition("degraded", f"Valkey is almost full: {share}. Raise maxmemory, or remove what is not Voxbridge's.")
     return Condition("ok", "answers")
+
+
+async def _took_ms(redis: Redis) -> float:
+    begun = time.monotonic()
+    await redis.set(_KEY, b"1", px=_KEY_MS)
+    return (time.monotonic() - begun) * 1_000
 
 
 def _refused(words: str) -> Condition:

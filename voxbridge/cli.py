@@ -16,6 +16,7 @@ from shared.errors import VoxbridgeError
 
 _LATER: Final = {
     "admin": ("voxbridge.admin_cli", "admin"),
+    "doctor": ("voxbridge.doctor.command", "doctor"),
     "health": ("voxbridge.health_cli", "health"),
     "models": ("voxbridge.models_cli", "models"),
     "sessions": ("voxbridge.sessions_cli", "group"),
@@ -50,6 +51,7 @@ def cli() -> None:
       VOXBRIDGE_PORT=9000 voxbridge up   on another port
       voxbridge config                   every setting, its value and its meaning
       voxbridge models ls                the models, and whether they are here
+      voxbridge doctor                   what is wrong here, and how to mend it
       voxbridge sessions ls              the calls in the log
       voxbridge replay SID               take a recorded call again, and see what differs
 

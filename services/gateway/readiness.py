@@ -31,6 +31,7 @@ FULL_BYTES: Final = 16 * 1024 * 1024
 """Less than this on the disk is a full one: a block of the log, and a little."""
 
 _DETAIL: Final = 512
+_NAMES: Final = {"redis": "Valkey", "nats": "NATS", "log": "the event log"}
 
 
 class Readiness:
@@ -85,8 +86,8 @@ class Readiness:
         try:
             info = await self._log.js.stream_info(bus.EVENT_STREAM)
         except NotFoundError:
-            return Condition("down", f"The stream {bus.EVENT_STREAM} is not there. Start a service that makes it, or run `voxbridge init`.")
-        return worst(disk(self._resources.config.data_dir), Condition("ok", f"{info.state.messages} events"))
+            return Condition("down", f"The stream {bus.EVENT_STREAM} is not there. Start the services, or run `voxbridge admin streams`.")
+        return worst(Condition("ok", f"{info.state.messages} events"), disk(self._resources.config.data_dir))
 
     async def _service(self, name: str) -> tuple[Condition, Condition]:
         """How a service stands, and how the event log does as it sees it."""
@@ -104,7 +105,7 @@ class Readiness:
         except (TimeoutError, NatsError, ValueError, KeyError, AttributeError) as error:
             words = str(error) or f"no answer within {CHECK_S:g} s"
             return Condition("down", f"does not answer ({words}); it may be busy, or stopped. See logs/{name}.log."), Condition()
-        missing = ", ".join(part for part, condition in found.items() if not condition.ok)
+        missing = ", ".join(_NAMES.get(part, part) for part, condition in found.items() if not condition.ok)
         if missing or not ready:
             return Condition("down", f"waits for {missing}" if missing else "is not ready yet"), found.get("log", Condition())
         return Condition("ok", "serves"), found.get("log", Condition())

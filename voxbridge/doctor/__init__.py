@@ -1,0 +1,1 @@
+"""`voxbridge doctor`: explains what is wrong with an installation and how to mend it. Looks, and changes nothing."""

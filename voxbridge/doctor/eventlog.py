@@ -1,0 +1,171 @@
+"""What NATS says: whether it answers, its streams and consumers, its disk, how far the services are behind, broken events, its clock.
+
+Owns the questions to NATS. Changes nothing there. Where the server's system account is known, it is asked about itself too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.js.api import ConsumerInfo
+from nats.js.errors import NotFoundError
+
+from shared import bus, events, nats_health
+from shared.config import Config
+from shared.embedded import LOOPBACK, SYSTEM_USER
+from shared.errors import VoxbridgeError
+from shared.log import Log
+from shared.streams import CONSUMERS, differs, streams
+from voxbridge.doctor.finding import Finding, fail, ok, warn
+
+AREA: Final = "event log"
+BACKLOG: Final = 100
+"""Requests or calls that may wait for a service before that is said."""
+
+SCANNED: Final = 2_048
+"""The newest events, which are read to find broken ones."""
+
+SKEW_MS: Final = 500
+_ALMOST_FULL: Final = 0.85
+_ASK_S: Final = 1.5
+_HTTP_OK: Final = 200
+_MAKE: Final = "Start the services, which make it; where each has a NATS user of its own, run `voxbridge admin streams`."
+_RESTART: Final = "Restart NATS once there is room; `voxbridge up` does it by itself."
+
+
+async def look(config: Config, nc: Client) -> list[Finding]:
+    """Everything that NATS says."""
+    log = Log(nc, read_timeout_s=_ASK_S)
+    parts = await asyncio.gather(
+        _streams(config, nc), _consumers(nc), asyncio.to_thread(_server, config), _broken(nc, log), _clock(nc), return_exceptions=True
+    )
+    version = nc.connected_server_version
+    found: list[Finding] = [
+        ok(AREA, "NATS", f"answers at {place(config.nats_url)}, version {version.major}.{version.minor}.{version.patch}")
+    ]
+    for part in parts:
+        if isinstance(part, list):
+            found += part
+        elif isinstance(part, NatsError | TimeoutError | VoxbridgeError | ValueError | KeyError):
+            found.append(fail(AREA, "answers", f"JetStream does not answer: {part or type(part).__name__}.", _RESTART))
+        else:
+            raise part
+    return found
+
+
+def place(url: str) -> str:
+    """The address of a URL, without its credentials."""
+    parts = urlsplit(url)
+    return parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port}"
+
+
+async def _streams(config: Config, nc: Client) -> list[Finding]:
+    js = nc.jetstream(timeout=_ASK_S)
+    found: list[Finding] = []
+    for wanted in streams(config.event_retention_days, config.record):
+        name = str(wanted.name)
+        try:
+            info = await js.stream_info(name)
+        except NotFoundError:
+            found.append(fail(AREA, f"stream {name}", "is not there.", _MAKE))
+            continue
+        state = info.state
+        says = f"{state.messages} messages, {state.bytes >> 20} MiB"
+        if differs(wanted, info.config):
+            found.append(warn(AREA, f"stream {name}", f"{says}; its settings are not this release's.", "Restart the services."))
+        else:
+            found.append(ok(AREA, f"stream {name}", says))
+    return found
+
+
+async def _consumers(nc: Client) -> list[Finding]:
+    js = nc.jetstream(timeout=_ASK_S)
+    found: list[Finding] = []
+    for name, wanted in CONSUMERS.items():
+        try:
+            info = await js.consumer_info(bus.EVENT_STREAM, name)
+        except NotFoundError:
+            found.append(fail(AREA, f"queue {name}", "is not there.", _MAKE))
+            continue
+        found.append(_queue(name, info, settled=info.config is not None and not differs(wanted, info.config)))
+    return found
+
+
+def _queue(name: str, info: ConsumerInfo, *, settled: bool) -> Finding:
+    waiting, open_ = info.num_pending or 0, info.num_ack_pending or 0
+    says = f"{waiting} wait, {open_} are open, {info.num_redelivered or 0} came again"
+    if waiting > BACKLOG:
+        do = f"See whether {name} runs and what its log says; start another one if it is busy."
+        return warn(AREA, f"queue {name}", f"{name} is behind: {says}.", do)
+    if not settled:
+        return warn(AREA, f"queue {name}", f"{says}; its settings are not this release's.", f"Restart {name}.")
+    return ok(AREA, f"queue {name}", says)
+
+
+def _server(config: Config) -> list[Finding]:
+    """The embedded server about itself; nothing where it is another's."""
+    parts = urlsplit(config.nats_url)
+    try:
+        password = (Path(config.data_dir) / "nats" / "system-password").read_text().strip()
+    except OSError:
+        return []
+    if parts.hostname != LOOPBACK or parts.port is None:
+        return []
+
+    def ask(subject: str) -> Mapping[str, Any]:
+        return nats_health.ask(LOOPBACK, parts.port or 0, SYSTEM_USER, password, subject, timeout_s=_ASK_S)
+
+    try:
+        health, js = ask(nats_health.HEALTH), ask(nats_health.JETSTREAM)
+    except OSError as error:
+        return [warn(AREA, "server", f"It says nothing of itself: {error}.", "Is it the server of this folder?")]
+    found: list[Finding] = []
+    if health.get("status_code", _HTTP_OK) != _HTTP_OK:
+        found.append(fail(AREA, "server", str(health.get("error", "not healthy"))[:300], "Free some space. " + _RESTART))
+    used, limit = int(js.get("storage", 0)), int(js.get("config", {}).get("max_storage", 0))
+    says = f"{used >> 20} of {limit >> 20} MiB that JetStream may use"
+    if limit and used > limit * _ALMOST_FULL:
+        do = "Keep events for fewer days (VOXBRIDGE_EVENT_RETENTION_DAYS)."
+        found.append((fail if used >= limit else warn)(AREA, "room", f"{says} are used.", do))
+    else:
+        found.append(ok(AREA, "room", says))
+    return found
+
+
+async def _broken(nc: Client, log: Log) -> list[Finding]:
+    last = (await nc.jetstream(timeout=_ASK_S).stream_info(bus.EVENT_STREAM)).state.last_seq
+    page = await log.page("*", after=max(0, last - SCANNED), limit=SCANNED)
+    broken: list[str] = []
+    for message in page.messages:
+        headers = message.headers or {}
+        sid, writer, visible = bus.parse_event_subject(headers["Nats-Subject"])
+        seq = int(headers["Nats-Sequence"])
+        read = events.read(message.data, seq=seq, sid=sid, writer=writer, visible=visible, type=bus.event_type(headers["Nats-Subject"]))
+        if isinstance(read.event, events.Unreadable):
+            broken.append(f"{seq} ({read.type} of session {sid[:8]})")
+    if broken:
+        says = f"{len(broken)} of the newest {len(page.messages)} events cannot be read: at {', '.join(broken[:3])}"
+        return [warn(AREA, "events", says, "They are passed over. Was the log written by a newer release? Then use that one.")]
+    return [ok(AREA, "events", f"the newest {len(page.messages)} can all be read")]
+
+
+async def _clock(nc: Client) -> list[Finding]:
+    begun = time.time()
+    answer = await nc.request(f"$JS.API.STREAM.INFO.{bus.EVENT_STREAM}", b"", timeout=_ASK_S)
+    ended = time.time()
+    told = json.loads(answer.data).get("ts")
+    if not isinstance(told, str):
+        return []
+    skew_ms = round((datetime.fromisoformat(told).timestamp() - (begun + ended) / 2) * 1_000)
+    if abs(skew_ms) > SKEW_MS + (ended - begun) * 500:
+        return [warn(AREA, "clock", f"NATS is {skew_ms} ms off this machine's clock.", "Let both be set by NTP; times in calls mix both.")]
+    return [ok(AREA, "clock", f"{abs(skew_ms)} ms apart from NATS")]

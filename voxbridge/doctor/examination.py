@@ -1,0 +1,97 @@
+"""The whole examination: everything is asked side by side, and what does not answer costs its time-out and no more.
+
+Owns the order and the bounds. Does not own the questions (the modules beside it) nor how findings are shown (`voxbridge.doctor.command`).
+Changes nothing anywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import Any, Final
+
+from redis.asyncio import Redis
+
+from shared.config import Config
+from shared.connections import close_nats, connect_nats, read_secret
+from shared.errors import VoxbridgeError
+from shared.permissions import ADMIN
+from voxbridge import runtime
+from voxbridge.doctor import eventlog, machine, parts, valkey
+from voxbridge.doctor.finding import Finding, fail, warn
+
+BOUND_S: Final = 8.0
+CONNECT_S: Final = 2.0
+_SECRET_FILE: Final = "VOXBRIDGE_REDIS_PASSWORD_FILE"
+_PENDING: Final = 1024 * 1024
+_START: Final = "Start it with `make up`."
+
+
+async def examine(config: Config) -> list[Finding]:
+    """Every finding; takes `BOUND_S` at most, however much is dead."""
+    running = machine.is_running(config.data_dir)
+    told = runtime.told(config.data_dir) if running else None
+    if told is not None:
+        config = replace(config, nats_url=config.nats_url or told.nats_url, redis_url=config.redis_url or told.redis_url)
+    here = asyncio.to_thread(machine.look, config, running=running)
+    if not running and not config.nats_url:
+        found = await _bounded("machine", here)
+        return [*found, fail("product", "voxbridge", f"Nothing runs on {config.data_dir.absolute()}.", _START)]
+    looked = await asyncio.gather(
+        _bounded("machine", here),
+        _bounded("event log", _over_nats(config)),
+        _bounded("valkey", _over_redis(config)),
+        _bounded("services", parts.over_http(config)),
+    )
+    return [finding for found in looked for finding in found]
+
+
+async def _bounded(area: str, look: Awaitable[list[Finding]]) -> list[Finding]:
+    try:
+        async with asyncio.timeout(BOUND_S):
+            return await look
+    except TimeoutError:
+        return [fail(area, "answers", f"no answer within {BOUND_S:g} s.", "Is the machine overloaded, or a disk or the network stuck?")]
+
+
+async def _over_nats(config: Config) -> list[Finding]:
+    if not config.nats_url:
+        return [fail("event log", "NATS", "Its address is not known.", f"Set VOXBRIDGE_NATS_URL. {_START}")]
+    # What the connection has to say is said by the findings.
+    logging.getLogger("shared").addHandler(logging.NullHandler())
+    logging.getLogger("shared").propagate = False
+    try:
+        user = ADMIN if config.nats_seed_file else ""
+        async with asyncio.timeout(2 * CONNECT_S):
+            nc = await connect_nats(
+                config.nats_url, "voxbridge-doctor", pending=_PENDING, timeout_s=CONNECT_S, user=user, seed_file=config.nats_seed_file
+            )
+    except TimeoutError:
+        says = f"{eventlog.place(config.nats_url)} takes connections and says nothing."
+        return [fail("event log", "NATS", says, "Is nats-server stopped, or its machine overloaded? Look at it, or start it again.")]
+    except VoxbridgeError as error:
+        return [fail("event log", "NATS", error.message, "See nats/nats.log. `voxbridge up` starts the embedded one again by itself.")]
+    try:
+        log, services = await asyncio.gather(eventlog.look(config, nc), parts.on_the_bus(nc))
+        return [*log, *services]
+    finally:
+        await close_nats(nc)
+
+
+async def _over_redis(config: Config) -> list[Finding]:
+    if not config.redis_url:
+        return [warn("valkey", "Valkey", "Its address is not known.", "Set VOXBRIDGE_REDIS_URL.")]
+    try:
+        secret: dict[str, Any] = {"password": read_secret(config.redis_password_file, _SECRET_FILE)} if config.redis_password_file else {}
+    except VoxbridgeError as error:
+        return [fail("valkey", "Valkey", error.message, "Correct the setting.")]
+    redis = Redis.from_url(config.redis_url, **secret, decode_responses=True, socket_timeout=CONNECT_S, socket_connect_timeout=CONNECT_S)
+    try:
+        return await valkey.look(config, redis, now_us=time.time_ns() // 1_000)
+    except VoxbridgeError as error:
+        return [fail("valkey", "Valkey", error.message, "See valkey/server.log.")]
+    finally:
+        await redis.aclose()

@@ -1,0 +1,58 @@
+"""What Valkey says: whether it answers in time, its memory, what it keeps, and leases against live sessions.
+
+Owns the questions to Valkey. Changes nothing there but one key of a second. Losing Valkey costs a rebuild, so little here is fatal.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from shared.config import Config
+from shared.health import valkey_condition
+from shared.store import Store
+from voxbridge.doctor.eventlog import place
+from voxbridge.doctor.finding import Finding, Level, fail, ok, warn
+
+AREA: Final = "valkey"
+_LEVELS: Final[dict[str, Level]] = {"ok": "OK", "degraded": "WARN", "down": "FAIL"}
+
+
+async def look(config: Config, redis: Redis, *, now_us: int) -> list[Finding]:
+    """Everything that Valkey says."""
+    condition = await valkey_condition(redis)
+    if condition.state != "ok":
+        says, _, do = condition.detail.partition(". ")
+        return [Finding(area=AREA, name="Valkey", level=_LEVELS[condition.state], says=f"{says}.", do=do)]
+    try:
+        info: dict[str, Any] = await redis.info()
+        found = [ok(AREA, "Valkey", f"answers at {place(config.redis_url)}, {int(info.get('used_memory', 0)) >> 20} MiB"), _keeps(info)]
+        return [*found, *await _sessions(Store(redis), now_us)]
+    except RedisError as error:
+        return [fail(AREA, "Valkey", f"It does not answer in full: {error}.", "See valkey/server.log.")]
+
+
+def _keeps(info: dict[str, Any]) -> Finding:
+    if not int(info.get("aof_enabled", 0)):
+        return warn(AREA, "persistence", "It keeps nothing over a restart.", "Set `appendonly yes`; else notes and leases are read again.")
+    if info.get("aof_last_write_status", "ok") != "ok":
+        return fail(AREA, "persistence", "Its last write to disk failed.", "Free some space; it recovers by itself.")
+    return ok(AREA, "persistence", "an append-only file, and its last write went well")
+
+
+async def _sessions(store: Store, now_us: int) -> list[Finding]:
+    live, orphans = await store.live_sessions(), await store.orphans(now_us)
+    held = sum(await store.held(live))
+    found: list[Finding] = []
+    if not await store.index_is_whole():
+        do = "It is built from the log when a gateway starts or is asked for sessions; `GET /api/sessions` does."
+        found.append(warn("sessions", "index", "Valkey forgot the list of sessions.", do))
+    if orphans:
+        says = f"{len(orphans)} of {len(live)} live sessions have no worker: {', '.join(sid[:8] for sid in orphans[:3])}"
+        do = "A voice worker takes them over within 5 s. If they stay, see whether voice runs and has room (VOXBRIDGE_MAX_SESSIONS)."
+        found.append(warn("sessions", "owners", says, do))
+    else:
+        found.append(ok("sessions", "owners", f"{len(live)} live, {held} held by a worker, none forsaken"))
+    return found
