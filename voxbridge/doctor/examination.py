@@ -25,7 +25,6 @@ from voxbridge.doctor.finding import Finding, fail, warn
 
 BOUND_S: Final = 8.0
 CONNECT_S: Final = 2.0
-_SECRET_FILE: Final = "VOXBRIDGE_REDIS_PASSWORD_FILE"
 _PENDING: Final = 1024 * 1024
 _START: Final = "Start it with `make up`."
 
@@ -85,7 +84,9 @@ async def _over_redis(config: Config) -> list[Finding]:
     if not config.redis_url:
         return [warn("valkey", "Valkey", "Its address is not known.", "Set VOXBRIDGE_REDIS_URL.")]
     try:
-        secret: dict[str, Any] = {"password": read_secret(config.redis_password_file, _SECRET_FILE)} if config.redis_password_file else {}
+        secret: dict[str, Any] = (
+            {"password": read_secret(config.redis_password_file, "VOXBRIDGE_REDIS_PASSWORD_FILE")} if config.redis_password_file else {}
+        )
     except VoxbridgeError as error:
         return [fail("valkey", "Valkey", error.message, "Correct the setting.")]
     redis = Redis.from_url(config.redis_url, **secret, decode_responses=True, socket_timeout=CONNECT_S, socket_connect_timeout=CONNECT_S)
