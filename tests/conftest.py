@@ -33,11 +33,11 @@ async def nats_url(nats_server: NatsServer, request: pytest.FixtureRequest) -> A
     """URL of a nats-server that holds no stream. After the test its sessions are replayed, and what it made is removed."""
     yield nats_server.url
     connection = await nats.connect(nats_server.url)
-    service = replayed.WHOLE_SERVICES.get(request.path.parent.name)
+    services = replayed.WHOLE_SERVICES.get(request.path.parent.name)
     found = ""
     try:
-        if service is not None and request.node.get_closest_marker("past_is_broken") is None:
-            found = await replayed.differences(connection, service)
+        if services is not None and request.node.get_closest_marker("past_is_broken") is None:
+            found = await replayed.differences(connection, services)
         streams = connection.jetstream()
         for stream in await streams.streams_info():
             await streams.delete_stream(str(stream.config.name))

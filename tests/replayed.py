@@ -1,38 +1,116 @@
-"""Every session that a test recorded is replayed when the test is over: what the services did must follow from what they recorded."""
+"""Every session that a test recorded is replayed when the test is over: what the services did must follow from what they recorded,
+and a crash behind any of its events must have changed nothing.
+
+`python -m tests.replayed FOLDER` does the same for the data folder of a product that has stopped.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from collections.abc import Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
+import msgspec
 from nats.aio.client import Client
 
 from shared import bus, events
+from shared.config import Config
 from shared.errors import VoxbridgeError
 from shared.events.journal import JOURNALS
 from shared.log import Log
+from shared.replay import Service
+from shared.step import Append, Due, LogInput, fold
 from voxbridge import replay
+from voxbridge.eventlog import opened
 
-WHOLE_SERVICES = {"voice": "voice", "tools": "tools"}
-"""Folders of tests in which a service writes its own events, and which one; elsewhere stand-ins write in its name."""
+WHOLE_SERVICES = {"voice": ("voice",), "tools": ("tools",)}
+"""Folders of tests in which a service writes its own events, and which; elsewhere stand-ins write in its name."""
+
+CRASHES = 100
+"""Crashes tried for each session; behind every event of a shorter one."""
 
 
-async def differences(connection: Client, service: str) -> str:
+async def differences(connection: Client, services: Sequence[str]) -> str:
     """What the replays of all sessions on a server differ in, in words; the last events of a killed process may be missing."""
-    log = Log(connection)
-    found: list[str] = []
-    if not any(stream.config.name == bus.EVENT_STREAM for stream in await connection.jetstream().streams_info()):
+    streams = await connection.jetstream().streams_info()
+    if not any(stream.config.name == bus.EVENT_STREAM for stream in streams):
         return ""
+    return "\n".join([line async for line in _all(Log(connection), services)])
+
+
+async def _all(log: Log, services: Sequence[str]) -> Any:
     recorded = [one async for one in log.read_all("*")]
     for sid, session in groupby(sorted(recorded, key=lambda one: (one.sid, one.seq)), key=lambda one: one.sid):
-        found += _differences(sid, list(session), service)
-    return "\n".join(found)
+        for line in of_session(list(session), services):
+            yield f"session {sid}: {line}"
 
 
-def _differences(sid: str, log: list[events.Recorded], service: str) -> list[str]:
-    if not any(isinstance(one.event, JOURNALS[service]) for one in log):
-        return []
-    try:
-        replayed = replay.run(log, service)
-    except VoxbridgeError as error:
-        return [f"session {sid} cannot be replayed: {error.message}"]
-    return [] if replay.same(replayed, unfinished=True) else [f"session {sid}", *replay.report(replayed, unfinished=True)]
+def of_session(log: list[events.Recorded], services: Sequence[str]) -> Iterator[str]:
+    """What differs in one session."""
+    for name in services:
+        if not any(isinstance(one.event, JOURNALS[name]) for one in log):
+            continue
+        try:
+            replayed = replay.run(log, name)
+        except VoxbridgeError as error:
+            yield f"{name} cannot be replayed: {error.message}"
+            continue
+        if not replay.same(replayed, unfinished=True):
+            yield from replay.report(replayed, unfinished=True)
+        else:
+            yield from _crashes(replay.services()[name], log)
+
+
+def _crashes(service: Service, log: list[events.Recorded]) -> Iterator[str]:
+    whole = after_crash(service, log, len(log))
+    for at in range(0, len(log), max(1, len(log) // CRASHES)):
+        if after_crash(service, log, at) != whole:
+            yield f"{service.writer} differs after a crash behind position {log[at - 1].seq if at else 0}"
+
+
+def after_crash(service: Service, log: Sequence[events.Recorded], at: int) -> list[Any]:
+    """What stands in the log of a session whose process died behind the first `at` events: what was there, what the successor
+    adds first, and what comes of the inputs that it takes after them."""
+    writer, kept = service.writer, log[:at]
+    sid = next(one.id for one in log if one.writer == writer).partition(".")[0]
+    folded = fold(service.step, service.initial(sid), service.inputs, writer, kept)
+    written = [_essence(one) for one in kept if one.writer == writer] + [_due(due) for due in folded.missing]
+    state, number = folded.state, folded.taken
+    by_seq = {one.seq: one for one in log}
+    decoder = msgspec.msgpack.Decoder(service.inputs)
+    for entry in log[at:]:
+        if not isinstance(entry.event, JOURNALS[writer]):
+            continue
+        assert entry.event.first == number, "the successor goes on with another input than the first one that was not taken"
+        written.append(_essence(entry))
+        for taken in entry.event.inputs:
+            input: Any = LogInput(by_seq[taken.seq]) if taken.seq is not None else decoder.decode(taken.input)
+            state, outputs = service.step(state, input, taken.at)
+            cause = f"{writer}#{number}" if taken.seq is None else taken.seq
+            number += 1
+            written += [_due(Due(output.event, taken.at, cause)) for output in outputs if isinstance(output, Append)]
+    return [*written, state]
+
+
+def _essence(one: events.Recorded) -> Any:
+    return one.type, one.ts, one.cause, msgspec.msgpack.encode(one.event)
+
+
+def _due(due: Due) -> Any:
+    return events.kind_of(due.event).name, due.ts, due.cause, msgspec.msgpack.encode(due.event)
+
+
+async def _folder(path: Path) -> int:
+    found = 0
+    async with opened(Config(data_dir=path)) as there:
+        async for line in _all(there.log, replay.NAMES):
+            sys.stdout.write(f"{line}\n")
+            found = 1
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(_folder(Path(sys.argv[1]))))

@@ -16,8 +16,9 @@ from shared.events import envelope, gateway
 from shared.events import voice as ev
 from shared.events.journal import Taken, VoiceJournal
 from shared.replay import Difference, Replayed, replay
-from shared.step import Append, Due, LogInput, fold
+from shared.step import Append, LogInput, fold
 from tests.recorded_calls import a_call
+from tests.replayed import after_crash
 from voxbridge.replay import report, run, services
 
 VOICE = services()["voice"]
@@ -256,41 +257,10 @@ def test_old_events_and_old_inputs_are_brought_to_todays_shape_before_they_are_r
 
 
 def test_after_a_crash_at_any_event_the_call_goes_on_as_if_there_had_been_none(call: Log) -> None:
-    whole = [_essence(one) for one in call if one.writer == "voice"]
-    for at in range(len(call) + 1):
-        assert _gone_on(call, at) == whole, f"after a crash at event {at}"
-
-
-def _gone_on(call: Log, at: int) -> list[Any]:
-    """What stands in the log of a call whose worker died behind the first `at` events: what was there, what the successor adds
-    first, and what comes of the inputs that it takes after them."""
-    kept = call[:at]
-    folded = fold(core.step, core.initial(call[0].sid), VOICE.inputs, "voice", kept)
-    written = [_essence(one) for one in kept if one.writer == "voice"]
-    written += [_due(due) for due in folded.missing]
-    state, taken_before = folded.state, folded.taken
-    by_seq = {one.seq: one for one in call}
-    decoder = msgspec.msgpack.Decoder(VOICE.inputs)
-    for entry in call[at:]:
-        if not isinstance(entry.event, VoiceJournal):
-            continue
-        assert entry.event.first == taken_before
-        written.append(_essence(entry))
-        for taken in entry.event.inputs:
-            input: Any = LogInput(by_seq[taken.seq]) if taken.seq is not None else decoder.decode(taken.input)
-            state, outputs = core.step(state, input, taken.at)
-            cause = f"voice#{taken_before}" if taken.seq is None else taken.seq
-            taken_before += 1
-            written += [_due(Due(output.event, taken.at, cause)) for output in outputs if isinstance(output, Append)]
-    return written
-
-
-def _essence(one: events.Recorded) -> Any:
-    return one.type, one.ts, one.cause, msgspec.msgpack.encode(one.event)
-
-
-def _due(due: Due) -> Any:
-    return events.kind_of(due.event).name, due.ts, due.cause, msgspec.msgpack.encode(due.event)
+    whole = after_crash(VOICE, call, len(call))
+    assert [part[0] for part in whole[:-1]] == [one.type for one in call if one.writer == "voice"]
+    for at in range(len(call)):
+        assert after_crash(VOICE, call, at) == whole, f"after a crash behind event {at}"
 
 
 def _is(output: Any, kind: type[events.Event]) -> bool:
