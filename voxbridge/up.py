@@ -24,6 +24,7 @@ from voxbridge.console import Board
 from voxbridge.logfile import LogFile
 from voxbridge.preflight import FolderLock, check_folder, check_port
 from voxbridge.probes import Probes
+from voxbridge.repeats import Repeats
 from voxbridge.supervisor import Supervisor
 
 SERVICES: Final = ("models", "tools", "voice", "gateway")
@@ -105,9 +106,14 @@ def services(config: Config, probes: Probes, say: Callable[[str], None]) -> list
 
 
 def _service(name: str, env: Mapping[str, str], logs: Path, say: Callable[[str], None]) -> Callable[[], Awaitable[Child]]:
-    log = LogFile(logs / f"{name}.log")
+    log, repeats = LogFile(logs / f"{name}.log"), Repeats()
+
+    def on_error(line: str) -> None:
+        worth_saying = repeats.worth_saying(line, asyncio.get_running_loop().time())
+        if worth_saying is not None:
+            say(f"{name}: {worth_saying}")
 
     async def spawn() -> Child:
-        return await start_command([sys.executable, "-m", f"services.{name}"], env, log, lambda line: say(f"{name}: {line[:300]}"))
+        return await start_command([sys.executable, "-m", f"services.{name}"], env, log, on_error)
 
     return spawn
