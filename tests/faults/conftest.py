@@ -1,0 +1,5 @@
+"""The models' stand-in and its settings, as the tests of the voice service have them."""
+
+from tests.voice.conftest import config, model_server, silero
+
+__all__ = ["config", "model_server", "silero"]

@@ -1,0 +1,130 @@
+"""A gateway, a voice worker and an executor as processes of their own, on servers of the test, with scripted models."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from shared.config import Config
+
+BOUND_S = 60.0
+_PARTS = ("tools", "voice", "gateway")
+
+
+@asynccontextmanager
+async def stack(config: Config) -> AsyncIterator[dict[str, asyncio.subprocess.Process]]:
+    """The three services, serving; killed after the test."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")} | config.as_env()
+    running: dict[str, asyncio.subprocess.Process] = {}
+    draining: list[asyncio.Task[None]] = []
+    try:
+        for name in _PARTS:
+            running[name] = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", f"services.{name}", env=env, stderr=asyncio.subprocess.PIPE, limit=1 << 20
+            )
+        async with asyncio.timeout(BOUND_S):
+            for name in _PARTS:
+                stderr = running[name].stderr
+                assert stderr is not None
+                while f"{name} serves".encode() not in (line := await stderr.readline()):
+                    assert line, f"{name} ended as it started"
+                draining.append(asyncio.create_task(_drain(stderr)))
+            while not await _opens(config.port):  # noqa: ASYNC110 - a port gives no signal
+                await asyncio.sleep(0.02)
+        yield running
+    finally:
+        for process in running.values():
+            if process.returncode is None:
+                process.kill()
+        for process in running.values():
+            await process.wait()
+        await asyncio.gather(*draining)
+
+
+async def _drain(stderr: asyncio.StreamReader) -> None:
+    while await stderr.readline():
+        pass
+
+
+async def _opens(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+class Talker:
+    """A person who types, and keeps everything that is answered."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.sid = ""
+        self.told: list[dict[str, Any]] = []
+        self.frames = 0
+        self._socket = socket
+        self._came = asyncio.Condition()
+        self._reading = asyncio.create_task(self._read())
+
+    async def start(self, mode: str = "local") -> None:
+        """Open a session."""
+        await self._socket.send(json.dumps({"type": "start", "mode": mode}))
+        self.sid = (await self.until("setup_complete"))["sessionId"]
+
+    async def say(self, text: str) -> None:
+        """Type."""
+        await self._socket.send(json.dumps({"type": "text", "text": text}))
+
+    async def sound(self, frame: bytes) -> None:
+        """Send a microphone frame."""
+        await self._socket.send(frame)
+
+    async def until(self, type: str, count: int = 1, **fields: Any) -> dict[str, Any]:
+        """The n-th message of this type with these fields."""
+
+        def fitting() -> list[dict[str, Any]]:
+            return [one for one in self.told if one["type"] == type and all(one.get(k) == v for k, v in fields.items())]
+
+        async with asyncio.timeout(BOUND_S), self._came:
+            await self._came.wait_for(lambda: len(fitting()) >= count)
+        return fitting()[count - 1]
+
+    async def frames_over(self, count: int) -> None:
+        """Wait until more than so many audio frames came."""
+        async with asyncio.timeout(BOUND_S), self._came:
+            await self._came.wait_for(lambda: self.frames > count)
+
+    async def stop(self) -> None:
+        """Hear nothing more."""
+        self._reading.cancel()
+        await asyncio.wait({self._reading})
+
+    async def _read(self) -> None:
+        async for message in self._socket:
+            async with self._came:
+                if isinstance(message, bytes):
+                    self.frames += 1
+                else:
+                    self.told.append(json.loads(message))
+                self._came.notify_all()
+
+
+@asynccontextmanager
+async def talker(config: Config) -> AsyncIterator[Talker]:
+    """A browser's side of a socket of the gateway."""
+    async with connect(f"ws://127.0.0.1:{config.port}/ws/vox", subprotocols=[Subprotocol("voxbridge.v1")], compression=None) as socket:
+        person = Talker(socket)
+        try:
+            yield person
+        finally:
+            await person.stop()
