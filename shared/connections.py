@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -67,8 +67,10 @@ async def connect_nats(
     seed = read_secret(seed_file, "VOXBRIDGE_NATS_SEED_FILE") if seed_file else None
     client: Client = FastClient()
     _denied[client] = []
+    said: deque[str] = deque(maxlen=1)
 
     async def _said(error: Exception) -> None:
+        said.append(str(error))
         if _DENIED in str(error).lower():
             _deny(client, name, str(error))
         else:
@@ -181,17 +183,20 @@ async def close_nats(client: Client) -> None:
         _log.warning("%d bytes for NATS were not sent before the end: %s", waiting, str(error) or type(error).__name__)
 
 
-async def _until(what: str, place: str, attempt: Callable[[], Awaitable[bool]], timeout_s: float) -> None:
-    begun = said = time.monotonic()
+async def _until(what: str, place: str, attempt: Callable[[], Awaitable[bool]], timeout_s: float, told: Sequence[str] = ()) -> None:
+    """`told` is where the client says in passing why it does not get on: with wrong credentials it tries for ever by itself."""
+    clock = asyncio.get_running_loop().time
+    begun = said = clock()
     wait = 0.02
     reason = "it does not answer"
     while True:
         try:
-            if await attempt():
-                return
+            async with asyncio.timeout_at(begun + timeout_s):
+                if await attempt():
+                    return
         except (NatsError, OSError, TimeoutError) as error:
-            reason = str(error) or type(error).__name__
-        now = time.monotonic()
+            reason = str(error) or (told[-1] if told else "") or type(error).__name__
+        now = clock()
         if now - begun + wait > timeout_s:
             raise Unavailable(f"{what} at {place} could not be reached within {timeout_s:g} s: {reason}. Is it running?")
         if now - said >= _SAY_EVERY_S:

@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 from base64 import urlsafe_b64encode
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import nkeys
@@ -16,8 +17,8 @@ from nats.errors import Error as NatsError
 from nats.js.api import StreamConfig
 
 from shared import bus, streams
-from shared.connections import denied
-from shared.errors import VoxbridgeError
+from shared.connections import connect_nats, denied
+from shared.errors import Unavailable, VoxbridgeError
 from shared.events.envelope import KINDS
 from shared.ids import new_session_id
 from shared.permissions import RIGHTS
@@ -174,6 +175,23 @@ def test_a_stranger_is_refused(who: str, guarded: Guarded) -> None:
         stranger.sendall(b"CONNECT " + json.dumps(shown).encode() + b"\r\nPING\r\n")
         assert said.readline() == b"-ERR 'Authorization Violation'\r\n"
         assert said.read() == b""
+
+
+@pytest.mark.parametrize("with_seed", [False, True])
+async def test_a_process_with_the_wrong_credentials_gives_up_and_says_why(with_seed: bool, guarded: Guarded, tmp_path: Path) -> None:
+    seed = tmp_path / "seed"
+    seed.write_text(new_seed())
+    with pytest.raises(Unavailable, match=r"(?i)within 1 s: .*authorization violation"):
+        await connect_nats(guarded.url, "lost", pending=1_024, timeout_s=1, user="voice", seed_file=str(seed) if with_seed else "")
+
+
+@pytest.mark.parametrize("content", ["", None])
+async def test_a_seed_file_that_cannot_be_used_is_named(content: str | None, guarded: Guarded, tmp_path: Path) -> None:
+    seed = tmp_path / "seed"
+    if content is not None:
+        seed.write_text(content)
+    with pytest.raises(VoxbridgeError, match=r"VOXBRIDGE_NATS_SEED_FILE names .*seed, which (is empty|cannot be read)"):
+        await connect_nats(guarded.url, "lost", pending=1_024, timeout_s=1, user="voice", seed_file=str(seed))
 
 
 async def test_the_start_of_a_process_with_the_credentials_of_another_says_so(sign_in: SignIn, caplog: pytest.LogCaptureFixture) -> None:
