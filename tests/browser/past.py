@@ -1,0 +1,127 @@
+"""A past that Studio can look at without models: real servers, a real gateway and the voice service's inspector, in a process of their own.
+
+`python -m tests.browser.past FOLDER` writes a long call and its recording into the log, prints one line of JSON and stays until its
+standard input ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import nats
+import nats.micro
+
+from services.gateway.service import Gateway
+from services.voice.inspect import SUBJECT, Inspector
+from shared.child import die_with_parent
+from shared.clock import SystemClock
+from shared.config import Config
+from shared.embedded import NatsServer, ValkeyServer
+from shared.ids import new_session_id
+from shared.log import Log
+from shared.service import connected
+from shared.writer import SessionWriter
+from tests.long_call import TURN_S, Call
+from tests.running_models import free_port
+
+TURNS: Final = 180
+"""Half an hour."""
+
+SHORT: Final = 12
+_PIPE: Final = subprocess.PIPE
+
+
+@dataclass(frozen=True)
+class Past:
+    """Where it is served: half an hour of talk, and two minutes that were recorded."""
+
+    url: str
+    nats_url: str
+    long: str
+    short: str
+
+    def goes_on(self, sid: str, *happened: Any) -> None:
+        """Write events into a session now."""
+
+        async def write() -> None:
+            nc = await nats.connect(self.nats_url)
+            try:
+                log = Log(nc)
+                for event, writer in happened:
+                    number = len([one async for one in log.read_all(sid)])
+                    appender = SessionWriter(log, sid, writer, stem="test", number=number, fenced=False)
+                    await appender.append(event, ts=time.time_ns() // 1_000, cause=None)
+            finally:
+                await nc.close()
+
+        asyncio.run(write())
+
+
+@contextmanager
+def past(folder: Path) -> Iterator[Past]:
+    """Serve it while the block runs."""
+    command = [sys.executable, "-m", "tests.browser.past", str(folder)]
+    with (folder / "output").open("wb") as said:
+        # As the product's own children: gone when the tests are.
+        process = subprocess.Popen(command, stdin=_PIPE, stdout=_PIPE, stderr=said, preexec_fn=die_with_parent())  # noqa: PLW1509
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line, (folder / "output").read_text()
+        yield Past(**json.loads(line))
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(20)
+
+
+async def serve(folder: Path) -> None:
+    """Serve until standard input ends."""
+    with NatsServer(folder / "nats", sync_interval="1s") as bus, ValkeyServer(folder / "valkey") as store:
+        config = Config(port=free_port(), nats_url=bus.url, redis_url=store.url, models_port=free_port(), recording="on")
+        async with connected(config, "gateway", "gateway-past", SystemClock()) as resources:
+            gateway = Gateway(resources)
+            serving = asyncio.create_task(gateway.serve())
+            await resources.log.ensure_streams(retention_days=1, recording=config.record)
+            calls = await _written(resources.log)
+            await gateway.sessions.ensure_index()
+            inspecting = await nats.connect(bus.url)
+            micro = await nats.micro.add_service(inspecting, name="voxbridge-voice", version="0.0.0")
+            await micro.add_endpoint(name="state", subject=SUBJECT, handler=Inspector(Log(inspecting)).serve)
+            while not gateway.health()["listening"]:  # noqa: ASYNC110 - uvicorn has no event for it
+                await asyncio.sleep(0.01)
+            sys.stdout.write(json.dumps({"url": f"http://127.0.0.1:{config.port}", "nats_url": bus.url, **calls}) + "\n")
+            sys.stdout.flush()
+            await asyncio.to_thread(sys.stdin.read)
+            await micro.stop()
+            await inspecting.close()
+            await gateway.drain()
+            await serving
+
+
+async def _written(log: Log) -> dict[str, str]:
+    now = time.time_ns() // 1_000
+    calls = {}
+    first = 1
+    for name, turns in (("long", TURNS), ("short", SHORT)):
+        call = Call(new_session_id(), turns=turns, began_us=now - (turns + 6) * TURN_S * 1_000_000, first=first)
+        await call.write(log)
+        first += len(call.facts)
+        calls[name] = call.sid
+        if name == "short":
+            await call.record(log)
+    return calls
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1])))
