@@ -77,19 +77,21 @@ def voice_stopped(d: Draft, audio_ms: int, silence_ms: int, *, complete: bool = 
     d.append(ev.SpeechEnded(source="vad", audio_ms=audio_ms))
     stamps = Stamps(speech_ended=d.now - silence_ms * 1_000, end_of_turn=d.now if complete else None)
     utterance = _replace(utterance, to_ms=audio_ms, complete=complete, partial_effect=None, stamps=stamps)
-    d.state.utterance = _transcribe(d, utterance)
+    d.state.utterance = _understand(d, utterance, judge=not complete)
     if not complete:
         d.set_timer("endpoint", PATIENCE_MS - silence_ms)
 
 
-def _transcribe(d: Draft, utterance: Utterance) -> Utterance:
+def _understand(d: Draft, utterance: Utterance, *, judge: bool) -> Utterance:
     """Begin what an utterance needs whose speech has paused: its words, and whether it is over."""
     if utterance.to_ms is None:
         return utterance
     start, end = max(0, utterance.from_ms - LEAD_MS), utterance.to_ms + TAIL_MS
-    final = d.start(out.Transcribe(from_ms=start, to_ms=end)) if utterance.text is None else None
-    judge = None if utterance.complete else d.start(out.JudgeTurn(from_ms=start, to_ms=end))
-    return _replace(utterance, final_effect=final, turn_effect=judge)
+    return _replace(
+        utterance,
+        final_effect=d.start(out.Transcribe(from_ms=start, to_ms=end)) if utterance.text is None else None,
+        turn_effect=d.start(out.JudgeTurn(from_ms=start, to_ms=end)) if judge else None,
+    )
 
 
 def hear_again(d: Draft) -> None:
@@ -97,12 +99,9 @@ def hear_again(d: Draft) -> None:
     utterance = d.utterance
     if utterance is None:
         return
-    judging = utterance.turn_effect is not None
-    utterance = _transcribe(d, _replace(utterance, partial_effect=None, final_effect=None, turn_effect=None))
-    if not judging and utterance.turn_effect is not None:  # it was judged before, or could not be
-        d.outputs.pop()
-        utterance = _replace(utterance, turn_effect=None)
-    d.state.utterance = utterance
+    judge = utterance.turn_effect is not None
+    utterance = _replace(utterance, partial_effect=None, final_effect=None, turn_effect=None)
+    d.state.utterance = _understand(d, utterance, judge=judge)
     if utterance.to_ms is None:
         d.set_timer("partial", PARTIAL_MS)
 

@@ -23,6 +23,13 @@ from shared.step import LogInput
 GRACE_MS: Final = 10_000
 """How long a session waits for a client whose socket is gone; for one that can resume it, `resume_window_s`."""
 
+_FROM_A_CLIENT: Final = (
+    gateway.TextReceived,
+    gateway.PlaybackReported,
+    gateway.AudioEnded,
+    gateway.InterruptRequested,
+    gateway.BrowserCallAnswered,
+)
 UNPLAYED_MS: Final = 500
 """Of a reply's end that a client did not report, what may be put down to the report."""
 
@@ -47,6 +54,8 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
 
 
 def _event(d: Draft, event: Any, ts: int) -> None:
+    if d.state.presumed and isinstance(event, _FROM_A_CLIENT):
+        _back(d)
     match event:
         case gateway.SessionRequested():
             d.state.request, d.state.requested_at = event, ts
@@ -64,6 +73,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case gateway.ClientConnected():
             _connected(d, event)
         case gateway.ClientDisconnected(connection=connection) if d.state.connection in ("", connection):
+            d.state.presumed = False
             _away(d)
         case gateway.SessionEndRequested(reason=reason):
             _end(d, reason)
@@ -120,8 +130,9 @@ def _input(d: Draft, input: Any) -> None:
             d.append(ev.SessionReleased(worker=worker, term=term, reason="drain"))
             d.state.released = True
             d.outputs.append(out.Close())
-        case inputs.GatewayLost(gateway=lost) if d.state.gateway == lost:
+        case inputs.GatewayLost(gateway=lost) if d.state.gateway == lost and not d.state.away_since:
             _away(d)
+            d.state.presumed = True
         case inputs.Drained():
             _end(d, "worker_stopped")
         case inputs.Orphaned():
@@ -163,7 +174,15 @@ def _away(d: Draft) -> None:
         return
     d.state.away_since = d.now
     d.set_timer("grace", _window_ms(d))
-    pauses.pause(d, "disconnect")
+    pauses.lose_sight(d)
+
+
+def _back(d: Draft) -> None:
+    d.cancel_timers("grace")
+    away, d.state.away_since, d.state.presumed = d.state.away_since, 0, False
+    if away and d.reply is not None:
+        d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+        pauses.ask(d)
 
 
 def _window_ms(d: Draft) -> int:
@@ -172,15 +191,15 @@ def _window_ms(d: Draft) -> int:
 
 def _connected(d: Draft, event: gateway.ClientConnected) -> None:
     """A socket was attached: go on where its client stopped hearing."""
-    d.cancel_timers("grace")
     state = d.state
     state.gateway, state.connection = event.gateway, event.connection
     if event.resumed and not state.away_since:
         pauses.pause(d, "disconnect")  # nobody had noticed that its socket before was lost
-    unplayed, state.unplayed, state.away_since = state.unplayed, None, 0
+    unplayed, state.unplayed = state.unplayed, None
+    _back(d)
     if d.reply is not None:
-        d.set_timer("turn", state.turn_timeout_s * 1_000)
-    elif event.resumed and unplayed is not None and d.utterance is None:
+        return
+    if event.resumed and unplayed is not None and d.utterance is None:
         _, _, again = heard.resume(unplayed.pieces, unplayed.played_ms)
         turns.say(d, " ".join(piece.text for piece in unplayed.pieces[again:]), turn=0)
 

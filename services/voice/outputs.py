@@ -31,21 +31,22 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Transcribe(msgspec.Struct, frozen=True, kw_only=True, tag="transcribe"):
-    """Transcribe a range of microphone audio, in ms from its start."""
+    """Transcribe a range of microphone audio, in ms from its start. A successor repeats it, from the audio that the bus kept."""
 
     from_ms: int
     to_ms: int
 
 
 class JudgeTurn(msgspec.Struct, frozen=True, kw_only=True, tag="judge_turn"):
-    """Ask whether the user has finished, from the audio of a range."""
+    """Ask whether the user has finished, from the audio of a range. A successor repeats it."""
 
     from_ms: int
     to_ms: int
 
 
 class Complete(msgspec.Struct, frozen=True, kw_only=True, tag="complete"):
-    """Ask the language model to go on."""
+    """Ask the language model to go on. A successor repeats it and goes on where it ended: what the first had written stays as it
+    was said. After a call it is given up: calls come last, and a call is not made twice."""
 
     model: str
     messages: tuple[Message, ...]
@@ -53,7 +54,8 @@ class Complete(msgspec.Struct, frozen=True, kw_only=True, tag="complete"):
 
 
 class Synthesize(msgspec.Struct, frozen=True, kw_only=True, tag="synthesize"):
-    """Speak a piece of a reply; pieces of a generation are played in the order they were asked for."""
+    """Speak a piece of a reply; pieces of a generation are played in the order they were asked for. A successor repeats what had
+    not been heard, from the start of the sentence that was heard in part, as a new generation."""
 
     generation: int
     text: str
@@ -64,7 +66,7 @@ Effect = Transcribe | JudgeTurn | Complete | Synthesize
 
 
 class StartEffect(msgspec.Struct, frozen=True, tag="start_effect"):
-    """Begin something that ends in an input carrying `id`."""
+    """Begin something that ends in an input carrying `id`. It dies with its worker; `takeover` begins it again as its kind says."""
 
     id: int
     effect: Effect
@@ -77,7 +79,7 @@ class CancelEffect(msgspec.Struct, frozen=True, tag="cancel_effect"):
 
 
 class SetTimer(msgspec.Struct, frozen=True, tag="set_timer"):
-    """Fire `TimerFired(name)` in `after_ms`; a timer of the same name is replaced."""
+    """Fire `TimerFired(name)` in `after_ms`; a timer of the same name is replaced. A successor resumes it with the time it has left."""
 
     name: str
     after_ms: int

@@ -17,39 +17,53 @@ from services.voice.draft import Draft
 from services.voice.state import Reply
 from shared.events import voice as ev
 
-REPORT_WAIT_MS: Final = 400
+REPORT_WAIT_MS: Final = 250
 """How long a client that is there has to report what it had played."""
 
 REPORT_EVERY_MS: Final = 1_100
-"""A client that plays reports each second: what it played after its last report is at most this."""
+"""A client that plays reports each second: what it played after its last report is at most this, and nothing if it was lost."""
 
 
 def pause(d: Draft, by: Literal["takeover", "disconnect"], *, left_ms: int | None = None) -> None:
     """Stop speaking the reply, to go on with it. `left_ms` is how much of its audio had left for the client, where that is known."""
-    settle(d, None)
     reply = d.reply
-    if reply is None or not reply.pieces or d.state.output == "text":
+    if reply is None or d.state.output == "text" or not (reply.pieces or left_ms):
         return
     d.cancel(*(piece.effect for piece in reply.pieces if not piece.done))
     d.cancel_timers("played")
     if reply.effect is None:
         d.cancel_timers("turn")
     unspoken = tuple(msgspec.structs.replace(piece, effect=None, ms=0, done=False) for piece in reply.pieces)
-    if by == "takeover" and reply.sent is None and left_ms == 0:
+    if reply.held or (by == "takeover" and reply.sent is None and not left_ms):
         d.state.reply = msgspec.structs.replace(reply, pieces=unspoken)
         _watch(d)
         return
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
-    d.outputs.append(out.Flush(reply.generation))
-    d.state.paused = msgspec.structs.replace(reply, calls=(), effect=None, left_ms=left_ms, sent=reply.sent or d.now)
+    blind = by == "disconnect" or d.state.away_since != 0
+    d.state.paused = msgspec.structs.replace(reply, calls=(), effect=None, left_ms=left_ms, sent=reply.sent or d.now, blind=blind)
     d.state.generation += 1
     d.state.reply = msgspec.structs.replace(
         reply, generation=d.state.generation, pieces=unspoken, sent=None, playing=False, played_ms=0, played_at=None, held=True
     )
-    if by == "takeover" and not d.state.away_since:
+    ask(d)
+
+
+def ask(d: Draft) -> None:
+    """Have the client drop the paused reply and say how much of it was heard; one that is away is asked when it is back."""
+    paused = d.state.paused
+    if paused is None:
+        return
+    d.outputs.append(out.Flush(paused.generation))
+    if not d.state.away_since:
         d.set_timer("paused", REPORT_WAIT_MS if d.state.reports_playback else 0)
-    else:
-        settle(d, None)
+
+
+def lose_sight(d: Draft) -> None:
+    """The client is lost: what it had not told it may not have heard."""
+    pause(d, "disconnect")
+    if d.state.paused is not None:
+        d.state.paused = msgspec.structs.replace(d.state.paused, blind=True)
+        d.cancel_timers("paused")
 
 
 def reported(d: Draft, generation: int, played_ms: int, *, done: bool) -> None:
@@ -58,7 +72,7 @@ def reported(d: Draft, generation: int, played_ms: int, *, done: bool) -> None:
     if paused is None or generation != paused.generation:
         return
     if done:
-        settle(d, played_ms)
+        settle(d, max(played_ms, paused.played_ms))  # a page that was loaded anew has heard nothing
     else:
         d.state.paused = msgspec.structs.replace(paused, played_ms=max(paused.played_ms, played_ms), played_at=d.now)
 
@@ -113,8 +127,8 @@ def waits(d: Draft) -> bool:
 def _by_the_clock(d: Draft, paused: Reply) -> int:
     if not d.state.reports_playback:
         return (d.now - (paused.sent or d.now)) // 1_000
-    if paused.played_at is None:
-        return 0
+    if paused.played_at is None or paused.blind:
+        return paused.played_ms
     return paused.played_ms + min(REPORT_EVERY_MS, (d.now - paused.played_at) // 1_000)
 
 

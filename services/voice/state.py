@@ -124,6 +124,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     left_ms: int | None = None
     """Of a paused reply whose worker died: the audio that had left for the client, where that is known."""
 
+    blind: bool = False
+    """Of a paused reply: its client may not have been there to hear what it did not report."""
+
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """Where one microphone frame lies: it ends at this sample of the session."""
@@ -190,6 +193,9 @@ class State(msgspec.Struct, kw_only=True):
 
     away_since: int = 0
     """When the client was lost, µs; 0 while it is there. To a client that is away nothing is said."""
+
+    presumed: bool = False
+    """That it was lost was only concluded from its gateway's silence: a word of it is proof to the contrary."""
 
     resume_window_s: int = 10
     released: bool = False

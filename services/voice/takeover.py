@@ -58,8 +58,7 @@ def _utterance(d: Draft, input: inputs.TakenOver) -> list[str]:
         return []
     d.cancel(utterance.partial_effect, utterance.final_effect, utterance.turn_effect)
     if utterance.text is not None:
-        if utterance.turn_effect is not None and not utterance.complete:
-            cascade.hear_again(d)
+        cascade.hear_again(d)
         return []
     end = utterance.to_ms if utterance.to_ms is not None else out.AUDIO_END
     first, last = input.audio_from_ms, input.audio_to_ms

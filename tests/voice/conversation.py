@@ -34,6 +34,7 @@ class Conversation:
         protocol: Any = "voxbridge.v1",
         prompt: str = "",
         speak_results: bool = False,
+        resume_window_s: int = 10,
     ) -> None:
         self.state: State = core.initial(SID)
         self.now_ms = 0
@@ -55,6 +56,7 @@ class Conversation:
                 idle_timeout_s=600,
                 turn_timeout_s=30,
                 speak_results=speak_results,
+                resume_window_s=resume_window_s,
             )
         )
 
@@ -100,6 +102,10 @@ class Conversation:
             self.now_ms = due
             self.take(inputs.TimerFired(name))
         self.now_ms = until
+
+    def timer_left(self, name: str) -> int:
+        """ms until a timer fires."""
+        return self._timers[name] - self.now_ms
 
     def events(self, kind: type[E]) -> list[E]:
         """The events of a type that were appended so far."""
