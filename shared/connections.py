@@ -41,6 +41,7 @@ _PROBE_TIMEOUT_S: Final = 0.5
 _SAY_EVERY_S: Final = 5.0
 _DEFAULT_PORT: Final = 4222
 _DENIED: Final = "permissions violation"
+_STRANGER: Final = "authorization"
 _DENIED_KEPT: Final = 16
 _DENIED_CHARACTERS: Final = 200
 _denied: Final[WeakKeyDictionary[Client, list[str]]] = WeakKeyDictionary()
@@ -67,10 +68,11 @@ async def connect_nats(
     seed = read_secret(seed_file, "VOXBRIDGE_NATS_SEED_FILE") if seed_file else None
     client: Client = FastClient()
     _denied[client] = []
-    said: deque[str] = deque(maxlen=1)
+    refused: deque[str] = deque(maxlen=1)
 
     async def _said(error: Exception) -> None:
-        said.append(str(error))
+        if _STRANGER in str(error).lower():
+            refused.append("it does not know this user (authorization violation)")
         if _DENIED in str(error).lower():
             _deny(client, name, str(error))
         else:
@@ -108,7 +110,7 @@ async def connect_nats(
             await on_reconnected()
 
     try:
-        await _until("NATS", _place(servers[0]), attempt, timeout_s)
+        await _until("NATS", _place(servers[0]), attempt, timeout_s, refused)
     except BaseException:
         # Given up in the middle of a greeting, which the client itself leaves open.
         if (transport := getattr(client, "_transport", None)) is not None:
@@ -195,7 +197,7 @@ async def _until(what: str, place: str, attempt: Callable[[], Awaitable[bool]], 
                 if await attempt():
                     return
         except (NatsError, OSError, TimeoutError) as error:
-            reason = str(error) or (told[-1] if told else "") or type(error).__name__
+            reason = told[-1] if told else str(error) or type(error).__name__
         now = clock()
         if now - begun + wait > timeout_s:
             raise Unavailable(f"{what} at {place} could not be reached within {timeout_s:g} s: {reason}. Is it running?")
