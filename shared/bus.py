@@ -25,8 +25,9 @@ RECORD_SUBJECTS: Final = "vxr.*.*"
 IMPORTED: Final = "Voxbridge-Imported"
 """Header of an event that was recorded elsewhere: whoever takes work off the log passes it over."""
 
-AUDIO_PENDING: Final = 64
-"""Frames a subscriber may be behind (1.3 s at 20 ms); further ones are lost to it until it catches up."""
+AUDIO_PENDING: Final = 512
+"""Frames a subscriber may be behind (10 s at 20 ms, as much as the bus keeps of a microphone): a client that comes back says at once
+what was said while its line was cut. Further ones are lost to the subscriber until it catches up."""
 
 _log = logging.getLogger(__name__)
 _encoder = msgspec.msgpack.Encoder()

@@ -53,6 +53,7 @@ async def test_what_is_published_while_the_bus_is_away_is_dropped_and_not_sent_l
 async def test_a_listener_that_is_too_slow_loses_frames_beyond_the_bound_and_others_do_not(log: Log) -> None:
     sid = new_session_id()
     gate, slow, quick, all_heard = asyncio.Event(), [], [], asyncio.Event()
+    frames = [number.to_bytes(2) for number in range(bus.AUDIO_PENDING + 136)]
 
     async def stuck(message: Msg) -> None:
         await gate.wait()
@@ -60,17 +61,17 @@ async def test_a_listener_that_is_too_slow_loses_frames_beyond_the_bound_and_oth
 
     async def take(message: Msg) -> None:
         quick.append(message.data)
-        if len(quick) == 200:
+        if len(quick) == len(frames):
             all_heard.set()
 
     subscription = await bus.subscribe_audio(log.nc, bus.audio_in(sid), stuck)
     await log.nc.subscribe(bus.audio_in(sid), cb=take)
-    for number in range(200):
-        await bus.publish_now(log.nc, bus.audio_in(sid), bytes([number]))
+    for frame in frames:
+        await bus.publish_now(log.nc, bus.audio_in(sid), frame)
         await log.nc.flush()
     await asyncio.wait_for(all_heard.wait(), 5)
     gate.set()
     await asyncio.wait_for(subscription.drain(), 5)  # type: ignore[no-untyped-call]
-    assert quick == [bytes([number]) for number in range(200)]
+    assert quick == frames
     assert slow == quick[: len(slow)]
     assert len(slow) in (bus.AUDIO_PENDING, bus.AUDIO_PENDING + 1)
