@@ -90,7 +90,25 @@ test("of a long gap the last 5 s are kept, each frame once", () => {
   b.line.open("ws://a", "voxbridge.v1", "resume", 0);
   b.sockets[1]?.accept();
   b.line.attach();
+  b.clock.pass(2_000);
+  assert.equal(b.clock.pending, 0);
   assert.deepEqual(sent(b.sockets[1]), ["resume", ...Array.from({ length: HELD_FRAMES }, (_, i) => i + 40)]);
+});
+
+test("what waited goes out at ten times the pace of speech, and what is being said follows it", () => {
+  const b = bench();
+  connected(b).lose();
+  b.say(25);
+  b.line.open("ws://a", "voxbridge.v1", "resume", 0);
+  b.sockets[1]?.accept();
+  b.line.attach();
+  assert.equal(sent(b.sockets[1]).length, 11);
+  b.say(1, 25);
+  b.clock.pass(20);
+  assert.equal(sent(b.sockets[1]).length, 21);
+  b.clock.pass(20);
+  b.say(1, 26);
+  assert.deepEqual(sent(b.sockets[1]), ["resume", ...Array.from({ length: 27 }, (_, i) => i)]);
 });
 
 test("what is said muted is not kept", () => {
