@@ -256,17 +256,20 @@ class Vox:
             await self._watch.start()
 
     async def _leave(self) -> None:
-        opening = self._opening
-        if opening is not None:
-            await asyncio.wait({opening})
-        for feed in (self._feed, self._watch):
-            if feed is not None:
-                await feed.stop()
+        await self._stop_feeds()  # one that still reads what was missed reads it for nobody
+        if self._opening is not None:
+            await asyncio.wait({self._opening})
+            await self._stop_feeds()
         for subscription in self._subscriptions:
             if not self._audio_nc.is_closed:
                 await subscription.unsubscribe()
         await self.flushed()
         self._house.left(self)
+
+    async def _stop_feeds(self) -> None:
+        for feed in (self._feed, self._watch):
+            if feed is not None:
+                await feed.stop()
 
     def _event(self, recorded: events.Recorded) -> Awaitable[None] | None:
         if not self._catching_up:
