@@ -77,9 +77,13 @@ class Talker:
         self._reading = asyncio.create_task(self._read())
 
     async def start(self, mode: str = "local") -> None:
-        """Open a session."""
-        await self._socket.send(json.dumps({"type": "start", "mode": mode}))
+        """Open a session and wait for it."""
+        await self.open(mode)
         self.sid = (await self.until("setup_complete"))["sessionId"]
+
+    async def open(self, mode: str = "local") -> None:
+        """Ask for a session."""
+        await self._socket.send(json.dumps({"type": "start", "mode": mode}))
 
     async def say(self, text: str) -> None:
         """Type."""
