@@ -32,6 +32,7 @@ _DUPLICATE_WINDOW_S: Final = 120
 _AUDIO_SECONDS: Final = 10
 _AUDIO_BYTES: Final = 256 * 1024 * 1024
 _MESSAGE_LIMIT: Final = 1024 * 1024
+_NAME_IN_USE: Final = 10058
 _TOOLS_TYPES: Final = ("tool.called", "tool.cancelled", "session.ended")
 
 _log = logging.getLogger(__name__)
@@ -107,7 +108,7 @@ async def ensure_streams(js: JetStreamContext, *, retention_days: int, recording
             try:
                 found = (await js.stream_info(str(wanted.name))).config
             except NotFoundError:
-                await js.add_stream(wanted)
+                await _make(js, wanted)
             else:
                 if differs(wanted, found) or (found.republish is not None and wanted.republish is None):
                     await js.update_stream(wanted)
@@ -115,6 +116,16 @@ async def ensure_streams(js: JetStreamContext, *, retention_days: int, recording
         raise VoxbridgeError(Code.INTERNAL, f"NATS refused a stream: {error.description}.", retryable=False) from error
     except (TimeoutError, NatsError) as error:
         raise _unavailable(error) from error
+
+
+async def _make(js: JetStreamContext, wanted: StreamConfig) -> None:
+    """Another service may have made it meanwhile: then it is brought to these settings, which the server need not take for the same."""
+    try:
+        await js.add_stream(wanted)
+    except BadRequestError as error:
+        if error.err_code != _NAME_IN_USE:
+            raise
+        await js.update_stream(wanted)
 
 
 async def make_again(js: JetStreamContext, *, retention_days: int, recording: Recording | None) -> None:
