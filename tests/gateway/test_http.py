@@ -11,11 +11,12 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.core.result import Ok
 
-from shared import events
+from shared import bus, events
 from shared.events.journal import Taken, VoiceJournal
 from shared.store import Function, Store
 from shared.writer import SessionWriter
 from tests.gateway.conftest import PATIENCE_S, Running
+from tests.gateway.stand_in import StandIn
 
 STARTED_US = 1_790_000_000_000_000
 
@@ -220,3 +221,21 @@ async def test_the_interface_only_reads(running: Running, method: str) -> None:
         assert answer.json()["code"] == "INVALID_MESSAGE"
         foreign = await client.request(method, "/api/sessions", headers={"Origin": "https://evil.example"})
         assert foreign.status_code == 403
+
+
+async def test_a_session_with_events_that_cannot_be_read_is_shown_with_the_others(running: Running, voice: StandIn) -> None:
+    async with running.client() as client:
+        await client.started()
+        session = await voice.session()
+        await session.says(events.voice.UserSaid(text="before", turn=1, source="text"))
+        broken = (await running.gateway.log.js.publish(bus.event_subject(session.sid, "gateway", True, "text.received"), b"\xc1")).seq
+        after = await session.says(events.voice.UserSaid(text="after", turn=2, source="text"))
+        while (await client.until("transcript"))["seq"] != after:
+            pass
+    detail = (await running.get(f"/api/sessions/{session.sid}")).json()
+    assert [entry["text"] for entry in detail["transcript"]] == ["before", "after"]
+    page = (await running.get(f"/api/sessions/{session.sid}/events")).json()
+    (shown,) = [one for one in page["events"] if one["seq"] == broken]
+    assert shown["type"] == "text.received"
+    assert f"position {broken} cannot be read" in shown["data"]["unreadable"]
+    assert "voxbridge_gateway_events_unreadable_total" in (await running.get("/metrics")).text
