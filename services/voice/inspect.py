@@ -196,6 +196,7 @@ def _copied(one: Snapshot) -> Snapshot:
 def _shown(sid: str, found: Snapshot, at: int, count: int) -> dict[str, Any]:
     state, running = found.state, found.running
     speech = state.utterance
+    timers = sorted(running.timers.items(), key=lambda one: one[1]) if state.phase != "ended" else []
     return {
         "sid": sid,
         "at": at,
@@ -216,7 +217,7 @@ def _shown(sid: str, found: Snapshot, at: int, count: int) -> dict[str, Any]:
         "reply": _reply(state.reply),
         "cut": _reply(state.cut or state.paused),
         "notices": [_cut(notice) for notice in state.notices],
-        "timers": [{"name": name, "due": due} for name, due in sorted(running.timers.items(), key=lambda one: one[1])[:LIST_SHOWN]],
+        "timers": [{"name": name, "due": due} for name, due in timers[:LIST_SHOWN]],
         "effects": [
             {"id": id, "kind": str(effect.__struct_config__.tag), "since": found.since.get(id, at)}
             for id, effect in list(running.effects.items())[-LIST_SHOWN:]

@@ -41,7 +41,6 @@ class Tenure:
 
     async def keep(self, look: Callable[[], Awaitable[None]]) -> None:
         """Run until cancelled; after a stall `look` has the leases looked at before anything more is said or written."""
-        self._beat = time.monotonic()
         while True:
             await asyncio.sleep(BEAT_S)
             if not self.steady():

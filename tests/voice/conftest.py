@@ -168,6 +168,14 @@ class Page:
         """Audio of a generation that came."""
         return sum(len(pcm) for one, pcm in self.frames if one.generation == generation) * 1_000 // (2 * frames.OUTPUT_RATE)
 
+    def flushed(self, generation: int) -> bool:
+        """Whether a flush of this generation came."""
+        return any(prefix.kind == frames.FLUSH and prefix.generation == generation for prefix, _ in self.frames)
+
+    def ended(self, generation: int) -> bool:
+        """Whether the last frame of a generation came."""
+        return any(prefix.flags & frames.LAST and prefix.generation == generation for prefix, _ in self.frames)
+
     async def stop(self) -> None:
         """Hear nothing more."""
         await self._feed.stop()

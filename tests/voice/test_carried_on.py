@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import signal
 import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import pytest
+from nats.aio.client import Client
+from redis.asyncio import Redis
 
 from services.voice import core, inputs
+from shared.config import Config
+from shared.embedded import ValkeyServer
 from shared.events import gateway
 from shared.events import voice as ev
 from shared.functions import Function
 from shared.step import fold
-from shared.store import Store
-from tests.voice.conftest import Page, Workers
+from shared.store import LEASE_MS, Store
+from tests.voice.conftest import Page, Workers, at_rest, becomes
 from tests.voice.model_server import Fault, ModelServer, call
 from tests.voice.replaying import causes_come_first, encoded, replay, stored
 from tests.voice.sounds import silence, speech
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 SOON_S = 12.0
 """Takes 3.2 s by itself; the machine may be busy."""
 
@@ -156,11 +164,11 @@ async def test_a_reply_goes_on_with_the_sentence_that_was_last_heard_in_part(
             await asyncio.wait_for(process.wait(), 5)
             begun = time.monotonic()
             await page.says(gateway.PlaybackReported(generation=1, played_ms=2_900, state="playing"))
-            await page.when(lambda: any(prefix.kind == 2 and prefix.generation == 1 for prefix, _ in page.frames))
+            await page.when(lambda: page.flushed(1))
             await page.says(gateway.PlaybackReported(generation=1, played_ms=2_950, state="flushed"))
             await page.when(lambda: page.sent_ms(2) > 0)
             assert time.monotonic() - begun < SOON_S
-            await page.when(lambda: any(prefix.flags & 1 and prefix.generation == 2 for prefix, _ in page.frames))
+            await page.when(lambda: page.ended(2))
             await page.says(gateway.PlaybackReported(generation=2, played_ms=page.sent_ms(2), state="finished"))
             await page.until(ev.TurnCompleted, reason="completed")
             await page.says(gateway.TextReceived(text="Thanks."))
@@ -178,3 +186,155 @@ async def test_a_reply_goes_on_with_the_sentence_that_was_last_heard_in_part(
     assert sequences == list(range(len(sequences)))
     said = [message["content"] for message in model_server.asked("llm")[-1]["messages"] if message["role"] == "assistant"]
     assert said == ["It is noon. The sun is high. Enjoy your lunch."]
+
+
+async def test_what_a_lost_client_had_not_heard_waits_over_the_death_of_its_worker(
+    workers: Workers, page: Page, model_server: ModelServer
+) -> None:
+    model_server.script("llm", ["It is noon. ", "Enjoy your lunch."])
+    model_server.script("tts", [4_000], [500])
+    async with workers.process() as process:
+        await page.open(plays=False)
+        await page.says(gateway.ClientConnected(gateway="g", connection="c"))
+        await page.until(ev.SessionStarted)
+        await page.says(gateway.TextReceived(text="What time is it?"))
+        await page.when(lambda: page.sent_ms(1) > 500)
+        await page.says(gateway.ClientDisconnected(gateway="g", connection="c", reason="closed", last_seq=1))
+        await page.until(ev.GenerationCancelled, by="disconnect")
+        async with workers.running():
+            process.send_signal(signal.SIGKILL)
+            await page.until(ev.SessionRestored)
+            assert page.sent_ms(2) == 0
+            await page.says(gateway.ClientConnected(gateway="g", connection="d", resumed=True, last_seq=1))
+            await page.when(lambda: page.ended(2))
+            await page.says(gateway.PlaybackReported(generation=2, played_ms=page.sent_ms(2), state="finished"))
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.ends()
+            await whole(page)
+    assert page.told(ev.AgentSaid)[-1].text == "It is noon. Enjoy your lunch."
+
+
+async def test_a_worker_that_is_terminated_in_the_middle_of_a_sentence_is_followed_within_the_sentence(
+    workers: Workers, page: Page, model_server: ModelServer
+) -> None:
+    model_server.script("llm", ["It is noon. ", "Enjoy your lunch."])
+    model_server.script("tts", [8_000], [500], [8_000], [500])
+    async with workers.process() as process:
+        await page.open(plays=False)
+        await page.until(ev.SessionStarted)
+        await page.says(gateway.TextReceived(text="What time is it?"))
+        await page.when(lambda: page.sent_ms(1) > 500)
+        async with workers.running():
+            process.send_signal(signal.SIGTERM)
+            await page.until(ev.SessionReleased)
+            released = time.monotonic()
+            await page.when(lambda: page.flushed(1))
+            await page.says(gateway.PlaybackReported(generation=1, played_ms=2_500, state="flushed"))
+            await page.when(lambda: page.sent_ms(2) > 0)
+            assert time.monotonic() - released < LEASE_MS / 1_000, "nobody waited for the lease"
+            assert await asyncio.wait_for(process.wait(), 5) == 0
+            await page.ends()
+            await whole(page)
+
+
+async def test_a_worker_that_stood_still_says_and_writes_nothing_more(workers: Workers, page: Page, model_server: ModelServer) -> None:
+    model_server.script("llm", ["It is noon. ", "Enjoy your lunch."])
+    model_server.script("tts", [9_000], [500], [300], [300])
+    async with workers.process() as process:
+        await page.open(plays=False)
+        await page.until(ev.SessionStarted)
+        await page.says(gateway.TextReceived(text="What time is it?"))
+        await page.when(lambda: page.sent_ms(1) > 500)
+        async with workers.running():
+            process.send_signal(signal.SIGSTOP)
+            await page.until(ev.SessionRestored)
+            await page.when(lambda: page.flushed(1))
+            await page.says(gateway.PlaybackReported(generation=1, played_ms=600, state="flushed"))
+            await page.when(lambda: page.ended(2))
+            process.send_signal(signal.SIGCONT)
+            assert process.stderr is not None
+            async with asyncio.timeout(20):
+                while b"is given up" not in await process.stderr.readline():
+                    assert process.returncode is None
+            await page.says(gateway.PlaybackReported(generation=2, played_ms=600, state="finished"))
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.says(gateway.TextReceived(text="Thanks."))
+            await page.until(ev.UserSaid, 2)
+            await page.when(lambda: page.ended(3))
+            await page.ends()
+            await whole(page)
+    generations = [prefix.generation for prefix, _ in page.frames]
+    assert generations == sorted(generations), "nothing of the old generation came after the new one"
+    assert [prefix.sequence for prefix, _ in page.frames] == list(range(len(generations)))
+    assert [one.term for one in page.told(ev.SessionOwned)] == [1, 2]
+
+
+async def test_of_two_workers_that_both_think_they_own_a_session_one_is_refused_by_the_log(workers: Workers, page: Page) -> None:
+    async with workers.running() as first:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        async with workers.running() as second:
+            await second._orphans.take(page.sid, 2)  # whatever the lease says
+            assert (first.stats()["sessions"], second.stats()["sessions"]) == (1, 1)
+            await page.says(gateway.TextReceived(text="Who is there?"))
+            await page.until(ev.TurnCompleted, reason="completed")
+            await at_rest(first)
+            await page.says(gateway.TextReceived(text="Still?"))
+            await page.until(ev.TurnCompleted, 2, reason="completed")
+            await page.ends()
+            await whole(page)
+    assert [one.text for one in page.told(ev.UserSaid)] == ["Who is there?", "Still?"]
+    assert [one.worker for one in page.told(ev.SessionOwned)] == [first._place.worker, second._place.worker]
+
+
+async def test_a_valkey_that_forgets_everything_costs_a_living_call_nothing(
+    own_valkey: Callable[[], ValkeyServer], config: Config, connection: Client
+) -> None:
+    server = own_valkey()
+    workers = Workers(replace(config, redis_url=server.url))
+    async with Redis.from_url(server.url, decode_responses=True) as redis:
+        store = Store(redis)
+        page = Page(connection, store)
+        async with workers.running(), workers.running():
+            await page.open()
+            await page.until(ev.SessionStarted)
+            await redis.flushall()
+            await store.session_opened(page.sid, 1)  # the index is built again, and lists it as one that has no owner
+
+            async def held() -> bool:
+                return (await store.held([page.sid]))[0]
+
+            await becomes(held)
+            await page.says(gateway.TextReceived(text="Still there?"))
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.ends()
+            await whole(page)
+        assert len(page.told(ev.SessionOwned)) == 1
+        await page.stop()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_workers_are_killed_at_random_moments_and_the_call_goes_on(
+    workers: Workers, page: Page, model_server: ModelServer, seed: int
+) -> None:
+    moments, questions = random.Random(seed), 3
+    model_server.script("llm", *([f"This is answer {n}. ", "It has a second sentence."] for n in range(4 * questions)))
+    async with AsyncExitStack() as running:
+        process = await running.enter_async_context(workers.process())
+        await page.open()
+        await page.until(ev.SessionStarted)
+        for number in range(questions):
+            successor = await running.enter_async_context(workers.process())
+            asked = page.says(gateway.TextReceived(text=f"Question {number}?"))
+            await asyncio.gather(asked, _killed(process, moments.uniform(0, 0.6)))
+            process = successor
+            await page.until(ev.TurnCompleted, number + 1)
+        await page.ends()
+        await whole(page)
+    assert [one.text for one in page.told(ev.UserSaid)] == [f"Question {n}?" for n in range(questions)]
+    assert [one.reason for one in page.told(ev.TurnCompleted)] == ["completed"] * questions
+
+
+async def _killed(process: asyncio.subprocess.Process, after_s: float) -> None:
+    await asyncio.sleep(after_s)
+    process.send_signal(signal.SIGKILL)
