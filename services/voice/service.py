@@ -171,10 +171,10 @@ class VoiceService(Service):
 
     async def _take(self, message: Msg) -> None:
         try:
-            if bus.IMPORTED in (message.headers or {}):
-                await message.ack()
-                return
             requested = log.decode_delivered(message)
+            if bus.IMPORTED in (message.headers or {}) or isinstance(requested.event, events.Unreadable):
+                await message.term()
+                return
             if await self._open(requested, again=message.metadata.num_delivered > 1):
                 await message.ack()
             else:
