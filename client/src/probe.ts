@@ -20,7 +20,7 @@ export interface Recording {
 export interface Marks {
   /** When the microphone went from quiet to loud; seconds on the context's clock, as all times here. */
   onsets: number[];
-  flushes: { time: number; generation: number }[];
+  flushes: { time: number; generation: number; cut: boolean }[];
   reports: (PlaybackReport & { time: number })[];
   /** Facts of the log as they were taken: position and message type. */
   facts: { seq: number; type: string }[];
@@ -61,7 +61,7 @@ export class Probe {
 
   playback(message: FromPlayback): void {
     if (message.type === "tap") this.#played.add(message.time, message.samples);
-    else if (message.type === "flush") this.marks.flushes.push({ time: message.time, generation: message.generation });
+    else if (message.type === "flush") this.marks.flushes.push({ time: message.time, generation: message.generation, cut: message.cut });
     else if (message.type === "playback") this.marks.reports.push({ ...message.report, time: message.time });
   }
 
