@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import asyncio
+import stat
+from pathlib import Path
+
+import nkeys
+import pytest
+import redis
+from click.testing import CliRunner
+
+from shared.embedded import ValkeyServer
+from shared.errors import VoxbridgeError
+from shared.permissions import ADMIN, RIGHTS
+from tests.running_models import free_port
+from voxbridge import credentials
+from voxbridge.admin_cli import admin
+
+
+def made(folder: Path) -> list[str]:
+    return credentials.make(folder, sync_interval="always", max_file_store="1GB")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_every_user_gets_a_seed_of_its_own_once(tmp_path: Path) -> None:
+    assert made(tmp_path) == [ADMIN, *RIGHTS]
+    before = files(tmp_path)
+    assert len({before[f"{name}/nats.seed"] for name in credentials.NAMES}) == len(credentials.NAMES)
+    assert made(tmp_path) == []
+    assert files(tmp_path) == before
+
+
+def test_a_user_that_a_new_release_adds_gets_its_seed_and_the_same_password(tmp_path: Path) -> None:
+    made(tmp_path)
+    before = files(tmp_path)
+    for path in (tmp_path / "tools").iterdir():
+        path.unlink()
+    assert made(tmp_path) == ["tools"]
+    after = files(tmp_path)
+    assert after["tools/redis.password"] == before["tools/redis.password"]
+    assert after["tools/nats.seed"] != before["tools/nats.seed"]
+    assert after["voice/nats.seed"] == before["voice/nats.seed"]
+
+
+def test_the_servers_are_told_public_keys_and_digests_and_no_secret(tmp_path: Path) -> None:
+    made(tmp_path)
+    found = files(tmp_path)
+    told = b"".join(found[name] for name in found if name.startswith(("nats/", "valkey/")))
+    for name in credentials.NAMES:
+        assert found[f"{name}/nats.seed"] not in told
+        assert found[f"{name}/redis.password"] not in told
+        assert credentials.public_key(tmp_path / name / "nats.seed").encode() in told
+
+
+def test_only_their_owner_reads_the_secrets(tmp_path: Path) -> None:
+    made(tmp_path)
+    for path in tmp_path.rglob("*"):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if path.is_dir():
+            assert mode == 0o700, path
+        else:
+            assert mode == (0o444 if path.parent.name in ("nats", "valkey") else 0o400), path
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "voice").write_text("in the way")
+    with pytest.raises(VoxbridgeError, match=r"voice cannot be written: file exists"):
+        made(tmp_path)
+
+
+def test_the_command_says_who_is_new(tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    assert run(admin, ["credentials", str(tmp_path)]).output == "New users: admin, gateway, voice, tools.\n"
+    assert run(admin, ["credentials", str(tmp_path)]).output == "Every user has its credentials.\n"
+
+
+def test_a_seed_signs_as_its_public_key_says(tmp_path: Path) -> None:
+    made(tmp_path)
+    pair = nkeys.from_seed(bytearray((tmp_path / "voice" / "nats.seed").read_bytes()))
+    assert pair.public_key.decode() == credentials.public_key(tmp_path / "voice" / "nats.seed")
+    assert pair.verify(b"nonce", pair.sign(b"nonce"))
+
+
+async def test_valkey_lets_the_services_use_their_keys_and_nothing_that_empties_or_stops_it(tmp_path: Path) -> None:
+    made(tmp_path)
+    port, program = free_port(), ValkeyServer(tmp_path / "unused").command()[0]
+    configuration = credentials.VALKEY_CONFIGURATION.replace("/etc/voxbridge", str(tmp_path / "valkey")).replace("/store", str(tmp_path))
+    file = tmp_path / "valkey.conf"
+    file.write_text(configuration.replace("bind * -::*", "bind 127.0.0.1").replace("port 6379", f"port {port}"))
+    server = await asyncio.create_subprocess_exec(program, str(file), stdout=asyncio.subprocess.PIPE, cwd=tmp_path)
+    try:
+        assert server.stdout is not None
+        async with asyncio.timeout(15):
+            while b"Ready to accept connections" not in await server.stdout.readline():
+                assert server.returncode is None
+        password = (tmp_path / "voice" / "redis.password").read_text()
+        with redis.Redis(port=port, username="voxbridge", password=password) as service:
+            assert service.set("vx:lease:{a}", "w", px=1_000)
+            assert service.register_script("return redis.call('GET', KEYS[1])")(keys=["vx:lease:{a}"]) == b"w"
+            assert service.info("memory")["maxmemory"] == 512 * 1024 * 1024
+            for refused in (("SET", "other", "1"), ("FLUSHALL",), ("CONFIG", "GET", "*"), ("SHUTDOWN",), ("KEYS", "*"), ("ACL", "LIST")):
+                with pytest.raises(redis.exceptions.NoPermissionError):
+                    service.execute_command(*refused)
+        with redis.Redis(port=port, username="health", password="any") as probe:
+            assert probe.execute_command("PING")
+            with pytest.raises(redis.exceptions.NoPermissionError):
+                probe.get("vx:lease:{a}")
+        with redis.Redis(port=port) as stranger, pytest.raises(redis.exceptions.AuthenticationError):
+            stranger.ping()
+    finally:
+        server.terminate()
+        await server.communicate()
