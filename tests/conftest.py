@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,18 +33,22 @@ def valkey_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeySe
 async def nats_url(nats_server: NatsServer, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """URL of a nats-server that holds no stream. After the test its sessions are replayed, and what it made is removed."""
     yield nats_server.url
+    found = await replayed.of_server(nats_server.url, _recorded_by(request))
     connection = await nats.connect(nats_server.url)
-    services = replayed.WHOLE_SERVICES.get(request.path.parent.name)
-    found = ""
     try:
-        if services is not None and request.node.get_closest_marker("past_is_broken") is None:
-            found = await replayed.differences(connection, services)
         streams = connection.jetstream()
         for stream in await streams.streams_info():
             await streams.delete_stream(str(stream.config.name))
     finally:
         await connection.close()
-    assert not found, f"{found}\n(a test that writes a past no service could have is marked past_is_broken)"
+    assert not found, found
+
+
+def _recorded_by(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """The services whose sessions are replayed after this test."""
+    if request.node.get_closest_marker("past_is_broken") is not None:
+        return ()
+    return replayed.WHOLE_SERVICES.get(request.path.parent.name, ())
 
 
 @pytest.fixture
@@ -55,17 +60,19 @@ def redis_url(valkey_server: ValkeyServer) -> str:
 
 
 @pytest.fixture
-def own_nats(tmp_path: Path) -> Iterator[Callable[[], NatsServer]]:
-    """Start servers that the test may `kill()` and `start()` again: same port, same store. Stopped after the test."""
+def own_nats(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[], NatsServer]]:
+    """Start servers that the test may `kill()` and `start()` again: same port, same store. Replayed and stopped after the test."""
     with ExitStack() as running:
-        count = 0
+        started: list[NatsServer] = []
 
         def start() -> NatsServer:
-            nonlocal count
-            count += 1
-            return running.enter_context(NatsServer(tmp_path / f"nats-{count}"))
+            started.append(running.enter_context(NatsServer(tmp_path / f"nats-{len(started) + 1}")))
+            return started[-1]
 
         yield start
+        services = _recorded_by(request)
+        found = [asyncio.run(replayed.of_server(server.url, services)) for server in started if services and server.pid]
+    assert not any(found), "\n".join(found)
 
 
 @pytest.fixture

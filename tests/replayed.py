@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import nats
 from nats.aio.client import Client
 
 from shared import bus, events
@@ -26,7 +27,7 @@ from shared.step import Append, Due, LogInput, fold
 from voxbridge import replay
 from voxbridge.eventlog import opened
 
-WHOLE_SERVICES = {"voice": ("voice",), "tools": ("tools",)}
+WHOLE_SERVICES = {"voice": ("voice",), "tools": ("tools",), "faults": ("voice", "tools")}
 """Folders of tests in which a service writes its own events, and which; elsewhere stand-ins write in its name."""
 
 CRASHES = 100
@@ -36,9 +37,18 @@ CRASHES = 100
 async def differences(connection: Client, services: Sequence[str]) -> str:
     """What the replays of all sessions on a server differ in, in words; the last events of a killed process may be missing."""
     streams = await connection.jetstream().streams_info()
-    if not any(stream.config.name == bus.EVENT_STREAM for stream in streams):
+    if not services or not any(stream.config.name == bus.EVENT_STREAM for stream in streams):
         return ""
     return "\n".join([line async for line in _all(Log(connection), services)])
+
+
+async def of_server(url: str, services: Sequence[str]) -> str:
+    """As `differences`, over a connection of its own."""
+    connection = await nats.connect(url)
+    try:
+        return await differences(connection, services)
+    finally:
+        await connection.close()
 
 
 async def _all(log: Log, services: Sequence[str]) -> Any:
