@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from shared import frames
 from shared.config import Config
 
 BOUND_S = 60.0
@@ -72,6 +74,7 @@ class Talker:
         self.sid = ""
         self.told: list[dict[str, Any]] = []
         self.frames = 0
+        self._bytes: Counter[int] = Counter()
         self._socket = socket
         self._came = asyncio.Condition()
         self._reading = asyncio.create_task(self._read())
@@ -118,9 +121,19 @@ class Talker:
             async with self._came:
                 if isinstance(message, bytes):
                     self.frames += 1
+                    await self._play(message)
                 else:
                     self.told.append(json.loads(message))
                 self._came.notify_all()
+
+    async def _play(self, frame: bytes) -> None:
+        """Say of each reply at once that it was heard to its end."""
+        prefix = frames.parse(frame)
+        self._bytes[prefix.generation] += len(frame) - frames.PREFIX_SIZE
+        if prefix.flags & frames.LAST:
+            played_ms = self._bytes[prefix.generation] * 1_000 // (2 * frames.OUTPUT_RATE)
+            report = {"type": "playback", "generation": prefix.generation, "played_ms": played_ms, "state": "finished"}
+            await self._socket.send(json.dumps(report))
 
 
 @asynccontextmanager

@@ -6,27 +6,32 @@ import asyncio
 import os
 import resource
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import nats
 import pytest
 from nats.aio.msg import Msg
 
-from shared import bus
+from shared import bus, frames
 from shared.appends import SLOW_S
+from shared.clock import wall_ms32
+from shared.config import Config
 from shared.embedded import NatsServer
+from shared.events.gateway import TextReceived
 from shared.events.voice import UserSaid
 from shared.ids import new_session_id
 from shared.log import Log
 from shared.writer import SessionWriter
+from tests.faults.stack import BOUND_S, Talker, stack, talker
+from tests.gateway.conftest import free_port
 from tests.shared.backends import open_log
 from voxbridge.children import embedded
 from voxbridge.readiness import Phase, Whole
 from voxbridge.supervisor import Supervisor
-
-BOUND_S = 30.0
 
 
 class Said:
@@ -148,3 +153,53 @@ async def test_appends_that_are_late_are_said_with_their_time_and_none_is_lost(t
             for turn in range(4, 64):
                 await writer.append(said(turn), ts=turn, cause=None)
             assert log.appends.waiting_s() == 0
+
+
+async def test_a_call_over_a_full_disk_keeps_its_audio_and_loses_no_word(
+    own_nats: Callable[[], NatsServer], redis_url: str, config: Config, tmp_path: Path
+) -> None:
+    server = own_nats()
+    whole = replace(config, nats_url=server.url, redis_url=redis_url, port=free_port(), models_port=free_port(), data_dir=tmp_path)
+    whole = replace(whole, tool_packs="tests.tools.pack")
+    async with stack(whole), talker(whole) as person:
+        await person.start("echo")
+        speaking = asyncio.create_task(_speak(person))
+        try:
+            await person.frames_over(20)
+            Disk(server).full(at_bytes=1)
+            for word in ("first", "second"):
+                await person.say(word)
+            async with asyncio.timeout(BOUND_S), httpx.AsyncClient(trust_env=False, timeout=5) as client:
+                while True:
+                    log = (await client.get(f"http://127.0.0.1:{whole.port}/readyz")).json()["dependencies"]["event_log"]
+                    if log["state"] == "down" and "disk" in log["detail"]:
+                        break
+                    await asyncio.sleep(0.1)
+            await person.frames_over(person.frames + 50)
+            server.kill()  # what the supervisor does once there is room
+            server.start()
+            await person.frames_over(person.frames + 50)
+        finally:
+            speaking.cancel()
+            await asyncio.wait({speaking})
+        outside = await nats.connect(server.url)
+        try:
+            read = Log(outside)
+            async with asyncio.timeout(BOUND_S):
+                typed: list[str] = []
+                while len(typed) < 2:
+                    await asyncio.sleep(0.1)
+                    typed = [one.event.text async for one in read.read_all(person.sid) if isinstance(one.event, TextReceived)]
+        finally:
+            await outside.close()
+    assert typed == ["first", "second"]
+    assert [one for one in person.told if one["type"] in ("error", "session_ended", "go_away")] == []
+
+
+async def _speak(person: Talker) -> None:
+    """A microphone that is on: 20 ms after 20 ms."""
+    sequence = 0
+    while True:
+        await person.sound(frames.pack(frames.PCM16, 0, sequence, wall_ms32(), b"\x01\x02" * 320))
+        sequence += 1
+        await asyncio.sleep(0.02)
