@@ -33,6 +33,17 @@ export function Notices({ call, readiness }: { call: UseVoiceAgent; readiness: R
       </Notice>
     );
   }
+  if (readiness.kind === "degraded") {
+    return (
+      <Notice title="Calls go on, and something needs care.">
+        <ul>
+          {readiness.failing.map(({ name, detail }) => (
+            <li key={name}><b>{name}</b>{detail === "" ? "" : `: ${detail}`}</li>
+          ))}
+        </ul>
+      </Notice>
+    );
+  }
   if (readiness.kind === "not_ready") {
     return (
       <Notice title="Voxbridge is starting, or a part of it is missing.">
@@ -42,7 +53,7 @@ export function Notices({ call, readiness }: { call: UseVoiceAgent; readiness: R
           ))}
         </ul>
         <p>
-          <code>make up</code> starts every part; if it runs already, the folder <code>.voxbridge/logs</code> says why one does not answer. This page looks again every 5 seconds.
+          <code>make up</code> starts every part; if it runs already, <code>voxbridge doctor</code> says what is wrong and what to do. This page looks again every 5 seconds.
         </p>
       </Notice>
     );

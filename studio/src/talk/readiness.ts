@@ -1,26 +1,29 @@
-/** Whether the gateway and what it needs are there. Owns the polling: once at the start, every 5 s while something is missing. */
+/** How the gateway and what it needs stand. Owns the polling: every 5 s while something is wrong, every 15 s else. */
 import { useEffect, useState } from "react";
 
 const AGAIN_MS = 5000;
+const SELDOM_MS = 15000;
 
 export type Readiness =
   | { kind: "unknown" }
   | { kind: "ready" }
+  | { kind: "degraded"; failing: { name: string; detail: string }[] }
   | { kind: "unreachable" }
   | { kind: "not_ready"; failing: { name: string; detail: string }[] };
 
 interface Body {
   ready?: boolean;
-  dependencies?: Record<string, { ok?: boolean; detail?: string }>;
+  dependencies?: Record<string, { ok?: boolean; state?: string; detail?: string }>;
 }
 
 async function look(signal: AbortSignal): Promise<Readiness> {
   try {
     const answer = await fetch("/readyz", { signal, headers: { accept: "application/json" } });
     const body = (await answer.json()) as Body;
-    if (body.ready === true) return { kind: "ready" };
-    const failing = Object.entries(body.dependencies ?? {}).flatMap(([name, { ok, detail }]) => (ok === true ? [] : [{ name, detail: detail ?? "" }]));
-    return { kind: "not_ready", failing };
+    const strained = Object.entries(body.dependencies ?? {}).filter(([, { ok, state }]) => ok !== true || state === "degraded");
+    if (body.ready === true && strained.length === 0) return { kind: "ready" };
+    const failing = strained.map(([name, { detail }]) => ({ name, detail: detail ?? "" }));
+    return { kind: body.ready === true ? "degraded" : "not_ready", failing };
   } catch {
     return { kind: "unreachable" };
   }
@@ -35,7 +38,7 @@ export function useReadiness(): Readiness {
       const next = await look(leaving.signal);
       if (leaving.signal.aborted) return;
       setReadiness(next);
-      if (next.kind !== "ready") timer = setTimeout(() => void round(), AGAIN_MS);
+      timer = setTimeout(() => void round(), next.kind === "ready" ? SELDOM_MS : AGAIN_MS);
     };
     void round();
     return () => {
