@@ -1,4 +1,4 @@
-"""Sets a checkout up with nothing but Python: uv, the locked Python packages, the locked npm packages, the browser bundles.
+"""Sets a checkout up with nothing but Python: missing libraries, uv, the locked Python and npm packages, the browser bundles.
 
 Runs on the system's Python 3.11 or later and its standard library alone. Each step is done only when what it depends on has
 changed, so that a second run costs a few file digests. A failure ends it with one line that says what to do.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import ctypes
 import errno
 import fcntl
 import hashlib
@@ -40,6 +41,7 @@ UV_WHEELS = {  # machine -> SHA-256 of the wheel; the digest alone decides which
     "aarch64": "0b3e8b1a4f5e405e31e2ff33de8af4744831e9f7338539671efbd8c3c94e791d",
 }
 DEFAULT_INDEX = "https://pypi.org/simple"
+LIBRARIES = {"libgomp.so.1": "libgomp1", "libstdc++.so.6": "libstdc++6"}  # shared library -> Debian's package
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 TIMEOUT_S = 60
 NEEDED_BYTES = 3 << 30
@@ -60,7 +62,7 @@ def main() -> int:
     try:
         check_python()
         STATE.mkdir(exist_ok=True)
-        due = [step for step in (packages, modules, bundles) if step(check=True)]
+        due = [step for step in (libraries, packages, modules, bundles) if step(check=True)]
         if due:
             with alone():
                 begun = time.monotonic()
@@ -132,6 +134,34 @@ def due(stamp: Path, wanted: str, made: Path) -> bool:
 
 
 # The steps. With check=True they only say whether they are due.
+
+
+def libraries(check: bool) -> bool:
+    """System libraries that the models' engines are linked with"""
+    if os.environ.get("VOXBRIDGE_MODELS_URL"):
+        return False  # the models are elsewhere
+    missing = [package for library, package in LIBRARIES.items() if not loads(library)]
+    if check or not missing:
+        return bool(missing)
+    command = ["apt-get", "-q", "-y", "--no-install-recommends", "install", *missing]
+    by_hand = f"Install {' and '.join(missing)} (on Debian: `apt-get install {' '.join(missing)}`) and run this again."
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        raise SetupError(f"The models' engines need a library that this system lacks, and this user cannot install it. {by_hand}")
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    run(["apt-get", "-q", "update"], "The list of Debian's packages could not be read", env)
+    run(command, "Debian's package could not be installed", env)
+    if not all(map(loads, LIBRARIES)):
+        raise SetupError(f"The models' engines need a library that is still missing. {by_hand}")
+    return True
+
+
+def loads(library: str) -> bool:
+    """Whether the loader finds a shared library."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
 
 
 def packages(check: bool) -> bool:

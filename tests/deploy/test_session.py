@@ -134,9 +134,12 @@ async def _every_health_is_told(stack: Stack) -> None:
     for name in NAMES:
         assert await ask(stack.configs[name], name) == (True, f"{name} serves")
     assert await ask(stack.configs["tools"], "voice") == (False, "voice does not answer: nats: timeout")
-    answer = await stack.door.get("/readyz")
-    parts = answer.json()["dependencies"]
-    assert [name for name in ("nats", "event_log", "valkey", "voice", "tools") if not parts[name]["ok"]] == []
+    async with asyncio.timeout(PATIENCE_S):
+        while True:  # a busy machine may need more than the second that a look has
+            answer = await stack.door.get("/readyz")
+            parts = answer.json()["dependencies"]
+            if all(parts[name]["ok"] for name in ("nats", "event_log", "valkey", "voice", "tools")):
+                break
     assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE, "the models are a stand-in"
     assert len((await stack.door.get("/api/sessions")).json()["sessions"]) == 1
 

@@ -137,6 +137,23 @@ def test_a_full_disk_and_a_foreign_folder_are_one_line(tmp_path: Path, monkeypat
         bootstrap.room(Path("/proc"))
 
 
+def test_a_library_that_the_system_lacks_is_one_line_where_it_cannot_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VOXBRIDGE_MODELS_URL", raising=False)
+    monkeypatch.setattr(bootstrap, "LIBRARIES", {"libnone-such.so.1": "libnone1", "libc.so.6": "libc6"})
+    monkeypatch.setattr(os, "geteuid", lambda: 1_000)
+    assert bootstrap.libraries(check=True)
+    with pytest.raises(bootstrap.SetupError, match=r"apt-get install libnone1`\) and run this again\.$"):
+        bootstrap.libraries(check=False)
+    monkeypatch.setattr(bootstrap, "LIBRARIES", {"libc.so.6": "libc6"})
+    assert not bootstrap.libraries(check=True)
+
+
+def test_no_library_is_asked_for_where_the_models_are_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "LIBRARIES", {"libnone-such.so.1": "libnone1"})
+    monkeypatch.setenv("VOXBRIDGE_MODELS_URL", "http://127.0.0.1:1/v1")
+    assert not bootstrap.libraries(check=True)
+
+
 def test_an_old_python_is_told_which_one_is_needed() -> None:
     code = "import sys; sys.version_info = (3, 9, 2); sys.path.insert(0, 'deploy'); import bootstrap; sys.exit(bootstrap.main())"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
