@@ -160,12 +160,13 @@ def test_another_window_takes_the_call_and_it_is_taken_back(product: Product, li
         studio.picture(f"elsewhere-phone-{scheme}")
     assert studio.violations() == []
     other.type("What is 6 times 7?")
-    other.until_said("assistant", "42|forty.two")
-    other.until_quiet()
+    other.until_said("user", "6 times 7")
     studio.button("Take the call back").click()
     studio.until("(s) => s.connection === 'connected'")
-    studio.until_said("assistant", "42|forty.two")
+    studio.until_said("user", "6 times 7")
     other.until_state("elsewhere")
+    studio.until("(s) => s.turn > 0")
+    studio.until_quiet()
     _check_facts(product, studio, sid)
 
     # It ends there while nobody is connected here.
@@ -189,8 +190,7 @@ def test_an_interruption_is_without_barriers(line: Cable, open_page: OpenPage, s
     studio.start()
     studio.until_quiet()
     studio.type("What is 6 times 7?")
-    studio.until_said("assistant", "42|forty.two")
-    studio.until_quiet()
+    studio.until_said("user", "6 times 7")
     line.cut()
     # A pause that is long enough to be looked at.
     studio.until("(s) => s.interruption !== null && s.interruption.attempt > 5 && s.interruption.nextTryAt - performance.now() > 1000")
