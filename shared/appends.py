@@ -18,7 +18,7 @@ from shared.condition import Condition
 RECENT_S: Final = 30.0
 """How long a figure counts as news."""
 
-SLOW_S: Final = 0.25
+SLOW_S: Final = 0.5
 """An append that takes longer is late: with `sync_interval: always` a healthy disk takes a few milliseconds."""
 
 STUCK_S: Final = 2.5

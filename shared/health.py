@@ -18,8 +18,8 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from shared.condition import Condition
 
-PROBE_S: Final = 0.5
-SLOW_MS: Final = 100
+PROBE_S: Final = 0.9
+SLOW_MS: Final = 250
 """Valkey answers in less than a millisecond; beyond this, leases are in danger."""
 
 _KEY: Final = "vx:probe"
@@ -35,7 +35,7 @@ def nats_condition(*connections: Client) -> Condition:
 
 
 async def valkey_condition(redis: Redis) -> Condition:
-    """Whether Valkey answers, in time, and takes a key; half a second at most."""
+    """Whether Valkey answers, in time, and takes a key; `PROBE_S` at most."""
     try:
         async with asyncio.timeout(PROBE_S):
             told = await redis.info("memory")

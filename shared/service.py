@@ -97,7 +97,7 @@ class Resources:
     """The service, once it is built: who `$SRV.STATS` asks."""
 
     async def conditions(self) -> dict[str, Condition]:
-        """How `nats`, `redis` and the event `log` stand now, and `permissions` once NATS refused something; takes half a second at most."""
+        """How `nats`, `redis` and the event `log` stand now, and `permissions` once NATS refused something; takes a second at most."""
         nats = nats_condition(self.events_nc, self.audio_nc)
         found = {"nats": nats, "redis": await valkey_condition(self.redis), "log": self.log.appends.condition(connected=nats.ok)}
         if denied(self.events_nc) or denied(self.audio_nc):

@@ -51,7 +51,7 @@ def test_a_slow_disk_is_degraded_with_its_latency(appends: Appends, clock: Hand)
     take(appends, clock, SLOW_S * 2)
     condition = appends.condition()
     assert condition.state == "degraded"
-    assert "500 ms" in condition.detail
+    assert "1000 ms" in condition.detail
 
 
 def test_one_slow_append_among_many_is_no_slow_disk(appends: Appends, clock: Hand) -> None:
