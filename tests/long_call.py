@@ -68,6 +68,7 @@ class Call:
         self._playing: tuple[int, int] | None = None
         self._made: dict[int, int] = {}
         self._fails = 0
+        self._written: dict[str, int] = {}
         self._log(gateway.SessionRequested(mode="local", client=gateway.ClientCapabilities(protocol=protocol)))
         self._take(
             inputs.Opened(
@@ -290,11 +291,14 @@ class Call:
         """Append all of it; nobody else may append meanwhile, since its journals name positions."""
         for number, fact in enumerate(self.facts):
             kind = events.kind_of(fact.event)
-            payload = events.encode(fact.event, id=f"{self.sid}.{kind.writer}.{number}", sid=self.sid, ts=fact.ts, cause=fact.cause)
-            await log.nc.publish(bus.event_subject(self.sid, kind.writer, kind.visible, kind.name), payload)
-            if number % 256 == 255:
-                await log.nc.flush()
-        await log.nc.flush()
+            own = self._written[kind.writer] = self._written.get(kind.writer, -1) + 1
+            payload = events.encode(fact.event, id=f"{self.sid}.{kind.writer}.{own}", sid=self.sid, ts=fact.ts, cause=fact.cause)
+            subject = bus.event_subject(self.sid, kind.writer, kind.visible, kind.name)
+            # An acknowledgement now and then: what was sent before is stored then, and the server's queue stays short.
+            if number % 256 == 255 or number == len(self.facts) - 1:
+                await log.js.publish(subject, payload)
+            else:
+                await log.nc.publish(subject, payload)
 
     async def record(self, log: Log) -> int:
         """Put both voices' audio into the record, 20 ms a frame: silence with tones where somebody speaks. Returns the frames."""

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,9 @@ class Past:
             finally:
                 await nc.close()
 
-        asyncio.run(write())
+        # In a thread: the browser's own loop runs in this one.
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(asyncio.run, write()).result(30)
 
 
 @contextmanager
@@ -98,7 +101,7 @@ async def serve(folder: Path) -> None:
             inspecting = await nats.connect(bus.url)
             micro = await nats.micro.add_service(inspecting, name="voxbridge-voice", version="0.0.0")
             await micro.add_endpoint(name="state", subject=SUBJECT, handler=Inspector(Log(inspecting)).serve)
-            while not gateway.health()["listening"]:  # noqa: ASYNC110 - uvicorn has no event for it
+            while not gateway.health()["listening"] and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
                 await asyncio.sleep(0.01)
             sys.stdout.write(json.dumps({"url": f"http://127.0.0.1:{config.port}", "nats_url": bus.url, **calls}) + "\n")
             sys.stdout.flush()

@@ -28,7 +28,7 @@ def test_every_room_is_without_barriers(product: Product, open_studio: OpenStudi
         "sky": spoken(product.models, "Why is the sky blue?"),
     }
     studio = open_studio(clips=clips, **SIZES[size])
-    _look(studio, f"welcome-{size}")
+    look(studio, f"welcome-{size}")
     sid = studio.start()
     studio.until_quiet()
     studio.say("time")
@@ -39,29 +39,29 @@ def test_every_room_is_without_barriers(product: Product, open_studio: OpenStudi
     studio.until_quiet()
     studio.say("sky")
     studio.until_state("speaking")
-    _look(studio, f"talk-{size}")
+    look(studio, f"talk-{size}")
     studio.until_quiet()
     studio.button("Call settings").click()
-    _look(studio, f"settings-{size}")
+    look(studio, f"settings-{size}")
     studio.page.keyboard.press("Escape")
     studio.button("Help").click()
-    _look(studio, f"help-{size}")
+    look(studio, f"help-{size}")
     studio.button("Close").click()
     studio.end()
-    _look(studio, f"ended-{size}")
+    look(studio, f"ended-{size}")
 
     studio.open("/sessions")
     expect(studio.page.get_by_role("link", name=sid)).to_be_visible()
-    _look(studio, f"sessions-{size}")
+    look(studio, f"sessions-{size}")
     product.logged(sid, "session.ended")
     called = product.logged(sid, "tool.called")[0]
     at_ms = (called["ts"] - product.log(sid)[0]["ts"]) // 1_000 + 1
     studio.open(f"/sessions/{sid}?t={at_ms}")
     expect(studio.page.get_by_role("region", name="Transcript").locator("[aria-current=true]")).to_be_visible()
-    _look(studio, f"session-{size}")
+    look(studio, f"session-{size}")
 
 
-def _look(studio: Studio, name: str) -> None:
+def look(studio: Studio, name: str) -> None:
     """Two pictures first: what moves on, such as speech, is then still the same in both."""
     for scheme in SCHEMES:
         studio.page.emulate_media(color_scheme=scheme)

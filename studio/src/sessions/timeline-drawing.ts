@@ -103,9 +103,9 @@ function drawWave(context: CanvasRenderingContext2D, lane: LaneName, whole: Wave
     if (from > wave.to_ms) break;
     const found = peak(wave, from, from + column);
     if (found === null) continue;
-    // Quiet speech is seen too: loudness is drawn by its square root, as levels are heard.
-    const high = Math.sqrt(Math.max(0, found[1]) / 127) * reach;
-    const low = Math.sqrt(Math.max(0, -found[0]) / 127) * reach;
+    // Quiet speech is seen too: loudness is drawn closer to how it is heard.
+    const high = (Math.max(0, found[1]) / 127) ** 0.7 * reach;
+    const low = (Math.max(0, -found[0]) / 127) ** 0.7 * reach;
     context.fillRect(x, middle - high, 1, Math.max(1, high + low));
   }
 }
@@ -141,7 +141,8 @@ function drawSpan(context: CanvasRenderingContext2D, span: Span, scene: Scene, p
     tool: palette.soft, task: palette.soft, failed: palette.danger, stage: palette.accent, held: palette.soft, connected: palette.soft,
   };
   context.globalAlpha = span.kind === "thinking" ? 0.35 : span.kind === "stage" ? 0.45 + 0.09 * span.row : 1;
-  context.fillStyle = fills[span.kind];
+  // A short call is a line of its own colour: there is no room for a ground and an edge.
+  context.fillStyle = box <= 3 && span.lane === "Tools" && span.kind !== "failed" ? palette.accent : fills[span.kind];
   context.beginPath();
   context.roundRect(left, top, box, height, Math.min(span.kind === "stage" ? 1 : 5, box / 2));
   context.fill();

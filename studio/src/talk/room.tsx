@@ -11,6 +11,7 @@ import { Meter } from "./meter";
 import { Notices } from "./notices";
 import { OrbView } from "./orb";
 import { useReadiness } from "./readiness";
+import { Recorded } from "./recorded";
 import { Settings } from "./settings";
 import { Waterfall } from "./waterfall";
 import { Who } from "./who";
@@ -54,6 +55,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
             <Meter agent={agent} snapshot={call} />
           </div>
         )}
+        <Recorded fresh={fresh} />
       </section>
       <Notices call={call} readiness={readiness} />
       {!fresh && <Conversation entries={call.conversation} empty={call.microphone === "off" ? "Your conversation appears here." : "Captions of both of you appear here."} />}
