@@ -275,6 +275,19 @@ async def test_a_log_without_an_event_that_the_journal_names_is_not_folded(log: 
         fold(step, Toy(), Input, "voice", stored[1:])
 
 
+async def test_whoever_watches_a_fold_sees_each_input_with_what_came_of_it_and_when(log: Log) -> None:
+    sid = new_session_id()
+    live = stepper(log, sid)
+    live.take(Told("a"))
+    live.take(Added(3))
+    await live.close()
+    seen: list[tuple[Any, list[Any], int]] = []
+    fold(step, Toy(), Input, "voice", await whole(log, sid), watch=lambda input, outputs, at: seen.append((input, list(outputs), at)))
+    assert [input for input, _, _ in seen] == [Told("a"), Added(3)]
+    assert [outputs for _, outputs, _ in seen] == [[Speak("a")], [Append(UserSaid(text="3", turn=3, source="text"))]]
+    assert [at for _, _, at in seen] == [1_000_001, 1_000_002]
+
+
 async def test_inputs_are_ahead_of_their_outputs_in_the_log_over_a_kill_of_the_server(own_server: Callable[[str], Server]) -> None:
     server = own_server("nats")
     async with open_log(server.url) as log:

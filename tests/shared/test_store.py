@@ -120,6 +120,8 @@ async def test_a_live_session_without_a_lease_is_an_orphan(store: Store) -> None
     await lapse(store, held)
     assert await store.orphans(2_000) == [held], "whoever was once held has lost its worker, however young it is"
     assert sorted(await store.orphans(60_000_000_000)) == sorted([held, orphan])
+    assert await store.ever_held([held, orphan]) == [True, False]
+    assert await store.ever_held([]) == []
 
 
 async def test_the_catalogue_is_replaced_as_a_whole(store: Store) -> None:
@@ -169,6 +171,7 @@ async def test_without_a_server_every_call_ends_with_a_typed_error(own_server: C
         lambda: store.session_closed(sid),
         store.live_sessions,
         lambda: store.orphans(1),
+        lambda: store.ever_held([sid]),
         lambda: store.recent_sessions(limit=1),
         lambda: store.publish_functions([]),
         store.functions,

@@ -260,3 +260,20 @@ async def test_a_log_without_room_is_waited_for_and_said_to_be_full(tmp_path: Pa
             await asyncio.wait_for(asyncio.gather(*turns), 20)
             assert log.appends.condition().state == "ok"
             assert [r.ts for r in await log.read(writer.sid)] == list(range(stored - 1, 12))
+
+
+async def test_a_writer_that_is_held_appends_nothing_until_it_is_let_go_or_stopped(log: Log) -> None:
+    sid, open = new_session_id(), asyncio.Event()
+
+    async def hold() -> None:
+        await open.wait()
+
+    writer = SessionWriter(log, sid, "voice", hold=hold)
+    waiting = asyncio.create_task(writer.append(said(), ts=0, cause=None))
+    other = SessionWriter(log, sid, "voice")
+    await other.append(SessionOwned(worker="new", term=2), ts=0, cause=None)
+    assert not waiting.done()
+    open.set()
+    with pytest.raises(Conflict):
+        await asyncio.wait_for(waiting, 5)
+    assert [type(one.event) for one in await log.read(sid)] == [SessionOwned]
