@@ -67,7 +67,7 @@ RIGHTS: Final[Mapping[str, Rights]] = {
     ),
     "tools": _service(
         "tools",
-        publish=("vx.svc.tools.held",),
+        publish=("vx.svc.tools.held", f"{_API}.STREAM.INFO.{bus.RECORD_STREAM}"),
         subscribe=(),
         streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM),
         consumer=TOOLS_CONSUMER,
