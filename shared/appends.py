@@ -53,7 +53,8 @@ class Appends:
         took = now - self._open.pop(number)
         if acknowledged:
             self.acknowledged += 1
-            self._recent.append((now, took))
+            if took < STUCK_S:  # one that waited through an outage says nothing of the disk
+                self._recent.append((now, took))
             self._full_at = -RECENT_S
         return took
 

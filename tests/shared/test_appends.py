@@ -72,6 +72,11 @@ def test_an_append_that_waits_while_nats_answers_is_a_log_that_takes_nothing(app
     assert appends.acknowledged == 0
 
 
+def test_an_append_that_waited_through_an_outage_is_no_slow_disk(appends: Appends, clock: Hand) -> None:
+    take(appends, clock, STUCK_S + 1)
+    assert appends.condition() == Condition("ok", "")
+
+
 def test_a_full_log_is_said_until_an_event_is_taken_again(appends: Appends, clock: Hand) -> None:
     appends.refused(full=False)
     assert appends.condition().state == "ok"
