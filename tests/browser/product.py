@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import psutil
 
 from shared.child import die_with_parent
 from tests.running_models import RunningModels, free_port
@@ -24,20 +25,46 @@ READY_S: Final = 120.0
 LOG_S: Final = 20.0
 """A bound for a fact to be in the log; it is there within milliseconds on a quiet machine."""
 
+WEIGHTS: Final = ("VOXBRIDGE_MODELS_DIR", "VOXBRIDGE_MODELS_SET", "VOXBRIDGE_MODELS_SOURCE")
 Event = dict[str, Any]
 
 
 class Product:
     """A running Voxbridge."""
 
-    def __init__(self, url: str, models: RunningModels) -> None:
+    def __init__(self, url: str, models: RunningModels, supervisor: psutil.Process, environment: dict[str, str]) -> None:
         self.url = url
         self.models = models
+        self.environment = environment
+        self._supervisor = supervisor
         self._http = httpx.Client(base_url=url, timeout=20)
 
     def close(self) -> None:
         """Let go of connections; the processes are their starter's."""
         self._http.close()
+
+    def kill(self, name: str) -> None:
+        """`kill -9` a service, or a server: `voice`, `nats-server`, `valkey`."""
+        module = f"services.{name}"
+        found = [
+            each for each in self._supervisor.children() if any(module == part or name in Path(part).name for part in each.cmdline()[:3])
+        ]
+        assert len(found) == 1, [each.cmdline() for each in self._supervisor.children()]
+        found[0].kill()
+
+    def ready(self) -> bool:
+        """`GET /readyz`."""
+        try:
+            return self._http.get("/readyz").status_code == httpx.codes.OK
+        except httpx.TransportError:
+            return False
+
+    def until_ready(self) -> None:
+        """Wait until every part is ready."""
+        deadline = time.monotonic() + READY_S
+        while not self.ready():
+            assert time.monotonic() < deadline, "the product did not become ready again"
+            time.sleep(0.05)
 
     def session(self, sid: str) -> dict[str, Any]:
         """`GET /api/sessions/{id}`."""
@@ -68,14 +95,17 @@ class Product:
 
 
 @contextmanager
-def running(folder: Path, models: RunningModels) -> Iterator[Product]:
-    """Start everything and stop it again; raises with its output when it is not ready in time."""
+def running(folder: Path, models: RunningModels, *, own_models: bool = False) -> Iterator[Product]:
+    """Start everything and stop it again; raises with its output when it is not ready in time.
+
+    With `own_models` its models are a service of its own, like any other; `models` are for the test then.
+    """
     port = free_port()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_") or name in WEIGHTS}
     env = kept | {
         "VOXBRIDGE_PORT": str(port),
         "VOXBRIDGE_DATA_DIR": str(folder / "data"),
-        "VOXBRIDGE_MODELS_URL": models.base_url,
+        **({"VOXBRIDGE_MODELS_PORT": str(free_port())} if own_models else {"VOXBRIDGE_MODELS_URL": models.base_url}),
         # A second on a busy disk would be counted as the product's.
         "VOXBRIDGE_SYNC_INTERVAL": "1s",
     }
@@ -83,7 +113,7 @@ def running(folder: Path, models: RunningModels) -> Iterator[Product]:
     with output.open("wb") as said:
         command = [sys.executable, "-m", "voxbridge", "up"]
         process = subprocess.Popen(command, env=env, stdout=said, stderr=said, preexec_fn=die_with_parent())  # noqa: PLW1509 - as the product's own children
-    product = Product(f"http://127.0.0.1:{port}", models)
+    product = Product(f"http://127.0.0.1:{port}", models, psutil.Process(process.pid), env)
     try:
         deadline = time.monotonic() + READY_S
         while f"Voxbridge is ready at {product.url}" not in output.read_text():

@@ -65,11 +65,18 @@ class Studio:
         self.page = page
         self.url = url
         self.complaints: list[str] = []
+        self._cuts = False
         page.set_default_timeout(WAIT_MS)
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
+    def cuts_are_expected(self) -> None:
+        """From here on the browser may complain that a server is away: the page tries again."""
+        self._cuts = True
+
     def _console(self, message: ConsoleMessage) -> None:
+        if self._cuts and any(word in message.text for word in ("WebSocket connection", "net::ERR_CONNECTION", "503")):
+            return
         if message.type in ("error", "warning"):
             self.complaints.append(f"{message.type}: {message.text}")
 
