@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import OutOfMemoryError, RedisError
 
 from shared.errors import Unavailable
 from shared.functions import Function as Function
@@ -131,7 +131,9 @@ class Store:
 
     async def gateway_lives(self, pid: str) -> None:
         """Say that a gateway process lives; it is taken to for `GATEWAY_MS`."""
-        await self._run(self.redis.set(_gateway(pid), b"1", px=GATEWAY_MS))
+        # A full Valkey still renews what it has, and takes nothing new.
+        if not await self._run(self.redis.pexpire(_gateway(pid), GATEWAY_MS)):
+            await self._run(self.redis.set(_gateway(pid), b"1", px=GATEWAY_MS))
 
     async def gateway_gone(self, pid: str) -> None:
         """Say that a gateway process has ended."""
@@ -223,6 +225,8 @@ class Store:
     async def _run(self, command: Any) -> Any:
         try:
             return await command
+        except OutOfMemoryError as error:
+            raise Unavailable("Valkey is full and takes no key.", retry_after_ms=1_000) from error
         except RedisError as error:
             raise Unavailable(f"Valkey does not answer: {error}.", retry_after_ms=1_000) from error
 

@@ -28,7 +28,7 @@ from services.gateway.waveforms import Waveforms
 from shared.errors import VoxbridgeError
 from shared.ids import new_session_id
 from shared.service import Resources, Service
-from shared.store import Store
+from shared.store import LEASE_MS, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +60,8 @@ class Gateway(Service):
         self.waveforms = Waveforms(self.log, resources.config)
         self.connections: set[Vox] = set()
         self.draining = False
+        self._trouble = -LEASE_MS / 1_000
+        """When Valkey last took no key, on the loop's clock."""
         self._numbered = 0
         self._tasks: set[asyncio.Task[Any]] = set()
         config = resources.config
@@ -154,6 +156,7 @@ class Gateway(Service):
 
     async def _say_alive(self) -> None:
         """A gateway that is killed writes no end of its sockets: that it says nothing more is what tells their sessions."""
+        loop = asyncio.get_running_loop()
         heard = True
         while True:
             try:
@@ -163,6 +166,7 @@ class Gateway(Service):
                 if heard:
                     _log.warning("%s Nobody hears that this gateway lives.", error.message)
                 heard = False
+                self._trouble = loop.time()
             await asyncio.sleep(ALIVE_S)
 
     async def _look_after(self) -> None:
@@ -170,9 +174,11 @@ class Gateway(Service):
         live = [connection for connection in connections if connection.core.phase is Phase.LIVE]
         self.metrics.sessions = sum(connection.core.attached for connection in connections)
         owned: dict[str, bool] = {}
+        # Where no key can be written no lease can be renewed: that one is missing says nothing of its worker until it had time to.
+        troubled = asyncio.get_running_loop().time() - self._trouble < LEASE_MS / 1_000
         try:
             held = await self.store.held([connection.sid for connection in live])
-            owned = {connection.sid: is_held for connection, is_held in zip(live, held, strict=True)}
+            owned = {connection.sid: is_held for connection, is_held in zip(live, held, strict=True) if is_held or not troubled}
         except VoxbridgeError as error:
             _log.warning("%s Who holds which session is not known.", error.message)
         now_ms = self.resources.clock.now_us() // 1_000

@@ -9,6 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from shared import store as store_module
+from shared.embedded import ValkeyServer
 from shared.errors import Code, Unavailable
 from shared.ids import new_session_id
 from shared.store import GATEWAY_MS, KEPT_S, LEASE_MS, NOTES_LIMIT, Function, Note, Resumable, Store
@@ -208,3 +209,18 @@ async def test_what_a_resume_needs_is_kept_until_the_session_is_over(store: Stor
     assert 0 < await store.redis.ttl(f"vx:resumable:{{{sid}}}") <= KEPT_S
     await store.session_closed(sid)
     assert await store.resumable(sid) is None
+
+
+async def test_a_full_valkey_renews_what_it_holds_and_says_of_the_rest_that_it_is_full(own_valkey: Callable[[], ValkeyServer]) -> None:
+    async with Redis.from_url(own_valkey().url) as redis:
+        store = Store(redis)
+        await store.gateway_lives("gateway-a")
+        assert await store.acquire_lease("a", "voice-1") == 1
+        await redis.pexpire("vx:gateway:gateway-a", 500)
+        await redis.config_set("maxmemory", "1")
+        await store.gateway_lives("gateway-a")
+        assert await redis.pttl("vx:gateway:gateway-a") > 500
+        assert await store.renew_leases(["a"], "voice-1") == []
+        for refused in (store.gateway_lives("gateway-b"), store.acquire_lease("b", "voice-1"), store.session_opened("b", 1)):
+            with pytest.raises(Unavailable, match="full"):
+                await refused
