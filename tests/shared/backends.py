@@ -16,12 +16,16 @@ from urllib.parse import urlsplit
 import docker  # type: ignore[import-untyped]
 import docker.errors  # type: ignore[import-untyped]
 import nats
+from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
 from shared.connections import close_nats
 from shared.embedded import NatsServer, ValkeyServer
 from shared.errors import Unavailable
 from shared.log import READ_TIMEOUT_S, Log
+
+# Every container is stopped by who started it; the library's reaper would be one more image to fetch.
+testcontainers_config.ryuk_disabled = True
 
 NATS_IMAGE = "nats:2-alpine"
 VALKEY_IMAGE = "valkey/valkey:8-alpine"
@@ -108,7 +112,11 @@ def nats_server(backend: str, folder: Path) -> Server:
 
 def valkey_server(backend: str, folder: Path) -> Server:
     """A Valkey, not yet started."""
-    return ValkeyServer(folder) if backend == "embedded" else Container(VALKEY_IMAGE, 6379, "valkey-server --appendonly yes", "redis")
+    return (
+        ValkeyServer(folder)
+        if backend == "embedded"
+        else Container(VALKEY_IMAGE, 6379, "valkey-server --appendonly yes --protected-mode no", "redis")
+    )
 
 
 @asynccontextmanager
