@@ -144,7 +144,8 @@ async def test_servers_that_say_nothing_cost_their_time_out_and_no_more(
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
-    assert "says nothing" in named(findings, "event log", "NATS").says
+    found = named(findings, "event log", "NATS")
+    assert (found.level, f":{server.port} " in found.says, bool(found.do)) == ("FAIL", True, True)
     assert named(findings, "valkey", "Valkey").level == "FAIL"
 
 
