@@ -96,9 +96,7 @@ def _sessions(gateway: Gateway) -> APIRouter:
         at: Annotated[int | None, Query(ge=0, le=_POSITION_LIMIT, description="µs of the Unix clock, as in `ts` of an event.")] = None,
         seq: Annotated[int | None, Query(ge=0, le=_POSITION_LIMIT, description="A position of the log, instead of a time.")] = None,
     ) -> Response:
-        """The state of a session as it was at a time or at a position; without either, as it is now."""
-        if at is not None and seq is not None:
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, "Give `at` or `seq`, not both.", field="seq")
+        """The state of a session as it was at a time or at a position, which counts where both are given; without either, as it is now."""
         return Response(await gateway.sessions.state(session_id, at=at, seq=seq), media_type="application/json")
 
     @router.get("/{session_id}/waveform", response_model=views.Waveform, responses=_BAD | _NONE | _AWAY)
@@ -110,8 +108,6 @@ def _sessions(gateway: Gateway) -> APIRouter:
         to_ms: Annotated[int | None, Query(ge=0, le=LONGEST_MS)] = None,
     ) -> Any:
         """Peaks of the caller's voice (`in`) or the agent's (`out`) on the clock of the session, in ms since it was requested."""
-        if to_ms is not None and to_ms < from_ms:
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, "`to_ms` is before `from_ms`.", field="to_ms", limit=from_ms)
         began_ms = await gateway.sessions.began_us(session_id) // 1_000
         live = await gateway.sessions.is_live(session_id)
         found = await gateway.waveforms.waveform(session_id, channel, began_ms=began_ms, live=live, from_ms=from_ms, to_ms=to_ms, bins=bins)

@@ -117,7 +117,7 @@ class Sessions:
     async def state(self, sid: str, *, at: int | None, seq: int | None) -> bytes:
         """The state of a session as the voice service folds it from the log, as JSON. Raises what it answers, `UNAVAILABLE` without it."""
         await self.began_us(sid)
-        question = {"sid": sid} | ({} if at is None else {"at": at}) | ({} if seq is None else {"seq": seq})
+        question: dict[str, Any] = {"sid": sid, "seq": seq} if seq is not None else {"sid": sid, "at": at}
         try:
             reply = await self._log.nc.request(STATE, msgspec.json.encode(question), timeout=STATE_TIMEOUT_S)
         except NoRespondersError as error:

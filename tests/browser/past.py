@@ -85,7 +85,11 @@ def past(folder: Path) -> Iterator[Past]:
     finally:
         process.stdin.close()
         process.stdout.close()
-        process.wait(20)
+        try:
+            process.wait(40)
+        finally:
+            process.kill()
+            process.wait()
 
 
 async def serve(folder: Path) -> None:

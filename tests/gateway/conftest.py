@@ -12,14 +12,17 @@ from typing import Any
 import httpx
 import pytest
 from nats.aio.msg import Msg
+from nats.micro.request import Request
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from services.gateway.service import Gateway
+from services.voice.inspect import SUBJECT, Inspector
 from shared.clock import SystemClock
 from shared.config import Config
 from shared.connections import AUDIO_PENDING, connect_nats
+from shared.log import Log
 from shared.service import connected
 from tests.gateway.stand_in import StandIn
 
@@ -139,6 +142,12 @@ async def complete(running: Running, nats_url: str) -> AsyncIterator[Running]:
     try:
         for name in ("voice", "tools"):
             await nc.subscribe(f"vx.svc.{name}.health", cb=_healthy)
+        inspector = Inspector(Log(nc))
+
+        async def inspect(message: Msg) -> None:
+            await inspector.serve(Request(message))
+
+        await nc.subscribe(SUBJECT, cb=inspect)
         await nc.flush()
         yield running
     finally:

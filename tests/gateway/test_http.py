@@ -143,7 +143,9 @@ async def test_the_catalogue_and_the_status_are_shown(running: Running) -> None:
     }  # fmt: skip
     await held(running, 1)
     status = (await running.get("/api/vox/status")).json()
-    assert status == {"local_available": False, "gemini_available": False, "claude_available": False, "active_sessions": 1}
+    assert status == {
+        "local_available": False, "gemini_available": False, "claude_available": False, "active_sessions": 1, "recording": False
+    }  # fmt: skip
 
 
 async def test_readiness_names_each_dependency_and_what_is_missing(running: Running) -> None:
