@@ -26,7 +26,8 @@ from redis.exceptions import RedisError
 
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.headers import FastClient
-from shared.permissions import inbox
+from shared.makers import limit
+from shared.permissions import RIGHTS, inbox
 
 START_TIMEOUT_S: Final = 30.0
 """How long a process waits for NATS and Redis before it gives up and lets the supervisor start it again."""
@@ -68,6 +69,8 @@ async def connect_nats(
     seed = read_secret(seed_file, "VOXBRIDGE_NATS_SEED_FILE") if seed_file else None
     client: Client = FastClient()
     _denied[client] = []
+    if seed is not None and user in RIGHTS:
+        limit(client)
     refused: deque[str] = deque(maxlen=1)
 
     async def _said(error: Exception) -> None:

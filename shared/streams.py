@@ -19,6 +19,7 @@ from nats.js.errors import BadRequestError, NotFoundError
 from shared import bus
 from shared.config import Recording
 from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.makers import may_make
 
 VOICE_CONSUMER: Final = "voice"
 TOOLS_CONSUMER: Final = "tools"
@@ -108,9 +109,11 @@ async def ensure_streams(js: JetStreamContext, *, retention_days: int, recording
             try:
                 found = (await js.stream_info(str(wanted.name))).config
             except NotFoundError:
+                if not may_make(js._nc):
+                    raise _not_made(f"stream {wanted.name}") from None
                 await _make(js, wanted)
             else:
-                if differs(wanted, found) or (found.republish is not None and wanted.republish is None):
+                if may_make(js._nc) and (differs(wanted, found) or (found.republish is not None and wanted.republish is None)):
                     await js.update_stream(wanted)
     except BadRequestError as error:
         raise VoxbridgeError(Code.INTERNAL, f"NATS refused a stream: {error.description}.", retryable=False) from error
@@ -143,9 +146,11 @@ async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig) -> None:
         try:
             found = (await js.consumer_info(bus.EVENT_STREAM, name)).config
         except NotFoundError:
+            if not may_make(js._nc):
+                raise _not_made(f"consumer {name}") from None
             await js.add_consumer(bus.EVENT_STREAM, wanted)
         else:
-            if found is None or differs(wanted, found):
+            if may_make(js._nc) and (found is None or differs(wanted, found)):
                 await js.add_consumer(bus.EVENT_STREAM, wanted)
     except BadRequestError as error:
         raise VoxbridgeError(Code.INTERNAL, f"NATS refused the consumer {name}: {error.description}.", retryable=False) from error
@@ -161,6 +166,10 @@ def differs(wanted: StreamConfig | ConsumerConfig, found: StreamConfig | Consume
 
 def _plain(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
     return {name: value.as_dict() if hasattr(value, "as_dict") else value for name, value in config.as_dict().items()}
+
+
+def _not_made(what: str) -> Unavailable:
+    return Unavailable(f"The {what} is not there yet; `voxbridge admin streams` makes it.", retry_after_ms=1_000)
 
 
 def _unavailable(error: Exception) -> Unavailable:

@@ -222,3 +222,19 @@ async def test_a_service_finds_its_streams_made_and_asks_for_nothing_more(sign_i
         if name in streams.CONSUMERS:
             await streams.ensure_consumer(js, streams.CONSUMERS[name])
         assert denied(client) == ()
+
+
+async def test_a_service_waits_for_the_admin_to_make_again_what_is_gone_and_is_refused_nothing(sign_in: SignIn) -> None:
+    voice, admin = await sign_in("voice"), await sign_in("admin")
+    await admin.jetstream().delete_stream(bus.AUDIO_STREAM)
+    await admin.jetstream().delete_consumer(bus.EVENT_STREAM, streams.VOICE_CONSUMER)
+    with pytest.raises(Unavailable, match="The stream AUDIO is not there yet; `voxbridge admin streams` makes it"):
+        await streams.ensure_streams(voice.jetstream(), retention_days=30)
+    with pytest.raises(Unavailable, match="The consumer voice is not there yet"):
+        await streams.ensure_consumer(voice.jetstream(), streams.CONSUMERS["voice"])
+    await streams.ensure_streams(admin.jetstream(), retention_days=7)
+    await streams.ensure_consumer(admin.jetstream(), streams.CONSUMERS["voice"])
+    await streams.ensure_streams(voice.jetstream(), retention_days=30)
+    await streams.ensure_consumer(voice.jetstream(), streams.CONSUMERS["voice"])
+    assert denied(voice) == ()
+    assert (await voice.jetstream().stream_info(bus.EVENT_STREAM)).config.max_age == 7 * 86_400, "the admin's settings stand"

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import nats
+import pytest
+
+from shared import bus
+from shared.config import Config
+from shared.embedded import NatsServer
+
+PATIENCE_S = 30.0
+
+
+async def _until(ask: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not ask():  # noqa: ASYNC110 - a file gives no signal
+            await asyncio.sleep(0.02)
+
+
+async def test_the_admin_makes_again_what_a_restarted_server_forgot_until_it_is_stopped(
+    own_nats: Callable[[], NatsServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, ready = own_nats(), tmp_path / "ready"
+    for name, value in Config(nats_url=server.url).as_env().items():
+        monkeypatch.setenv(name, value)
+    command = ("-m", "voxbridge", "admin", "streams", "--keep", "--ready", str(ready))
+    admin = await asyncio.create_subprocess_exec(sys.executable, *command, stderr=asyncio.subprocess.DEVNULL)
+    try:
+        await _until(ready.exists)
+        server.kill()
+        server.start()
+        connection = await nats.connect(server.url)
+        js = connection.jetstream()
+        async with asyncio.timeout(PATIENCE_S):
+            while bus.AUDIO_STREAM not in {str(stream.config.name) for stream in await js.streams_info()}:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.02)
+        assert {consumer.name for consumer in await js.consumers_info(bus.EVENT_STREAM)} == {"voice", "tools"}
+        await connection.close()
+        admin.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await admin.wait() == 0
+        assert not ready.exists(), "what does not run is not ready"
+    finally:
+        if admin.returncode is None:
+            admin.kill()
+            await admin.wait()
