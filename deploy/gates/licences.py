@@ -19,6 +19,7 @@ ALLOWED: Final = frozenset(
         "HPND",
         "ISC",
         "MIT",
+        "MIT-0",
         "MIT-CMU",
         "PSF-2.0",
         "Python-2.0",
