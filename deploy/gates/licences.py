@@ -20,6 +20,7 @@ ALLOWED: Final = frozenset(
         "ISC",
         "MIT",
         "MIT-0",
+        "MIT-0",
         "MIT-CMU",
         "PSF-2.0",
         "Python-2.0",
