@@ -155,7 +155,7 @@ class GatewayLost(msgspec.Struct, frozen=True, tag="gateway_lost"):
 
 
 class Orphaned(msgspec.Struct, frozen=True, tag="orphaned"):
-    """A successor ended the session of a dead owner: in logs from before a session could be taken over."""
+    """A successor could not go on with the session of a dead owner."""
 
     worker: str
 

@@ -11,14 +11,15 @@ import asyncio
 import logging
 from collections.abc import Collection
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from services.voice import past
+from services.voice import core, inputs, past
 from services.voice.past import Past
 from services.voice.session import Workplace
 from shared import events
 from shared.errors import Conflict, VoxbridgeError
 from shared.events.voice import Failure, SessionEnded
+from shared.stepper import Stepper
 from shared.store import LEASE_MS, ORPHAN_AGE_S, Store
 from shared.writer import SessionWriter
 
@@ -131,6 +132,8 @@ class Orphans:
                 _log.info("session %s: its log went on while it was read: %s", sid, error.message)
             except VoxbridgeError as error:
                 _log.warning("session %s lost its worker and could not be taken over yet: %s", sid, error.message)
+                if not error.retryable:
+                    self._failures[sid] = self._failures.get(sid, 0) + 1
             except Exception:  # noqa: BLE001 - one orphan must not keep the others waiting
                 _log.exception("session %s lost its worker and could not be taken over", sid)
                 self._failures[sid] = self._failures.get(sid, 0) + 1
@@ -154,7 +157,7 @@ class Orphans:
             found = await past.read(sid, recorded)
         except Exception:  # noqa: BLE001 - whatever is wrong with its past, its client must be told of its end
             _log.exception("session %s cannot be folded and is ended as it is", sid)
-            await self._end(sid, recorded, "The voice worker of this session died, and its past cannot be read.")
+            await self._end_unread(sid, recorded)
             return
         state = found.folded.state
         if state.phase == "new" and recorded and now - recorded[0].ts < ORPHAN_AGE_S * 1_000_000:
@@ -163,7 +166,9 @@ class Orphans:
             await self._complete(sid, found)
             await self.forget(sid)
         elif self._failures.get(sid, 0) >= TRIES:
-            await self._end(sid, recorded, "The voice worker of this session died, and no other could go on with it.")
+            self._failures.pop(sid, None)
+            await self._complete(sid, found, inputs.Orphaned(self._place.worker))
+            await self.forget(sid)
         else:
             gap_ms = self._gap_ms(sid, found, now)
             _log.warning("session %s lost its worker %d ms ago and is carried on", sid, gap_ms)
@@ -177,19 +182,26 @@ class Orphans:
             return gap_ms
         return min(gap_ms, LEASE_MS + round((asyncio.get_running_loop().time() - since) * 1_000))
 
-    async def _complete(self, sid: str, found: Past) -> None:
-        """Write what a crash kept from the log."""
+    async def _complete(self, sid: str, found: Past, *more: Any) -> None:
+        """Write what a crash kept from the log, and what comes of `more` inputs."""
+
+        def nothing(_: Any) -> None:
+            """Its effects died with its worker."""
+
         folded = found.folded
         writer = SessionWriter(self._place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq)
         for due in folded.missing:
             writer.submit(due.event, ts=due.ts, cause=due.cause)
-        await writer.flushed()
+        stepper = Stepper(core.step, folded.state, writer=writer, clock=self._place.clock, perform=nothing, taken=folded.taken)
+        for input in more:
+            stepper.take(input)
+        await stepper.close()
 
-    async def _end(self, sid: str, recorded: list[events.Recorded], why: str) -> None:
+    async def _end_unread(self, sid: str, recorded: list[events.Recorded]) -> None:
         mine = [one for one in recorded if one.writer == "voice"]
         if not any(isinstance(one.event, SessionEnded) for one in mine):
             writer = SessionWriter(self._place.log, sid, "voice", number=len(mine), last_seq=mine[-1].seq if mine else 0)
-            ended = SessionEnded(reason="worker_lost", error=Failure(code="INTERNAL", message=why))
+            error = Failure(code="INTERNAL", message="The voice worker of this session died, and its past cannot be read.")
+            ended = SessionEnded(reason="worker_lost", error=error)
             await writer.append(ended, ts=self._place.clock.now_us(), cause=None)
-        self._failures.pop(sid, None)
         await self.forget(sid)

