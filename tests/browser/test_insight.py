@@ -163,6 +163,7 @@ def test_the_page_is_without_barriers(visit: Visit, served: Past, size: str) -> 
     expect(studio.page.get_by_role("region", name="State").get_by_text("Inputs taken")).to_be_visible()
     studio.page.get_by_role("button", name="Worker lost").click()
     expect(studio.page.get_by_text("The recording is being read.")).to_have_count(0)
+    studio.page.evaluate("() => scrollTo(0, 0)")
     look(studio, f"insight-{size}")
     studio.open(f"/sessions/{served.long}")
     expect(studio.page.get_by_role("region", name="State").get_by_text("Inputs taken")).to_be_visible()
