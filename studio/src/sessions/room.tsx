@@ -77,7 +77,7 @@ export function SessionRoom({ id }: { id: string }): ReactElement {
   const { times } = timeline;
   const select = useCallback((index: number) => move(times[index] ?? 0, index), [move, times]);
   const ask = (gap: Gap): void => setAsked(gap.index);
-  const state = stateAt(events, selected);
+  const state = stateAt(events, lastBefore(timeline.times, at));
   const following = live && place === null;
   return (
     <main className="session">
