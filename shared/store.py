@@ -104,6 +104,15 @@ class Store:
             return []
         return [value is not None for value in await self._run(self.redis.mget([_lease(sid) for sid in sids]))]
 
+    async def renewed(self, sids: Sequence[str], *, within_ms: int) -> list[bool]:
+        """For each session, whether a worker renewed its lease in the last `within_ms`; one round trip."""
+        if not sids:
+            return []
+        pipeline = self.redis.pipeline(transaction=False)
+        for sid in sids:
+            pipeline.pttl(_lease(sid))
+        return [left > LEASE_MS - within_ms for left in await self._run(pipeline.execute())]
+
     async def session_opened(self, sid: str, ts: int) -> None:
         """Put a session into the index, as live. `ts` in µs."""
         pipeline = self.redis.pipeline(transaction=False)

@@ -43,7 +43,6 @@ START_TIMEOUT_MS: Final = 10_000
 """How long a session may wait for a voice worker, and a resume for the log."""
 END_TIMEOUT_MS: Final = 5_000
 """How long the end of a session may wait for the voice worker."""
-OWNER_GRACE_MS: Final = 1_000
 OWNER_TIMEOUT_MS: Final = 30_000
 WRONG_LIMIT: Final = 100
 WRONG_WINDOW_MS: Final = 10_000
@@ -186,7 +185,7 @@ class Connection:
         return () if message is None else (Send(message),)
 
     def tick(self, now_ms: int, *, owned: bool | None) -> Outputs:
-        """Time passed. `owned` says whether a voice worker holds the session's lease; nothing when that is not known."""
+        """Time passed. `owned` says whether a voice worker renews the session's lease; nothing when that is not known."""
         if self.phase in (Phase.OPENING, Phase.REQUESTED) and now_ms - self._asked_ms >= START_TIMEOUT_MS:
             error = VoxbridgeError(
                 Code.OVERLOADED,
@@ -357,7 +356,7 @@ class Connection:
                 limit=OWNER_TIMEOUT_MS,
             )
             return self._give_up(error, "worker_lost")
-        if gone < OWNER_GRACE_MS or self._restoring:
+        if self._restoring:
             return ()
         self._restoring = True
         return self._say_state(moments.StateChanged(state="restoring", reason="the session's worker was lost; waiting for another"))

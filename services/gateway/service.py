@@ -33,7 +33,9 @@ from shared.store import LEASE_MS, Store
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TICK_S: Final = 1.0
+TICK_S: Final = 0.5
+RENEWED_MS: Final = 2_000
+"""A worker that has not renewed its lease for so long missed one renewal: its session is shown as restoring before another has it."""
 ALIVE_S: Final = 1.0
 """How often the gateway says that it lives; it is missed after three times that."""
 DRAIN_S: Final = 2.0
@@ -177,8 +179,8 @@ class Gateway(Service):
         # Where no key can be written no lease can be renewed: that one is missing says nothing of its worker until it had time to.
         troubled = asyncio.get_running_loop().time() - self._trouble < LEASE_MS / 1_000
         try:
-            held = await self.store.held([connection.sid for connection in live])
-            owned = {connection.sid: is_held for connection, is_held in zip(live, held, strict=True) if is_held or not troubled}
+            renewed = await self.store.renewed([connection.sid for connection in live], within_ms=RENEWED_MS)
+            owned = {connection.sid: lives for connection, lives in zip(live, renewed, strict=True) if lives or not troubled}
         except VoxbridgeError as error:
             _log.warning("%s Who holds which session is not known.", error.message)
         now_ms = self.resources.clock.now_us() // 1_000

@@ -92,7 +92,6 @@ async def test_a_refused_start_says_why(running: Running, voice: StandIn) -> Non
 async def test_a_worker_whose_lease_is_gone_shows_as_restoring_and_is_given_up_at_last(
     running: Running, voice: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core, "OWNER_GRACE_MS", 500)
     monkeypatch.setattr(core, "OWNER_TIMEOUT_MS", 3_000)
     async with running.client() as client:
         await client.started()

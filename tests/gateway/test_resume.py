@@ -157,7 +157,7 @@ def test_a_resumed_session_that_has_not_started_starts_later_or_is_given_up() ->
 def test_a_restoring_session_is_said_to_be_so_once_and_then_what_the_worker_says() -> None:
     connection, _ = resumed(found=known(state="restoring"))
     assert connection.tick(0, owned=False) == ()
-    assert connection.tick(core.OWNER_GRACE_MS, owned=False) == ()
+    assert connection.tick(1_000, owned=False) == ()
     assert connection.receive_moment(moments.StateChanged(state="listening")) == (Send({"type": "state", "state": "listening"}),)
 
 

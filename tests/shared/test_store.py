@@ -125,6 +125,18 @@ async def test_a_live_session_without_a_lease_is_an_orphan(store: Store) -> None
     assert await store.ever_held([]) == []
 
 
+async def test_a_lease_that_was_not_renewed_in_time_is_told_from_one_that_was(store: Store) -> None:
+    fresh, late, gone = (new_session_id() for _ in range(3))
+    for sid in (fresh, late, gone):
+        await store.acquire_lease(sid, "a")
+    left_ms = store_module.LEASE_MS - 1_000
+    await store.redis.pexpire(f"vx:lease:{{{late}}}", left_ms)
+    await lapse(store, gone)
+    assert await store.renewed([fresh, late, gone], within_ms=1_000) == [True, False, False]
+    assert await store.renewed([late], within_ms=2_900) == [True]
+    assert await store.renewed([], within_ms=1) == []
+
+
 async def test_the_catalogue_is_replaced_as_a_whole(store: Store) -> None:
     assert await store.functions() == []
     first = Function(name="now", description="The time.", parameters={"type": "object"})
@@ -173,6 +185,7 @@ async def test_without_a_server_every_call_ends_with_a_typed_error(own_server: C
         store.live_sessions,
         lambda: store.orphans(1),
         lambda: store.ever_held([sid]),
+        lambda: store.renewed([sid], within_ms=1),
         lambda: store.recent_sessions(limit=1),
         lambda: store.publish_functions([]),
         store.functions,
