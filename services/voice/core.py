@@ -133,8 +133,6 @@ def _input(d: Draft, input: Any) -> None:
         case inputs.GatewayLost(gateway=lost) if d.state.gateway == lost and not d.state.away_since:
             _away(d)
             d.state.presumed = True
-        case inputs.Drained():
-            _end(d, "worker_stopped")
         case inputs.Orphaned():
             _end(d, "worker_lost", ev.Failure(code="INTERRUPTED", message="The voice worker of this session died.", retryable=True))
 

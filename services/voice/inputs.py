@@ -168,10 +168,6 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
     error: Failure
 
 
-class Drained(msgspec.Struct, frozen=True, tag="drained"):
-    """This worker was stopped and ended the session: in logs from before a session could be taken over."""
-
-
 Input = (
     Opened
     | VoiceStarted
@@ -191,5 +187,4 @@ Input = (
     | GatewayLost
     | Orphaned
     | Refused
-    | Drained
 )

@@ -230,11 +230,10 @@ def test_a_finished_task_speaks_up_when_nobody_speaks() -> None:
     assert [piece.text for _, piece in call.effects(out.Synthesize)][-1] == "Your tea timer is done."
 
 
-def test_a_session_that_nobody_can_go_on_with_ends_and_so_does_one_that_was_drained_before_that_was_possible() -> None:
-    for input, reason in ((inputs.Drained(), "worker_stopped"), (inputs.Orphaned("w"), "worker_lost")):
-        call = Conversation()
-        call.take(input)
-        assert [event.reason for event in call.events(ev.SessionEnded)] == [reason]
+def test_a_session_that_nobody_can_go_on_with_ends() -> None:
+    call = Conversation()
+    call.take(inputs.Orphaned("w"))
+    assert [event.reason for event in call.events(ev.SessionEnded)] == ["worker_lost"]
 
 
 def test_the_step_changes_no_state_it_was_given() -> None:
