@@ -17,6 +17,8 @@ from bench.appends import appends
 from bench.audio import Found, audio, memory, sessions
 from bench.barge_in import barge_in
 from bench.load import LoadError
+from bench.long_call import long_call
+from bench.past import past
 from bench.plot import PICTURE, draw
 from bench.report import Figure, Results
 from bench.resumes import resumes
@@ -35,6 +37,8 @@ ALONE: Final[Mapping[str, Area]] = {
     "appends": appends,
     "resumes": resumes,
     "takeovers": takeovers,
+    "past": past,
+    "long_call": long_call,
     "barge_in": barge_in,
 }
 """Areas that start what they need."""

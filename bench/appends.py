@@ -65,6 +65,9 @@ async def _alone(quick: bool, say: Say) -> Found:
                 await log.js.publish(subject, payload)
                 ours.append((middle - began) * 1_000)
                 bare.append((time.perf_counter() - middle) * 1_000)
+            began = time.perf_counter()
+            read = sum([1 async for _ in log.read_all(sid)])
+            read_s = time.perf_counter() - began
         finally:
             await nc.close()
     mine, plain = figures.series(ours), figures.series(bare)
@@ -73,6 +76,14 @@ async def _alone(quick: bool, say: Say) -> Found:
     found = [
         Figure(area="appends", what=f"{what}, p50", unit="ms", value=mine.p50, baseline=plain.p50, target=1, note=note),
         Figure(area="appends", what=f"{what}, p99", unit="ms", value=mine.p99, baseline=plain.p99, note=note),
+        Figure(
+            area="appends",
+            what="events appended by one writer",
+            unit="/s",
+            value=1_000 * count / sum(ours),
+            baseline=1_000 * count / sum(bare),
+        ),
+        Figure(area="appends", what="events read back and decoded", unit="/s", value=read / read_s),
     ]
     return found, {"writer": mine, "publish": plain}, []
 

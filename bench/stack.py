@@ -65,7 +65,7 @@ class Stack:
 
 
 @asynccontextmanager
-async def stack(services: Sequence[str], *, greeting: bool = True) -> AsyncIterator[Stack]:
+async def stack(services: Sequence[str], *, greeting: bool = True, models_url: str = "") -> AsyncIterator[Stack]:
     """Start the product and wait until every part is ready; raises `StackError`. It is stopped and its folder removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="voxbridge-bench-"))
     try:
@@ -80,6 +80,7 @@ async def stack(services: Sequence[str], *, greeting: bool = True) -> AsyncItera
                 data_dir=folder,
                 port=free_port(),
                 models_port=free_port(),
+                models_url=models_url,
                 max_sessions=4_000,
                 greeting=usual.greeting if greeting else "",
                 log_level="warning",
