@@ -125,3 +125,7 @@ def running(folder: Path, models: RunningModels, *, own_models: bool = False) ->
         product.close()
         process.terminate()
         assert process.wait(15) == 0, output.read_text()
+        # Whatever was done to these calls, what the services did must follow from what they recorded.
+        command = [sys.executable, "-m", "tests.replayed", env["VOXBRIDGE_DATA_DIR"]]
+        replayed = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+        assert replayed.returncode == 0, replayed.stdout + replayed.stderr

@@ -1,0 +1,112 @@
+"""Every process of the product is killed in turn, at a random moment of a spoken turn; the call goes on."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import OpenStudio
+from tests.browser.product import Product, running
+from tests.browser.speech import spoken
+from tests.browser.studio import Studio
+from tests.running_models import RunningModels
+
+pytestmark = pytest.mark.timeout(900)
+
+VICTIMS = ("gateway", "voice", "tools", "models", "nats-server", "valkey")
+WATCH = """() => {
+  window.__seen = [];
+  setInterval(() => {
+    const { connection, state, reason, notice } = window.__voxbridge.snapshot();
+    const now = JSON.stringify([connection, state, reason, notice?.text ?? ""]);
+    if (window.__seen.at(-1) !== now) window.__seen.push(now);
+  }, 20);
+}"""
+
+
+@pytest.fixture(scope="module")
+def product(models: RunningModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """The product with models of its own, so that they can be killed too."""
+    with running(tmp_path_factory.mktemp("killed"), models, own_models=True) as found:
+        yield found
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_call_goes_on_when_a_process_is_killed(product: Product, open_studio: OpenStudio, victim: str) -> None:
+    studio = open_studio(
+        clips={
+            "before": spoken(product.models, "What time is it in Tokyo?"),
+            "meanwhile": spoken(product.models, "What is twelve times twelve?"),
+            "after": spoken(product.models, "What time is it in Paris?"),
+        }
+    )
+    studio.cuts_are_expected()
+    sid = studio.start()
+    studio.page.evaluate(WATCH)
+    studio.until_quiet()
+    studio.say("before")
+    studio.until_said("assistant", "Tokyo")
+    studio.until_quiet()
+
+    moment = random.Random(f"{victim} 3").uniform(0.0, 5.0)
+    studio.say("meanwhile")
+    studio.after(moment)
+    product.kill(victim)
+    product.until_ready()
+    studio.until("(s) => s.connection === 'connected' && ['listening', 'speaking'].includes(s.state)")
+    # What was said meanwhile is answered, or the agent says that it could not.
+    studio.until("(s, n) => s.conversation.filter((e) => e.kind === 'said' && e.role === 'assistant' && e.final).length > n", 1)
+    studio.until_quiet()
+
+    studio.say("after")
+    studio.until_said("assistant", "Paris")
+    studio.until_quiet()
+    assert studio.snapshot()["sessionId"] == sid
+    _check_seen(studio, victim)
+    studio.picture(f"killed-{victim}")
+    studio.end()
+    _check_log(product, sid, studio)
+
+
+def _check_seen(studio: Studio, victim: str) -> None:
+    """What the page showed meanwhile is a state with a reason."""
+    seen: list[list[str]] = [json.loads(one) for one in studio.page.evaluate("() => window.__seen")]
+    assert all(connection in ("connected", "reconnecting") for connection, *_ in seen), _lines(seen)
+    if victim == "gateway":
+        assert any(state == "reconnecting" and reason for _, state, reason, _ in seen), _lines(seen)
+        assert any(notice for *_, notice in seen), _lines(seen)
+    if victim == "voice":
+        assert any(state == "restoring" and reason for _, state, reason, _ in seen), _lines(seen)
+        assert any(notice for *_, notice in seen), _lines(seen)
+
+
+def _lines(seen: list[list[str]]) -> str:
+    return "\n".join(" | ".join(one) for one in seen)
+
+
+def _check_log(product: Product, sid: str, studio: Studio) -> None:
+    """Nothing twice, nothing missing on the page, and a replay of both services gives the same again."""
+    log = product.log(sid)
+    assert len({event["id"] for event in log}) == len(log)
+    assert [event["seq"] for event in log] == sorted({event["seq"] for event in log})
+    said = [line["text"] for line in studio.said("user") + studio.said("assistant")]
+    logged = _texts(log, "user.said") + _texts(log, "agent.said")
+    assert [text for text in logged if text] == [text for text in said if text]
+    for service in ("voice", "tools"):
+        _replay(product, sid, service)
+
+
+def _texts(log: list[dict[str, Any]], kind: str) -> list[str]:
+    return [str(event["data"]["text"]) for event in log if event["type"] == kind]
+
+
+def _replay(product: Product, sid: str, service: str) -> None:
+    command = [sys.executable, "-m", "voxbridge", "replay", sid, "--service", service]
+    done = subprocess.run(command, env=product.environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
