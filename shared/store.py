@@ -89,10 +89,10 @@ class Store:
         """Renew the leases of all `sids` in one pipeline; returns those that are no longer ours."""
         if not sids:
             return []
-        pipeline = self.redis.pipeline(transaction=False)
-        for sid in sids:
-            await self._renew(keys=[_lease(sid)], args=[worker, LEASE_MS], client=pipeline)
-        return [sid for sid, held in zip(sids, await self._run(pipeline.execute()), strict=True) if not held]
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            for sid in sids:
+                await self._renew(keys=[_lease(sid)], args=[worker, LEASE_MS], client=pipeline)
+            return [sid for sid, held in zip(sids, await self._run(pipeline.execute()), strict=True) if not held]
 
     async def release_lease(self, sid: str, worker: str) -> None:
         """Give up the lease, if it is ours."""
@@ -108,26 +108,26 @@ class Store:
         """For each session, whether a worker renewed its lease in the last `within_ms`; one round trip."""
         if not sids:
             return []
-        pipeline = self.redis.pipeline(transaction=False)
-        for sid in sids:
-            pipeline.pttl(_lease(sid))
-        return [left > LEASE_MS - within_ms for left in await self._run(pipeline.execute())]
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            for sid in sids:
+                pipeline.pttl(_lease(sid))
+            return [left > LEASE_MS - within_ms for left in await self._run(pipeline.execute())]
 
     async def session_opened(self, sid: str, ts: int) -> None:
         """Put a session into the index, as live. `ts` in µs."""
-        pipeline = self.redis.pipeline(transaction=False)
-        pipeline.zadd(_SESSIONS, {sid: ts})
-        pipeline.zadd(_LIVE, {sid: ts})
-        pipeline.zremrangebyrank(_SESSIONS, 0, -(SESSIONS_LIMIT + 1))
-        pipeline.zremrangebyrank(_LIVE, 0, -(SESSIONS_LIMIT + 1))
-        await self._run(pipeline.execute())
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            pipeline.zadd(_SESSIONS, {sid: ts})
+            pipeline.zadd(_LIVE, {sid: ts})
+            pipeline.zremrangebyrank(_SESSIONS, 0, -(SESSIONS_LIMIT + 1))
+            pipeline.zremrangebyrank(_LIVE, 0, -(SESSIONS_LIMIT + 1))
+            await self._run(pipeline.execute())
 
     async def session_closed(self, sid: str) -> None:
         """Take a session off the live ones; it cannot be resumed any more."""
-        pipeline = self.redis.pipeline(transaction=False)
-        pipeline.zrem(_LIVE, sid)
-        pipeline.delete(_resumable(sid))
-        await self._run(pipeline.execute())
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            pipeline.zrem(_LIVE, sid)
+            pipeline.delete(_resumable(sid))
+            await self._run(pipeline.execute())
 
     async def keep_resumable(self, sid: str, kept: Resumable) -> None:
         """Keep what stands in the session's request, for sessions that outlive the log's retention."""
@@ -164,12 +164,12 @@ class Store:
 
     async def add_to_index(self, started: Mapping[str, int], live: Mapping[str, int]) -> None:
         """Put sessions read from the log into the index: `sid: started in µs`, and of those the ones that have not ended."""
-        pipeline = self.redis.pipeline(transaction=False)
-        if started:
-            pipeline.zadd(_SESSIONS, dict(started))
-        if live:
-            pipeline.zadd(_LIVE, dict(live))
-        await self._run(pipeline.execute())
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            if started:
+                pipeline.zadd(_SESSIONS, dict(started))
+            if live:
+                pipeline.zadd(_LIVE, dict(live))
+            await self._run(pipeline.execute())
 
     async def index_built(self) -> None:
         """Remember that the index is whole."""
@@ -215,10 +215,10 @@ class Store:
     async def add_note(self, account: str, note: Note) -> None:
         """Keep a note; adding the same `note_id` again changes nothing."""
         key = _notes(account)
-        pipeline = self.redis.pipeline(transaction=True)
-        pipeline.hsetnx(f"{key}:text", note.note_id, note.text)
-        pipeline.zadd(key, {note.note_id: note.ts}, nx=True)
-        await self._run(pipeline.execute())
+        async with self.redis.pipeline(transaction=True) as pipeline:
+            pipeline.hsetnx(f"{key}:text", note.note_id, note.text)
+            pipeline.zadd(key, {note.note_id: note.ts}, nx=True)
+            await self._run(pipeline.execute())
         surplus = await self._run(self.redis.zrange(key, 0, -(NOTES_LIMIT + 1)))
         if surplus:
             await self._run(self.redis.zrem(key, *surplus))

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from redis.asyncio import Redis
 
 from shared import bus
+from shared.broken import BROKEN
 from shared.clock import SystemClock
 from shared.config import Config
 from shared.embedded import NatsServer, ValkeyServer
@@ -78,7 +79,8 @@ async def test_a_full_disk_is_said(config: Config, monkeypatch: pytest.MonkeyPat
     assert "Free some space" in found.do
 
 
-async def test_a_running_product_is_found_by_its_folder_and_examined_part_by_part(config: Config) -> None:
+async def test_a_running_product_is_found_by_its_folder_and_examined_part_by_part(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BROKEN, "count", 0)  # other tests met broken events in this process
     config.data_dir.mkdir()
     with NatsServer(config.data_dir / "nats") as server, ValkeyServer(config.data_dir / "valkey") as valkey:
         lock = FolderLock.take(config.data_dir, "http://here")

@@ -9,6 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from shared import store as store_module
+from shared.connections import connect_redis
 from shared.embedded import ValkeyServer
 from shared.errors import Code, Unavailable
 from shared.ids import new_session_id
@@ -237,3 +238,17 @@ async def test_a_full_valkey_renews_what_it_holds_and_says_of_the_rest_that_it_i
         for refused in (store.gateway_lives("gateway-b"), store.acquire_lease("b", "voice-1"), store.session_opened("b", 1)):
             with pytest.raises(Unavailable, match="full"):
                 await refused
+
+
+async def test_renewals_that_fail_give_their_connections_back(own_valkey: Callable[[], ValkeyServer]) -> None:
+    server = own_valkey()
+    redis = await connect_redis(server.url)
+    store = Store(redis)
+    assert await store.acquire_lease("a", "voice-1") == 1
+    server.kill()
+    refusals = await asyncio.gather(*(store.renew_leases(["a"], "voice-1") for _ in range(130)), return_exceptions=True)
+    assert all(isinstance(refusal, Unavailable) for refusal in refusals)
+    server.start()
+    assert await store.acquire_lease("b", "voice-1") is not None
+    assert await store.renew_leases(["b"], "voice-1") == []
+    await redis.aclose()
