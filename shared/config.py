@@ -101,6 +101,9 @@ class Config:
     max_sessions: int = _setting(400, "Sessions one voice process takes at a time.", low=1, high=10_000)
     idle_timeout_s: int = _setting(600, "Seconds without speech, text or an answer after which a session ends.", low=5, high=86_400)
     turn_timeout_s: int = _setting(30, "Seconds a model may stay silent in a turn before the agent says so.", low=2, high=600)
+    model_patience_s: int = _setting(
+        8, "Seconds a model may be away in a turn, and is asked again, before the agent says that it cannot answer.", low=0, high=60
+    )
     resume_window_s: int = _setting(
         120, "Seconds a session waits for a client whose connection was lost and that can resume it.", low=1, high=86_400
     )

@@ -82,6 +82,7 @@ class Call:
                 idle_timeout_s=600,
                 turn_timeout_s=30,
                 resume_window_s=120,
+                model_patience_s=8,
             )
         )
         self._log(gateway.ClientConnected(gateway="gateway-1", connection="gateway-1-1"))

@@ -163,8 +163,8 @@ def _told(event: events.Event) -> tuple[Kind, str, str] | None:
             return "agent", text, (f"interrupted; not heard: {unheard}" if unheard else "interrupted") if interrupted else ""
         case voice.TurnCompleted(number=number, reason=reason):
             return "turn", f"turn {number}", "" if reason == "completed" else reason
-        case voice.ProviderFailed(part=part, error=error):
-            return "failure", f"{part}: {error.message}", error.code
+        case voice.ProviderFailed(part=part, error=error, handled=handled):
+            return "failure", f"{part}: {error.message}", f"{error.code}, handled" if handled else error.code
         case voice.ToolCalled(name=name, arguments=arguments):
             return "tool", f"{name} {msgspec.json.encode(arguments).decode()}", ""
     return _work(event) or _life(event)

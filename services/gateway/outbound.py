@@ -112,8 +112,8 @@ def _ended(event: events.voice.SessionEnded, reader: Reader) -> Message | None:
 
 
 @_makes(events.voice.ProviderFailed)
-def _provider_failed(event: events.voice.ProviderFailed, _: Reader) -> Message:
-    return {"type": "error", **failure(event.error)}
+def _provider_failed(event: events.voice.ProviderFailed, _: Reader) -> Message | None:
+    return {"type": "error", **failure(event.error)} if not event.handled else None
 
 
 @_makes(events.voice.UserSaid)

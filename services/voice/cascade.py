@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import heard, inputs, pauses, phrases, turns
+from services.voice import heard, inputs, outages, pauses, phrases, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Piece, Reply, Stamps, Utterance
@@ -62,7 +62,7 @@ def voice_started(d: Draft, audio_ms: int) -> None:
         d.append(ev.SpeechStarted(source="vad", audio_ms=audio_ms))
     else:
         d.cancel(utterance.final_effect, utterance.turn_effect)
-        utterance = _replace(utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, complete=False)
+        utterance = _replace(utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, complete=False, stt_away=0)
     d.state.utterance = utterance
     d.set_timer("partial", PARTIAL_MS)
 
@@ -223,6 +223,7 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
         reply,
         unsplit=reply.unsplit + text[:room],
         written=reply.written + text[:room],
+        llm_away=0,
         stamps=stamps,
         closed=closed,
         effect=None if closed else reply.effect,
@@ -270,7 +271,7 @@ def completed(d: Draft, input: inputs.Completed) -> None:
     usage = ev.Usage(
         input_tokens=reply.usage.input_tokens + input.input_tokens, output_tokens=reply.usage.output_tokens + input.output_tokens
     )
-    d.state.reply = reply = msgspec.structs.replace(_otherwise(reply), effect=None, usage=usage, closed=not reply.uses)
+    d.state.reply = reply = msgspec.structs.replace(_otherwise(reply), effect=None, usage=usage, closed=not reply.uses, llm_away=0)
     if reply.uses:
         speak(d)
         turns.next_round(d)
@@ -303,7 +304,7 @@ def speak(d: Draft) -> None:
 
 
 def _synthesize_next(d: Draft, reply: Reply) -> None:
-    if pauses.waits(d) and d.state.output == "audio":
+    if d.state.output == "audio" and (pauses.waits(d) or reply.retrying):
         return
     for index, piece in enumerate(reply.pieces):
         if piece.done:
@@ -320,8 +321,8 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
     index = _piece_of(reply, input.effect)
     if reply is None or index is None:
         return
-    if reply.stamps.tts_first_audio is None:
-        d.state.reply = msgspec.structs.replace(reply, stamps=msgspec.structs.replace(reply.stamps, tts_first_audio=d.now))
+    stamps = msgspec.structs.replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or d.now)
+    d.state.reply = msgspec.structs.replace(reply, stamps=stamps, tts_away=0)
     _replace_piece(d, index, ms=input.ms, done=input.done)
     _watch_voice(d)
     if input.done:
@@ -365,6 +366,10 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
     """An effect ended in an error; what it was for decides what the user hears."""
     utterance, reply = d.utterance, d.reply
     if utterance is not None and input.effect == utterance.final_effect:
+        away = outages.wait(d, "stt", input.error, utterance.stt_away, d.state.turns)
+        if away:
+            d.state.utterance = _replace(utterance, final_effect=None, stt_away=away)
+            return
         d.state.utterance = None
         d.cancel(utterance.turn_effect)
         d.cancel_timers("endpoint")
@@ -375,17 +380,47 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
             turns.say(d, APOLOGIES["stt"], turn=0, failed=True)
             speak(d)
     elif utterance is not None and input.effect == utterance.turn_effect:
-        d.append(ev.ProviderFailed(part="turn", error=input.error, turn=d.state.turns))
+        d.append(ev.ProviderFailed(part="turn", error=input.error, turn=d.state.turns, handled=True))
         d.state.utterance = _replace(utterance, turn_effect=None)
         d.set_timer("endpoint", BLIND_PATIENCE_MS)
     elif utterance is not None and input.effect == utterance.partial_effect:
         d.state.utterance = _replace(utterance, partial_effect=None)
         d.set_timer("partial", PARTIAL_MS)
     elif reply is not None and input.effect == reply.effect:
-        failed(d, "llm", input.error)
-    elif reply is not None and _piece_of(reply, input.effect) is not None:
-        d.append(ev.ProviderFailed(part="tts", error=input.error, turn=reply.turn))
+        away = outages.wait(d, "llm", input.error, reply.llm_away, reply.turn) if not reply.uses else 0
+        if away:
+            d.state.reply = msgspec.structs.replace(reply, effect=None, llm_away=away)
+        else:
+            failed(d, "llm", input.error)
+    elif reply is not None and (index := _piece_of(reply, input.effect)) is not None:
+        _voice_failed(d, reply, index, input.error)
+
+
+def _voice_failed(d: Draft, reply: Reply, index: int, error: ev.Failure) -> None:
+    """A piece has no sound, or no more of it: say it again from its start, or give up."""
+    away = outages.wait(d, "tts", error, reply.tts_away, reply.turn) if not reply.failed else 0
+    if not away:
+        d.append(ev.ProviderFailed(part="tts", error=error, turn=reply.turn))
         turns.cancel_reply(d, "failure")
+        return
+    begun = reply.pieces[index].ms > 0
+    d.state.reply = msgspec.structs.replace(reply, tts_away=away, retrying=True)
+    _replace_piece(d, index, effect=None)
+    if begun:
+        pauses.pause(d, "failure")
+
+
+def try_again(d: Draft) -> None:
+    """Ask the models again that were away."""
+    utterance, reply = d.utterance, d.reply
+    if utterance is not None and utterance.stt_away and utterance.text is None and utterance.final_effect is None:
+        d.state.utterance = _understand(d, utterance, judge=False)
+    if reply is None:
+        return
+    d.state.reply = reply = msgspec.structs.replace(reply, retrying=False)
+    if reply.llm_away and reply.effect is None and not reply.closed:
+        turns.ask_again(d)
+    speak(d)
 
 
 def silent_model(d: Draft) -> None:
@@ -414,6 +449,7 @@ def failed(d: Draft, part: Any, error: ev.Failure) -> None:
         turns.cancel_reply(d, "failure")
         return
     d.cancel(reply.effect)
+    d.state.reply = msgspec.structs.replace(reply, llm_away=0)
     apology = APOLOGIES["silence" if error.code == "TIMED_OUT" else "llm"]
     turns.apologise(d, apology)
     speak(d)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from services.voice import cascade, heard, inputs, pauses, prompt, takeover, turns
+from services.voice import cascade, heard, inputs, outages, pauses, prompt, takeover, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Mark, Piece, Reply, Stamps, State
@@ -155,7 +155,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.reports_playback = request.client.protocol == "voxbridge.v1"
     d.state.functions = input.functions if request.mode != "echo" else ()
     d.state.speak_results = input.speak_results
-    d.state.resume_window_s = input.resume_window_s
+    d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
     d.state.instructions = prompt.instructions(request.system_prompt)
     names = tuple(function.name for function in d.state.functions)
@@ -216,6 +216,8 @@ def _timer(d: Draft, name: str) -> None:
             turns.resolve_cut(d, None)
         case "paused":
             pauses.settle(d, None)
+        case outages.TIMER:
+            cascade.try_again(d)
         case "played":
             _played_by_the_clock(d)
         case "grace":

@@ -11,6 +11,7 @@ from shared import events, moments
 from shared.step import Append
 
 DROPPED_LIMIT: Final = 64
+_AWAY: Final = "The {} is not there. Trying again."
 
 
 class Draft:
@@ -63,10 +64,10 @@ class Draft:
 
     def show(self) -> None:
         """Tell the client the state, if it changed."""
-        shown = shown_state(self.state)
-        if shown != self.state.shown:
-            self.state.shown = shown
-            self.tell(moments.StateChanged(shown))
+        state, reason = shown_state(self.state), shown_reason(self.state)
+        if (state, reason) != self.state.shown:
+            self.state.shown = (state, reason)
+            self.tell(moments.StateChanged(state, reason))
 
 
 def shown_state(state: State) -> moments.State:
@@ -82,3 +83,13 @@ def shown_state(state: State) -> moments.State:
             return "speaking"
         return "calling_tool" if state.reply.calls else "thinking"
     return "thinking" if state.utterance is not None else "listening"
+
+
+def shown_reason(state: State) -> str:
+    """Why nothing can be heard, where a model is waited for."""
+    utterance, reply = state.utterance, state.reply
+    if utterance is not None and utterance.stt_away:
+        return _AWAY.format("speech recognition")
+    if reply is not None and (reply.llm_away or reply.tts_away):
+        return _AWAY.format("language model" if reply.llm_away else "voice")
+    return ""

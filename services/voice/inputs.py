@@ -31,6 +31,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     resume_window_s: int = 10
     """How long the session waits for a client that can resume it."""
 
+    model_patience_s: int = 0
+    """How long a model may be away before its failure is one."""
+
 
 class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):
     """The detector is sure that speech began, at `audio_ms` of microphone audio."""

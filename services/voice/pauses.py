@@ -1,4 +1,4 @@
-"""A reply that is stopped though nobody wanted it to stop, and goes on: its worker died, or its client was lost. Pure.
+"""A reply that is stopped though nobody wanted it to stop, and goes on: its worker died, its client was lost, its voice failed. Pure.
 
 Its generation ends where it is. What was heard of it is settled as after an interruption, by the client's word or by the
 clock; then the sentence that was last heard in part is said again from its start, as a new generation of the same turn. Nothing is
@@ -24,7 +24,7 @@ REPORT_EVERY_MS: Final = 1_100
 """A client that plays reports each second: what it played after its last report is at most this, and nothing if it was lost."""
 
 
-def pause(d: Draft, by: Literal["takeover", "disconnect"], *, left_ms: int | None = None) -> None:
+def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms: int | None = None) -> None:
     """Stop speaking the reply, to go on with it. `left_ms` is how much of its audio had left for the client, where that is known."""
     reply = d.reply
     if reply is None or d.state.output == "text" or not (reply.pieces or left_ms):

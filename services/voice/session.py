@@ -128,6 +128,7 @@ class Session:
                 turn_timeout_s=config.turn_timeout_s,
                 speak_results=self._place.models.local,
                 resume_window_s=config.resume_window_s,
+                model_patience_s=config.model_patience_s,
             )
         )
         self._going_on.set()

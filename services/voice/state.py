@@ -43,6 +43,9 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     final_effect: int | None = None
     turn_effect: int | None = None
     partial_effect: int | None = None
+    stt_away: int = 0
+    """Since when its transcription fails, µs; see `outages`."""
+
     stamps: Stamps = Stamps()
 
 
@@ -124,6 +127,15 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     left_ms: int | None = None
     """Of a paused reply whose worker died: the audio that had left for the client, where that is known."""
 
+    llm_away: int = 0
+    """Since when its completion fails, µs; see `outages`."""
+
+    tts_away: int = 0
+    """Since when its synthesis fails, µs."""
+
+    retrying: bool = False
+    """Its synthesis failed and is tried again when the timer fires, not before."""
+
     blind: bool = False
     """Of a paused reply: its client may not have been there to hear what it did not report."""
 
@@ -156,7 +168,9 @@ class State(msgspec.Struct, kw_only=True):
     generation: int = 0
     effects: int = 0
     calls: int = 0
-    shown: str = ""
+    shown: tuple[str, str] = ("", "")
+    """The state that the client was told, and its reason."""
+
     instructions: str = ""
     history: tuple[Message, ...] = ()
     utterance: Utterance | None = None
@@ -198,6 +212,7 @@ class State(msgspec.Struct, kw_only=True):
     """That it was lost was only concluded from its gateway's silence: a word of it is proof to the contrary."""
 
     resume_window_s: int = 10
+    model_patience_s: int = 0
     released: bool = False
     """Its worker gave it up, and nobody has taken it since."""
 

@@ -17,7 +17,7 @@ from shared.events import voice as ev
 def taken_over(d: Draft, input: inputs.TakenOver) -> None:
     """Own the session, begin again what died, and say what became of it."""
     state = d.state
-    state.term, state.released, state.shown = input.term, False, ""
+    state.term, state.released, state.shown = input.term, False, ("", "")
     d.append(ev.SessionOwned(worker=input.worker, term=input.term))
     echo = state.request is not None and state.request.mode == "echo"
     lost = ["What was to be echoed meanwhile was not."] if echo and input.gap_ms else []

@@ -93,11 +93,12 @@ class SessionEnded(Event, frozen=True, kw_only=True):
 
 @event("provider.failed", writer="voice", visible=True)
 class ProviderFailed(Event, frozen=True, kw_only=True):
-    """A model's endpoint failed in a turn."""
+    """A model's endpoint failed in a turn. `handled`: it is asked again or done without, and no reply is lost by it yet."""
 
     part: Literal["stt", "turn", "llm", "tts", "vad"]
     error: Failure
     turn: int
+    handled: bool = False
 
 
 @event("speech.started", writer="voice")

@@ -27,8 +27,8 @@ export function hint({ state, reason, microphone, closed }: Snapshot): string {
   if (state === "listening") return "Say something.";
   if (state === "speaking" && microphone === "on") return keyboard ? "Speak to interrupt, or press Esc." : "Speak to interrupt.";
   if (state === "speaking" && keyboard) return "Press Esc to stop.";
-  if (state === "restoring") return reason === "" ? "The voice worker is being replaced." : sentence(reason);
-  return "";
+  if (state === "restoring" && reason === "") return "The voice worker is being replaced.";
+  return reason === "" ? "" : sentence(reason);
 }
 
 function sentence(words: string): string {

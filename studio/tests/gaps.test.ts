@@ -77,3 +77,9 @@ test("a model that failed is named with what it said", () => {
   const [gap] = found(...BEGIN, event(4000, "voice", "provider.failed", { part: "llm", turn: 1, error: { code: "UNAVAILABLE", message: "answers 503", retryable: true } }));
   assert.deepEqual([gap?.kind, gap?.title, gap?.why[0]], ["model", "The language model failed", "Answers 503."]);
 });
+
+test("a model that was asked again is a gap of its own kind of end", () => {
+  const failed = (part: string): LogEvent => event(4000, "voice", "provider.failed", { part, turn: 1, handled: true, error: { code: "PROVIDER_UNAVAILABLE", message: "answers 503", retryable: true } });
+  assert.match(found(...BEGIN, failed("stt"))[0]?.why[1] ?? "", /asked again/);
+  assert.match(found(...BEGIN, failed("turn"))[0]?.why[1] ?? "", /silence alone/);
+});

@@ -43,7 +43,7 @@ def test_a_call_goes_on_when_a_process_is_killed(product: Product, open_studio: 
         clips={
             "before": spoken(product.models, "What time is it in Tokyo?"),
             "meanwhile": spoken(product.models, "What is twelve times twelve?"),
-            "after": spoken(product.models, "What time is it in Paris?"),
+            "after": spoken(product.models, "What is seven plus eight?"),
         }
     )
     studio.cuts_are_expected()
@@ -54,18 +54,18 @@ def test_a_call_goes_on_when_a_process_is_killed(product: Product, open_studio: 
     studio.until_said("assistant", "Tokyo")
     studio.until_quiet()
 
-    moment = random.Random(f"{victim} 3").uniform(0.0, 5.0)
+    # What the models do can only be waited for while they have something to do.
+    moment = random.Random(f"{victim} 3").uniform(0.0, 1.5 if victim == "models" else 5.0)
     studio.say("meanwhile")
     studio.after(moment)
     product.kill(victim)
     product.until_ready()
     studio.until("(s) => s.connection === 'connected' && ['listening', 'speaking'].includes(s.state)")
-    # What was said meanwhile is answered, or the agent says that it could not.
-    studio.until("(s, n) => s.conversation.filter((e) => e.kind === 'said' && e.role === 'assistant' && e.final).length > n", 1)
+    studio.until_said("assistant", "144")
     studio.until_quiet()
 
     studio.say("after")
-    studio.until_said("assistant", "Paris")
+    studio.until_said("assistant", "15|fifteen")
     studio.until_quiet()
     assert studio.snapshot()["sessionId"] == sid
     _check_seen(studio, victim)
@@ -81,6 +81,8 @@ def _check_seen(studio: Studio, victim: str) -> None:
     if victim == "gateway":
         assert any(state == "reconnecting" and reason for _, state, reason, _ in seen), _lines(seen)
         assert any(notice for *_, notice in seen), _lines(seen)
+    if victim == "models":
+        assert any("Trying again" in reason for _, _, reason, _ in seen), _lines(seen)
     if victim == "voice":
         assert any(state == "restoring" and reason for _, state, reason, _ in seen), _lines(seen)
         assert any(notice for *_, notice in seen), _lines(seen)

@@ -35,6 +35,7 @@ class Conversation:
         prompt: str = "",
         speak_results: bool = False,
         resume_window_s: int = 10,
+        model_patience_s: int = 8,
     ) -> None:
         self.state: State = core.initial(SID)
         self.now_ms = 0
@@ -57,6 +58,7 @@ class Conversation:
                 turn_timeout_s=30,
                 speak_results=speak_results,
                 resume_window_s=resume_window_s,
+                model_patience_s=model_patience_s,
             )
         )
 

@@ -15,7 +15,7 @@ from shared.events import gateway, tools
 from shared.events import voice as ev
 from tests.voice.conversation import SID, START_US, Conversation
 
-DOWN = ev.Failure(code="PROVIDER_UNAVAILABLE", message="down", retryable=True)
+DOWN = ev.Failure(code="PROVIDER_UNAVAILABLE", message="down", retryable=False)
 
 
 def chat(call: Conversation, text: str, answer: str) -> None:

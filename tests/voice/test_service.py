@@ -123,12 +123,32 @@ async def test_a_call_is_made_and_its_result_spoken(workers: Workers, page: Page
     assert messages[-1]["tool_call_id"] == called.call_id
 
 
-@pytest.mark.parametrize("answer", [[Status(500), Status(500)], [Fault.DROP, Fault.DROP]])
-async def test_a_language_model_that_fails_is_an_apology_and_a_fact_in_the_log(
-    workers: Workers, page: Page, model_server: ModelServer, answer: list[Any]
+TWICE_A_REQUEST = 2
+"""The client of the models tries each request once more by itself."""
+
+
+@pytest.mark.parametrize("fault", [Status(503), Fault.DROP])
+async def test_models_that_are_away_for_a_moment_are_a_pause_in_the_turn(
+    workers: Workers, page: Page, model_server: ModelServer, fault: Any
 ) -> None:
-    model_server.script("llm", *([one] for one in answer))
+    model_server.script("llm", *[[fault]] * TWICE_A_REQUEST)
+    model_server.script("tts", *[[fault]] * TWICE_A_REQUEST)
     async with workers.running():
+        await page.open()
+        await page.until(ev.SessionStarted)
+        await page.says(gateway.TextReceived(text="Hello"))
+        await page.until(ev.TurnCompleted, reason="completed")
+        await page.ends()
+    assert [(one.part, one.handled) for one in page.told(ev.ProviderFailed)] == [("llm", True), ("tts", True)]
+    assert [one.interrupted for one in page.told(ev.AgentSaid)] == [False]
+
+
+@pytest.mark.parametrize("fault", [Status(500), Fault.DROP])
+async def test_a_language_model_that_fails_is_an_apology_and_a_fact_in_the_log(
+    workers: Workers, page: Page, model_server: ModelServer, fault: Any
+) -> None:
+    model_server.script("llm", *[[fault]] * TWICE_A_REQUEST)
+    async with workers.running(model_patience_s=0):
         await page.open()
         await page.until(ev.SessionStarted)
         await page.says(gateway.TextReceived(text="Hello"))
@@ -136,19 +156,20 @@ async def test_a_language_model_that_fails_is_an_apology_and_a_fact_in_the_log(
         await page.says(gateway.TextReceived(text="Hello again"))
         await page.until(ev.TurnCompleted, reason="completed")
         await page.ends()
-    assert [(one.part, one.error.code) for one in page.told(ev.ProviderFailed)] == [("llm", "PROVIDER_UNAVAILABLE")]
+    failures = page.told(ev.ProviderFailed)
+    assert [(one.part, one.error.code, one.handled) for one in failures] == [("llm", "PROVIDER_UNAVAILABLE", False)]
     assert page.told(ev.AgentSaid)[0].text == "Sorry, I can't answer right now. Please try again."
 
 
 async def test_a_voice_that_fails_leaves_the_words_in_the_log(workers: Workers, page: Page, model_server: ModelServer) -> None:
-    model_server.script("tts", [Status(500)], [Status(500)])
-    async with workers.running():
+    model_server.script("tts", *[[Status(500)]] * TWICE_A_REQUEST)
+    async with workers.running(model_patience_s=0):
         await page.open()
         await page.until(ev.SessionStarted)
         await page.says(gateway.TextReceived(text="Hello"))
         await page.until(ev.TurnCompleted, reason="failed")
         await page.ends()
-    assert [one.part for one in page.told(ev.ProviderFailed)] == ["tts"]
+    assert [(one.part, one.handled) for one in page.told(ev.ProviderFailed)] == [("tts", False)]
     assert [(one.text, one.unheard) for one in page.told(ev.AgentSaid)] == [("", "All right.")]
 
 

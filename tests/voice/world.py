@@ -151,6 +151,7 @@ class World:
                 idle_timeout_s=600,
                 turn_timeout_s=30,
                 resume_window_s=120,
+                model_patience_s=8,
             )
         )
 

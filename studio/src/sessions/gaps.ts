@@ -144,8 +144,12 @@ function missed(event: LogEvent): string {
 function modelGap(event: LogEvent, at: number, index: number): Gap {
   const error = (event.data["error"] ?? {}) as Record<string, unknown>;
   const message = typeof error["message"] === "string" ? error["message"] : "It did not say why.";
-  const again = error["retryable"] === true ? "A retry may help: the agent said so and the call went on." : "The agent said so and the call went on.";
-  return { kind: "model", from: at, to: at, index, title: `${PARTS[text(event, "part")] ?? "A model"} failed`, why: [sentence(message), again] };
+  return { kind: "model", from: at, to: at, index, title: `${PARTS[text(event, "part")] ?? "A model"} failed`, why: [sentence(message), consequence(event, error)] };
+}
+
+function consequence(event: LogEvent, error: Record<string, unknown>): string {
+  if (event.data["handled"] === true) return text(event, "part") === "turn" ? "The end of the turn was told by the silence alone." : "It was asked again, and the call waited for it.";
+  return error["retryable"] === true ? "A retry may help: the agent said so and the call went on." : "The agent said so and the call went on.";
 }
 
 function words(name: string): string {
