@@ -6,6 +6,9 @@
 /** The first pause is shorter than this; each one after may be twice as long, up to the cap. */
 export const BASE_MS = 250;
 export const CAP_MS = 5_000;
+/** A process that died is back within seconds: the first tries wait no longer than this, so that the call is soon there again. */
+export const PROMPT_MS = 1_500;
+export const PROMPT_TRIES = 12;
 /** The shortest pause where the gateway said "later". */
 export const LATER_MS = 2_000;
 /** How long a gateway keeps a session for its client, unless it was set up otherwise (`VOXBRIDGE_RESUME_WINDOW_S`). */
@@ -28,7 +31,7 @@ export interface Interruption {
 
 /** ms before try number `attempt`, from 0; `random` is in [0, 1). */
 export function pause(attempt: number, later: boolean, random: number): number {
-  const wait = random * Math.min(CAP_MS, BASE_MS * 2 ** Math.min(attempt, 16));
+  const wait = random * Math.min(attempt < PROMPT_TRIES ? PROMPT_MS : CAP_MS, BASE_MS * 2 ** Math.min(attempt, 16));
   return Math.round(later ? LATER_MS + wait : wait);
 }
 

@@ -3,8 +3,8 @@
 It decides everything a session does and does none of it. Time comes in with each input (µs of the Unix clock), results of
 effects come in as inputs, and audio never comes in at all: the shell routes frames as the last step said.
 
-This module takes each input to the part that knows it: `cascade` for speech and models, `turns` for what is said and
-heard. A crash loses nothing that is not in the journal.
+This module takes each input to the part that knows it: `listening` for speech, `speaking` for what the models
+make of a reply, `turns` for what is said and heard. A crash loses nothing that is not in the journal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from services.voice import cascade, heard, inputs, outages, pauses, prompt, takeover, turns
+from services.voice import heard, inputs, listening, outages, pauses, prompt, speaking, takeover, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Mark, Piece, Reply, Stamps, State
@@ -65,7 +65,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):
             turns.playback(d, generation, played_ms, playback)
         case gateway.AudioEnded():
-            cascade.microphone_closed(d)
+            listening.microphone_closed(d)
         case gateway.InterruptRequested():
             turns.cancel_reply(d, "client")
         case gateway.BrowserCallAnswered(call_id=call_id, result=result):
@@ -95,27 +95,28 @@ def _input(d: Draft, input: Any) -> None:
         case inputs.Opened():
             _open(d, input)
         case inputs.VoiceStarted(audio_ms=audio_ms):
-            cascade.voice_started(d, audio_ms)
+            listening.voice_started(d, audio_ms)
         case inputs.VoiceStopped(audio_ms=audio_ms, silence_ms=silence_ms):
-            cascade.voice_stopped(d, audio_ms, silence_ms)
+            listening.voice_stopped(d, audio_ms, silence_ms)
         case inputs.Transcribed():
-            cascade.transcribed(d, input)
+            listening.transcribed(d, input)
         case inputs.TurnJudged():
-            cascade.judged(d, input)
+            listening.judged(d, input)
         case inputs.TextDelta():
-            cascade.text_delta(d, input)
+            speaking.text_delta(d, input)
         case inputs.ToolRequested():
-            cascade.tool_requested(d, input)
+            speaking.tool_requested(d, input)
         case inputs.Completed():
-            cascade.completed(d, input)
+            speaking.completed(d, input)
         case inputs.AudioMade():
-            cascade.audio_made(d, input)
+            speaking.audio_made(d, input)
         case inputs.AudioSent(generation=generation, sequence=sequence):
-            cascade.audio_sent(d, generation, sequence)
+            speaking.audio_sent(d, generation, sequence)
         case inputs.MicrophoneAt(samples=samples, sequence=sequence, time_ms=time_ms):
             d.state.microphone = Mark(samples=samples, sequence=sequence, time_ms=time_ms)
         case inputs.EffectFailed():
-            cascade.effect_failed(d, input)
+            listening.effect_failed(d, input)
+            speaking.effect_failed(d, input)
         case inputs.TimerFired(name=name):
             _timer(d, name)
         case inputs.Refused(worker=worker, term=term, error=error):
@@ -160,7 +161,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.instructions = prompt.instructions(request.system_prompt)
     names = tuple(function.name for function in d.state.functions)
     d.append(ev.SessionStarted(mode=request.mode, model=d.state.model, voice=d.state.voice, output=d.state.output, tools=names))
-    d.outputs.append(out.Route(cascade.route(request)))
+    d.outputs.append(out.Route(listening.route(request)))
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
     if input.greeting and request.mode != "echo":
         turns.notice(d, input.greeting)
@@ -207,17 +208,18 @@ def _timer(d: Draft, name: str) -> None:
         case "idle":
             _idle(d)
         case "turn":
-            cascade.silent_model(d)
+            speaking.silent_model(d)
         case "endpoint":
-            cascade.end_of_turn(d)
+            listening.end_of_turn(d)
         case "partial":
-            cascade.partial_due(d)
+            listening.partial_due(d)
         case "heard":
             turns.resolve_cut(d, None)
         case "paused":
             pauses.settle(d, None)
         case outages.TIMER:
-            cascade.try_again(d)
+            listening.try_again(d)
+            speaking.try_again(d)
         case "played":
             _played_by_the_clock(d)
         case "grace":
@@ -251,13 +253,13 @@ def _next_notice(d: Draft) -> None:
         text, *rest = d.state.notices
         d.state.notices = tuple(rest)
         turns.say(d, text, turn=0)
-        cascade.speak(d)
+        speaking.speak(d)
     elif reply is None or pauses.waits(d):
         return
     elif pauses.was_heard(reply):
         turns.finish_reply(d)
     elif (reply.closed and reply.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
-        cascade.speak(d)
+        speaking.speak(d)
 
 
 def _first_unspoken(reply: Reply) -> tuple[Piece, ...]:

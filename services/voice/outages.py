@@ -1,7 +1,7 @@
 """A model that cannot be reached for a moment: it is asked again, so that its restart is a pause and not an apology. Pure.
 
 What waits for it keeps since when: the words of an utterance (`Utterance.stt_away`), the text of a reply (`Reply.llm_away`) and its
-sound (`Reply.tts_away`). Within `model_patience_s` a failure sets a timer, and `cascade.try_again` asks once more when it fires; the state
+sound (`Reply.tts_away`). Within `model_patience_s` a failure sets a timer, and `try_again` asks once more when it fires; the state
 says meanwhile what is waited for. Beyond it the failure is one. An apology is not waited for: its words are on the page.
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from services.voice import cascade, heard, inputs, pauses, turns
+from services.voice import heard, inputs, listening, pauses, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from shared.events import voice as ev
@@ -30,7 +30,7 @@ def taken_over(d: Draft, input: inputs.TakenOver) -> None:
     d.append(
         ev.SessionRestored(worker=input.worker, term=input.term, how="reseeded", gap_ms=input.gap_ms, lost=tuple(lost)),
     )
-    d.outputs.append(out.Route(cascade.route(state.request)))
+    d.outputs.append(out.Route(listening.route(state.request)))
 
 
 def _reply(d: Draft, input: inputs.TakenOver) -> None:
@@ -58,14 +58,14 @@ def _utterance(d: Draft, input: inputs.TakenOver) -> list[str]:
         return []
     d.cancel(utterance.partial_effect, utterance.final_effect, utterance.turn_effect)
     if utterance.text is not None:
-        cascade.hear_again(d)
+        listening.hear_again(d)
         return []
     end = utterance.to_ms if utterance.to_ms is not None else out.AUDIO_END
     first, last = input.audio_from_ms, input.audio_to_ms
     if first is None or last is None or first >= end or last <= utterance.from_ms:
-        cascade.lose(d)
+        listening.lose(d)
         return ["What was being said was lost."]
-    cascade.hear_again(d)
+    listening.hear_again(d)
     missed = first - utterance.from_ms
     return [f"{_seconds(missed)} of what was being said were lost."] if missed > 0 else []
 

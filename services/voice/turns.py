@@ -1,7 +1,7 @@
 """Turns, whatever model takes part in them: what was said and heard, replies, calls, notices. Pure.
 
 A turn begins with what the user said and ends when the reply was heard, was cut off, or failed. The parts that
-know how speech becomes text and text becomes speech (`cascade`) call in here.
+know how speech becomes text (`listening`) and text becomes speech (`speaking`) call in here.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 
 from services.voice import core, inputs
 from services.voice import outputs as out
-from services.voice.cascade import REPLY_LIMIT
+from services.voice.speaking import REPLY_LIMIT
 from services.voice.turns import CALLS_LIMIT, HISTORY_KEPT, HISTORY_LIMIT, NOTICES_LIMIT, RESULT_LIMIT
 from shared.events import gateway, tools
 from shared.events import voice as ev
