@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(600)
 def test_a_person_is_understood_and_the_answer_is_heard(product: Product, hear: Callable[[Sound], Studio]) -> None:
     studio = hear(_device(human()))
     sid = studio.start()
-    studio.until_said("user", "fail better")
+    studio.until_said("user", "better")
     studio.until("(s) => s.conversation.filter((e) => e.kind === 'said' && e.final).at(-1)?.role === 'assistant' && s.turn > 0")
     studio.until_quiet()
 
