@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import tomllib
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import yaml
@@ -157,3 +159,32 @@ def test_the_dockerfile_installs_each_services_own_packages_and_ends_as_a_plain_
     assert named["gateway"].startswith("service AS gateway")
     assert "USER" not in named["gateway"]
     assert "ADD " not in text
+
+
+def test_the_probe_of_nats_ends_a_server_that_does_not_write_again_though_there_is_room(compose: Compose, tmp_path: Path) -> None:
+    probe = compose.services["nats"].healthcheck
+    assert probe is not None
+    kind, script = probe.test
+    assert kind == "CMD-SHELL"
+    world = """
+        wget() { [ "$HEALTH" = well ]; }
+        df() { printf 'Filesystem 1024-blocks Used Available Capacity Mounted on\\n/dev/vda 9000000 1 %s 1%% /store\\n' "$ROOM"; }
+        kill() { echo "$@"; }
+    """
+    script = world + script.replace("$$", "$").replace("/dev/shm", str(tmp_path))
+
+    def asked(health: str, room: int) -> tuple[int, str]:
+        done = subprocess.run(
+            ["sh", "-c", script], env={"HEALTH": health, "ROOM": str(room), **os.environ}, capture_output=True, text=True, check=False
+        )
+        assert done.stderr == ""
+        return done.returncode, done.stdout.strip()
+
+    starting = asked("ill", 10**6), asked("ill", 10**6)
+    assert starting == ((1, ""), (1, "")), "one that reads a long log is not ready yet, and that is no fault"
+    assert asked("well", 10**6) == (0, "")
+    assert asked("ill", 262_143) == (1, "")
+    assert asked("ill", 262_143) == (1, ""), "there is no room yet"
+    assert asked("ill", 262_144) == (1, "-TERM 1")
+    assert asked("well", 262_144) == (0, "")
+    assert asked("ill", 262_144) == (1, ""), "once is nothing"
