@@ -10,7 +10,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -120,10 +120,12 @@ async def _appending(product: Stack) -> AsyncIterator[None]:
     nc = await nats.connect(product.config.nats_url)
     event = events.voice.UserSaid(text="What time is it in Tokyo?", turn=1, source="speech")
 
+    over = asyncio.Event()
+
     async def write() -> None:
         writer = SessionWriter(Log(nc), new_session_id(), "voice")
         due = time.monotonic()
-        while True:
+        while not over.is_set():
             await writer.append(event, ts=0, cause=None)
             due += 1 / BESIDE_RATE
             await asyncio.sleep(max(0.0, due - time.monotonic()))
@@ -132,7 +134,6 @@ async def _appending(product: Stack) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        writing.cancel()
-        with suppress(asyncio.CancelledError):
-            await writing
+        over.set()
+        await writing
         await nc.close()

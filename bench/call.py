@@ -59,13 +59,13 @@ class Call:
             hearing.cancel()
 
     async def silence_after(self, moment: float, *, gone: float, within_s: float) -> float:
-        """The end of the longest silence since `moment`, once frames come back that were sent after the worker was `gone`."""
+        """The longest silence since `moment`, in s, once frames come back that were sent after the worker was `gone`."""
         end = time.monotonic() + within_s
         while time.monotonic() < end:
             await asyncio.sleep(FRAME_S)
             if sum(at > gone + IN_FLIGHT_S for at in self.arrivals) >= STEADY_FRAMES:
                 since = [*[at for at in self.arrivals if at <= moment][-1:], *(at for at in self.arrivals if at > moment)]
-                return max(pairwise(since), key=lambda pair: pair[1] - pair[0])[1]
+                return max(later - earlier for earlier, later in pairwise(since))
         raise TimeoutError(f"No frame came back within {within_s:g} s.")
 
     async def _hear(self) -> None:

@@ -60,8 +60,8 @@ async def _taken_over(product: Stack, worker: psutil.Process, end: Callable[[psu
             moment = time.monotonic()
             end(worker)
             await asyncio.to_thread(worker.wait, WITHIN_S)
-            heard = await call.silence_after(moment, gone=time.monotonic(), within_s=WITHIN_S)
-            return (heard - moment) * 1_000, successor
+            silence = await call.silence_after(moment, gone=time.monotonic(), within_s=WITHIN_S)
+            return silence * 1_000, successor
 
         return await _while_it_flows(call, interrupt())
 
