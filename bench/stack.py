@@ -17,9 +17,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+import nats
 import psutil
+from nats.aio.msg import Msg
 
 from shared.child import die_with_parent
 from shared.config import PREFIX, Config
@@ -31,6 +34,9 @@ READY_S: Final = 180.0
 """How long the services may take: the models are read from disk."""
 LIGHT: Final = ("tools", "voice", "gateway")
 FULL: Final = ("models", *LIGHT)
+ANSWER_S: Final = 0.2
+"""How long answers of processes are listened for."""
+
 _STOP_S: Final = 6.0
 
 
@@ -93,8 +99,15 @@ async def stack(services: Sequence[str], *, greeting: bool = True, models_url: s
             pids = {"nats": nats.pid, "valkey": valkey.pid, **{name: child.pid for name, child in children.items()}}
 
             async def start(name: str) -> psutil.Process:
+                before = await _on_the_bus(config.nats_url, name)
                 child = running.enter_context(_Child(name, [f"services.{name}"], env, folder))
                 await _until_ready(config, {name: child})
+                # One that runs already answers the readiness check too.
+                end = time.monotonic() + READY_S
+                while not await _on_the_bus(config.nats_url, name) - before:
+                    child.check()
+                    if time.monotonic() > end:
+                        raise StackError(f"{name} was not on the bus within {READY_S:g} s.")
                 return psutil.Process(child.pid)
 
             yield Stack(config, {name: psutil.Process(pid) for name, pid in pids.items()}, start)
@@ -183,6 +196,24 @@ async def _until_ready(config: Config, children: Mapping[str, _Child]) -> None:
                 await asyncio.sleep(0.1)
     finally:
         await probes.close()
+
+
+async def _on_the_bus(nats_url: str, name: str) -> set[str]:
+    """The processes of a service that answer within `ANSWER_S`."""
+    nc = await nats.connect(nats_url)
+    found: set[str] = set()
+
+    async def take(message: Msg) -> None:
+        found.add(msgspec.json.decode(message.data, type=dict[str, Any])["id"])
+
+    try:
+        inbox = nc.new_inbox()
+        await nc.subscribe(inbox, cb=take)
+        await nc.publish(f"$SRV.PING.voxbridge-{name}", b"", reply=inbox)
+        await asyncio.sleep(ANSWER_S)
+    finally:
+        await nc.close()
+    return found
 
 
 def free_port() -> int:
