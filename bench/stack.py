@@ -204,7 +204,8 @@ async def _on_the_bus(nats_url: str, name: str) -> set[str]:
     found: set[str] = set()
 
     async def take(message: Msg) -> None:
-        found.add(msgspec.json.decode(message.data, type=dict[str, Any])["id"])
+        if message.data:  # an answer without any says that nobody is there
+            found.add(msgspec.json.decode(message.data, type=dict[str, Any])["id"])
 
     try:
         inbox = nc.new_inbox()
