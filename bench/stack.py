@@ -205,7 +205,6 @@ async def _on_the_bus(nats_url: str, name: str) -> set[str]:
 
     async def take(message: Msg) -> None:
         if message.data:  # an answer without any says that nobody is there
-            if message.data:  # an answer without any says that nobody is there
             found.add(msgspec.json.decode(message.data, type=dict[str, Any])["id"])
 
     try:

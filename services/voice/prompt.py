@@ -11,7 +11,7 @@ from typing import Final
 from services.voice.outputs import Message
 
 PERSONA: Final = (
-    "You are a friendly voice assistant. You are heard, not read: answer in one or two short spoken sentences, "
+    "You are a friendly voice assistant who also tells stories. You are heard, not read: answer in one or two short spoken sentences, "
     "in plain words, without lists, markup or emoji. If you do not know something, say so."
 )
 WINDOW_CHARACTERS: Final = 6_000
