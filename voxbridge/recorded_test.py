@@ -17,8 +17,8 @@ FOLDER: Final = Path("tests/recorded")
 _SHORT: Final = 8
 _TEXT: Final = '''"""A recorded call: {about}.
 
-Made by `voxbridge export {sid} --as-test`. When a change of behaviour is wanted, look at the differences that this test prints,
-and record such a call anew.
+Made by `voxbridge export {sid} --as-test`.
+When a change of behaviour is wanted, look at the differences that this test prints, and record such a call anew.
 """
 
 from __future__ import annotations

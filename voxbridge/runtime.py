@@ -24,11 +24,20 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     nats_url: str
     redis_url: str
+    port: int
+    models_port: int
 
 
 def tell(config: Config, url: str) -> None:
     """Write the file; `config` has the URLs of the servers in use."""
-    runtime = Runtime(pid=os.getpid(), url=url, nats_url=config.nats_url, redis_url=config.redis_url)
+    runtime = Runtime(
+        pid=os.getpid(),
+        url=url,
+        nats_url=config.nats_url,
+        redis_url=config.redis_url,
+        port=config.port,
+        models_port=config.models_port,
+    )
     path = config.data_dir / _NAME
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)

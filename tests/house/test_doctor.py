@@ -87,10 +87,13 @@ async def test_a_running_product_is_found_by_its_folder_and_examined_part_by_par
         runtime.tell(replace(config, nats_url=server.url, redis_url=valkey.url), "http://here")
         try:
             async with Executors(Config(nats_url=server.url, redis_url=valkey.url)).running():
-                findings = await examine(config)
+                elsewhere = replace(config, port=free_port(), models_port=free_port())
+                findings = await examine(elsewhere)  # as from a shell that knows none of its settings
         finally:
             lock.release()
     assert "in use" in named(findings, "machine", "data folder").says
+    assert str(config.port) in named(findings, "services", "gateway's port").says
+    assert str(config.models_port) in named(findings, "models", "service").says
     for area, name in (("event log", "NATS"), ("event log", "stream EV"), ("event log", "queue tools"), ("event log", "room")):
         assert named(findings, area, name).level == "OK", (area, name)
     assert named(findings, "event log", "queue voice").level == "FAIL", "no voice service has made it"

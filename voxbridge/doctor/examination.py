@@ -34,7 +34,13 @@ async def examine(config: Config) -> list[Finding]:
     running = machine.is_running(config.data_dir)
     told = runtime.told(config.data_dir) if running else None
     if told is not None:
-        config = replace(config, nats_url=config.nats_url or told.nats_url, redis_url=config.redis_url or told.redis_url)
+        config = replace(
+            config,
+            nats_url=config.nats_url or told.nats_url,
+            redis_url=config.redis_url or told.redis_url,
+            port=told.port,
+            models_port=told.models_port,
+        )
     here = asyncio.to_thread(machine.look, config, running=running)
     if not running and not config.nats_url:
         found = await _bounded("machine", here)
