@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from functools import cache
 import httpx
 
 from shared.child import die_with_parent
+from tests.ports import free_port
 
 READY_TIMEOUT_S = 600.0
 """A machine without the weights fetches them first."""
@@ -49,13 +49,6 @@ class RunningModels:
             except subprocess.TimeoutExpired:
                 self.process.kill()
         return self.process.wait()
-
-
-def free_port() -> int:
-    """A port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def start_models(**settings: str) -> RunningModels:

@@ -32,7 +32,7 @@ from shared.log import Log
 from shared.service import connected
 from shared.writer import SessionWriter
 from tests.long_call import TURN_S, Call
-from tests.running_models import free_port
+from tests.ports import free_port
 
 TURNS: Final = 180
 """Half an hour."""

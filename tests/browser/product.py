@@ -19,7 +19,8 @@ import httpx
 import psutil
 
 from shared.child import die_with_parent
-from tests.running_models import RunningModels, free_port
+from tests.ports import free_port
+from tests.running_models import RunningModels
 
 READY_S: Final = 120.0
 LOG_S: Final = 20.0

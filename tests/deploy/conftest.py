@@ -18,7 +18,7 @@ from shared.child import die_with_parent
 from shared.config import Config
 from shared.connections import EVENTS_PENDING, close_nats, connect_nats
 from shared.embedded import NatsServer
-from tests.running_models import free_port
+from tests.ports import free_port
 from voxbridge import admin, credentials
 
 START_S = 10.0

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from shared.embedded import ValkeyServer
 from shared.errors import VoxbridgeError
 from shared.permissions import ADMIN, RIGHTS
-from tests.running_models import free_port
+from tests.ports import free_port
 from voxbridge import credentials
 from voxbridge.admin_cli import admin
 

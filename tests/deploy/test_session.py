@@ -22,7 +22,7 @@ from shared.log import Log
 from shared.permissions import ADMIN
 from tests.deploy.conftest import Guarded
 from tests.gateway.conftest import Client, Door
-from tests.running_models import free_port
+from tests.ports import free_port
 from tests.voice.conftest import silero
 from tests.voice.model_server import ModelServer, call
 from tests.voice.sounds import speech

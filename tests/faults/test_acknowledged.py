@@ -18,7 +18,7 @@ from shared.events.gateway import TextReceived
 from shared.events.voice import TurnCompleted
 from shared.log import Log
 from tests.faults.stack import BOUND_S, stack, talker
-from tests.gateway.conftest import free_port
+from tests.ports import free_port
 from tests.voice.model_server import ModelServer
 from tests.voice.replaying import causes_come_first, replay, stored
 

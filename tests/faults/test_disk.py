@@ -27,7 +27,7 @@ from shared.ids import new_session_id
 from shared.log import Log
 from shared.writer import SessionWriter
 from tests.faults.stack import BOUND_S, Talker, stack, talker
-from tests.gateway.conftest import free_port
+from tests.ports import free_port
 from tests.shared.backends import open_log
 from voxbridge.children import embedded
 from voxbridge.readiness import Phase, Whole

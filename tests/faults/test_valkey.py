@@ -20,7 +20,7 @@ from shared.embedded import ValkeyServer
 from shared.health import valkey_condition
 from shared.store import Store
 from tests.faults.stack import BOUND_S, Talker, stack, talker
-from tests.gateway.conftest import free_port
+from tests.ports import free_port
 
 
 class Call:

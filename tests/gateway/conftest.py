@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,9 +22,11 @@ from services.voice.inspect import SUBJECT, Inspector
 from shared.clock import SystemClock
 from shared.config import Config
 from shared.connections import AUDIO_PENDING, connect_nats
+from shared.keys import PROVIDERS
 from shared.log import Log
 from shared.service import connected
 from tests.gateway.stand_in import StandIn
+from tests.ports import free_port
 
 PATIENCE_S = 10.0
 
@@ -105,13 +107,15 @@ Serve = Callable[[str, str], Awaitable[Running]]
 
 
 @pytest.fixture
-async def serve() -> AsyncIterator[Serve]:
-    """Start gateways over the servers at these URLs; drained after the test."""
+async def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Serve]:
+    """Start gateways over the servers at these URLs, without keys in the environment; drained after the test."""
+    for name in [one for names in PROVIDERS.values() for one in names]:
+        monkeypatch.delenv(name, raising=False)
     async with AsyncExitStack() as stack:
 
         async def start(nats_url: str, redis_url: str) -> Running:
             port = free_port()
-            config = Config(port=port, nats_url=nats_url, redis_url=redis_url, models_port=free_port())
+            config = Config(port=port, nats_url=nats_url, redis_url=redis_url, models_port=free_port(), data_dir=tmp_path / "data")
             resources = await stack.enter_async_context(connected(config, "gateway", "gateway-test", SystemClock()))
             gateway = Gateway(resources)
             serving = asyncio.create_task(gateway.serve())
@@ -190,13 +194,6 @@ async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
             if await holds():
                 return
             await asyncio.sleep(0.01)
-
-
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def listening(running: Running) -> None:

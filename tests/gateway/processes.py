@@ -15,7 +15,8 @@ import redis.asyncio
 
 from shared.connections import connect_redis
 from shared.store import Store
-from tests.gateway.conftest import PATIENCE_S, Door, free_port
+from tests.gateway.conftest import PATIENCE_S, Door
+from tests.ports import free_port
 
 
 class GatewayProcess(Door):

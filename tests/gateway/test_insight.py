@@ -22,9 +22,10 @@ from shared.config import Config, Recording
 from shared.connections import AUDIO_PENDING, connect_nats
 from shared.log import Log
 from shared.service import connected
-from tests.gateway.conftest import PATIENCE_S, Running, free_port, listening
+from tests.gateway.conftest import PATIENCE_S, Running, listening
 from tests.gateway.test_http import held
 from tests.long_call import Call
+from tests.ports import free_port
 
 BEGAN_US = 1_790_000_000_000_000
 

@@ -25,6 +25,7 @@ from shared.embedded import NatsServer, ValkeyServer
 from shared.ids import new_session_id
 from shared.log import Log
 from shared.store import Store
+from tests.ports import free_port
 from tests.tools.conftest import Executors
 from voxbridge import runtime
 from voxbridge.cli import cli
@@ -32,12 +33,6 @@ from voxbridge.doctor import examination, machine
 from voxbridge.doctor.examination import examine
 from voxbridge.doctor.finding import Finding, fail, ok, warn, worst
 from voxbridge.preflight import FolderLock
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -16,27 +16,19 @@ from urllib.request import urlopen
 import psutil
 import pytest
 
+from tests.ports import free_port
+
 READY_S = 240.0
 """A bound, not a target: models are loaded while other tests' machines may be busy."""
 
 KILLED = (("services.voice",), ("services.tools",), ("services.gateway",), ("services.models",), ("nats-server",), ("valkey",))
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for held in sockets:
-        held.bind(("127.0.0.1", 0))
-    ports = [int(held.getsockname()[1]) for held in sockets]
-    for held in sockets:
-        held.close()
-    return ports
-
-
 class Up:
     """A real `voxbridge up` on a folder and ports of its own."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
-        port, models_port = _free_ports(2)
+        port, models_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.output = folder / "output"
         kept = {name: value for name, value in os.environ.items() if name.startswith("VOXBRIDGE_MODELS_") or "VOXBRIDGE" not in name}
