@@ -16,6 +16,11 @@ from typing import Any, Final, NamedTuple, get_type_hints
 from shared.errors import Code, VoxbridgeError
 
 _URL: Final = (r"(?:https?://[^\s]+)?", "an http:// or https:// URL")
+_ENDPOINT: Final = r"\s*(?!(?:gemini|anthropic|openai|local)=)[a-z][a-z0-9-]{0,31}=https?://[^\s,]+\s*"
+_ENDPOINTS: Final = (
+    rf"(?:{_ENDPOINT}(?:,{_ENDPOINT})*)?",
+    "`name=url`, separated by commas, each name of a-z, 0-9 and `-`, and none of gemini, anthropic, openai, local",
+)
 
 
 def _setting(
@@ -74,6 +79,19 @@ class Config:
         form=(r"always|\d+(?:ms|s|m)", "`always` or a duration such as `100ms`"),
     )
     event_retention_days: int = _setting(30, "Days that events are kept.", low=1, high=3_650)
+
+    agents_dir: Path = _setting(Path("agents"), "Folder of agents and pipelines.")
+    endpoints: str = _setting("", "OpenAI-compatible endpoints that agents may name, `name=url` separated by commas.", form=_ENDPOINTS)
+    vault_key_file: str = _setting(
+        "",
+        "File with the key that seals the keys of providers; made if it is missing. Gateway and voice need the same one. "
+        "Empty: `vault.key` in the data folder.",
+    )
+    admin_token_file: str = _setting(
+        "",
+        "File with the token of administrators, asked for where others than this machine may reach the gateway; made if it is missing. "
+        "Empty: `admin.token` in the data folder.",
+    )
 
     recording: str = _setting(
         "off",
@@ -140,12 +158,30 @@ class Config:
         return Recording(hours=self.recording_hours, max_bytes=self.recording_mb * 1_000_000) if self.recording == "on" else None
 
     @property
+    def named_endpoints(self) -> dict[str, str]:
+        """Base URLs of the endpoints that agents may name, by name, without a trailing slash."""
+        pairs = (part.strip().partition("=") for part in self.endpoints.split(",") if part.strip())
+        return {name: url.rstrip("/") for name, _, url in pairs}
+
+    @property
+    def vault_key_path(self) -> Path:
+        """Where the vault key is."""
+        return Path(self.vault_key_file).expanduser() if self.vault_key_file else self.data_dir / "vault.key"
+
+    @property
+    def admin_token_path(self) -> Path:
+        """Where the token of administrators is."""
+        return Path(self.admin_token_file).expanduser() if self.admin_token_file else self.data_dir / "admin.token"
+
+    @property
     def models_base_url(self) -> str:
         """Base URL of services/models, without a trailing slash and with `/v1`."""
         return self.models_url.rstrip("/") or f"http://127.0.0.1:{self.models_port}/v1"
 
 
 PREFIX: Final = "VOXBRIDGE_"
+KEY_PREFIX: Final = f"{PREFIX}KEY_"
+"""Of the variables that hold the keys of named endpoints; they are no settings, and are never shown."""
 
 
 def env_name(f: Field[Any]) -> str:

@@ -1,7 +1,7 @@
-"""Who may say and hear what on NATS: one user for each service, deny by default, and an inbox of its own.
+"""Who may say and hear what on NATS, and use which keys of Valkey: one user for each service, deny by default, and an inbox of its own.
 
-Owns the matrix as data and the words of it in nats-server's configuration. Does not own the keys (`voxbridge.credentials`) nor the
-subjects (`shared.bus`). A service may append its own branch of the log and nothing else; reading the log is one right, had by all
+Owns the matrices as data and the words of them in the servers' configurations. Does not own the credentials (`voxbridge.credentials`)
+nor the subjects (`shared.bus`). A service may append its own branch of the log and nothing else; reading the log is one right, had by all
 three. Streams and consumers are made by `ADMIN` alone. What answers a request may be published because the request came.
 """
 
@@ -74,6 +74,38 @@ RIGHTS: Final[Mapping[str, Rights]] = {
     ),
 }
 """What each service may do; what is not here is refused."""
+
+
+_COMMON_KEYS: Final = (
+    "vx:lease:*",
+    "vx:term:*",
+    "vx:gateway:*",
+    "vx:resumable:*",
+    "vx:notes:*",
+    "vx:functions",
+    "vx:sessions",
+    "vx:sessions:*",
+    "vx:probe",
+)
+
+CLOSED_KEYS: Final = ("vx:key:*", "vx:handle:*")
+"""Keys that gateway and voice alone may use: those of providers, sealed as they are, and what resumes a conversation with one."""
+
+VALKEY_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    ADMIN: _COMMON_KEYS,
+    "gateway": ("vx:*",),
+    "voice": ("vx:*",),
+    "tools": _COMMON_KEYS,
+}
+"""The keys of Valkey that each user may read and write, as patterns."""
+
+
+def valkey_users(digests: Mapping[str, str]) -> str:
+    """The users of Valkey by the SHA-256 of their passwords, without what could empty, stop or reconfigure it."""
+    return "".join(
+        f"user {name} on #{digest} {' '.join(f'~{pattern}' for pattern in VALKEY_KEYS[name])} &* +@all -@admin -@dangerous +info\n"
+        for name, digest in digests.items()
+    )
 
 
 def users(keys: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """Typed keys in Valkey: leases, the function catalogue, notes, and the index of sessions.
 
 All of it is a cache of facts that stand in the log, so losing Valkey costs a rebuild and no data. Every key begins with
-`vx:`; this module is the only place where keys are named.
+`vx:`; this module is where keys are named, but for those of providers (`shared.keys`) and of the probe (`shared.health`).
 """
 
 from __future__ import annotations
@@ -203,6 +203,19 @@ class Store:
         found = await self._run(self.redis.zrange(_SESSIONS, top, "-inf", desc=True, byscore=True, offset=0, num=limit, withscores=True))
         return [(_text(sid), int(score)) for sid, score in found]
 
+    async def keep_handle(self, sid: str, kept: str, ttl_s: int) -> None:
+        """Keep what a session of a realtime model is resumed with, for a while."""
+        await self._run(self.redis.set(_handle(sid), kept, ex=ttl_s))
+
+    async def handle(self, sid: str) -> str | None:
+        """What `keep_handle` kept; nothing if it ran out or Valkey forgot it."""
+        found = await self._run(self.redis.get(_handle(sid)))
+        return None if found is None else _text(found)
+
+    async def forget_handle(self, sid: str) -> None:
+        """The session is over."""
+        await self._run(self.redis.delete(_handle(sid)))
+
     async def publish_functions(self, functions: Sequence[Function]) -> None:
         """Replace the catalogue."""
         await self._run(self.redis.set(_CATALOGUE, msgspec.json.encode(list(functions))))
@@ -255,6 +268,10 @@ def _term(sid: str) -> str:
 
 def _gateway(pid: str) -> str:
     return f"vx:gateway:{pid}"
+
+
+def _handle(sid: str) -> str:
+    return f"vx:handle:{{{sid}}}"
 
 
 def _resumable(sid: str) -> str:

@@ -16,8 +16,10 @@ from shared.errors import VoxbridgeError
 
 _LATER: Final = {
     "admin": ("voxbridge.admin_cli", "admin"),
+    "agents": ("voxbridge.agents_cli", "agents"),
     "doctor": ("voxbridge.doctor.command", "doctor"),
     "health": ("voxbridge.health_cli", "health"),
+    "keys": ("voxbridge.keys_cli", "keys"),
     "models": ("voxbridge.models_cli", "models"),
     "sessions": ("voxbridge.sessions_cli", "group"),
     "export": ("voxbridge.replay_cli", "export_session"),
@@ -51,6 +53,8 @@ def cli() -> None:
       VOXBRIDGE_PORT=9000 voxbridge up   on another port
       voxbridge config                   every setting, its value and its meaning
       voxbridge models ls                the models, and whether they are here
+      voxbridge agents ls                the agents and pipelines, and their models
+      voxbridge keys set gemini          give it the key of a provider, read from standard input
       voxbridge doctor                   what is wrong here, and how to mend it
       voxbridge sessions ls              the calls in the log
       voxbridge replay SID               take a recorded call again, and see what differs

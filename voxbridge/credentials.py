@@ -1,12 +1,14 @@
 """The credentials of an installation whose services have users of their own: made once, kept as files, one folder for each reader.
 
-Owns the files: nkey seeds, the password of Valkey, and the two servers' configurations, which hold no secret but digests and public
-keys. Does not own what each user may do (`shared.permissions`). A crash here leaves what was there: a file appears whole or not at all.
+Owns the files: nkey seeds, passwords of Valkey, the vault key that gateway and voice share, the administrators' token, and the two
+servers' configurations, which hold no secret but digests and public keys. Does not own what each user may do (`shared.permissions`).
+A crash here leaves what was there: a file appears whole or not at all.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -16,10 +18,18 @@ from nacl.utils import random
 
 from shared.errors import Code, VoxbridgeError
 from shared.permissions import ADMIN, RIGHTS, users
+from shared.permissions import valkey_users as users_of_valkey
+from shared.secret_file import new_secret
 
 NAMES: Final = (ADMIN, *RIGHTS)
 SEED_FILE: Final = "nats.seed"
 PASSWORD_FILE: Final = "redis.password"  # noqa: S105 - the name of a file
+VAULT_FILE: Final = "vault.key"
+TOKEN_FILE: Final = "admin.token"  # noqa: S105 - the name of a file
+VAULT_HOLDERS: Final = ("gateway", "voice")
+"""Who seals and opens the keys of providers: nobody else has the key to them."""
+
+TOKEN_HOLDERS: Final = ("gateway",)
 _SERVERS: Final = ("nats", "valkey")
 _SEED_BYTES: Final = 32
 _PRIVATE: Final = 0o400
@@ -37,10 +47,12 @@ def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
         fresh = [name for name in NAMES if not (folder / name / SEED_FILE).exists()]
         for name in fresh:
             _write(folder / name / SEED_FILE, new_seed())
-        password = _password(folder)
+        passwords = {name: _password(folder, name) for name in NAMES}
+        _same(folder, VAULT_HOLDERS, VAULT_FILE)
+        _same(folder, TOKEN_HOLDERS, TOKEN_FILE)
         keys = {name: public_key(folder / name / SEED_FILE) for name in NAMES}
         _write(folder / "nats" / "nats.conf", nats_configuration(keys, sync_interval=sync_interval, max_file_store=max_file_store), _PUBLIC)
-        _write(folder / "valkey" / "users.acl", valkey_users(password), _PUBLIC)
+        _write(folder / "valkey" / "users.acl", valkey_users(passwords), _PUBLIC)
         _write(folder / "valkey" / "valkey.conf", VALKEY_CONFIGURATION, _PUBLIC)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
@@ -83,25 +95,32 @@ maxmemory-policy noeviction
 """
 
 
-def valkey_users(password: str) -> str:
-    """Valkey's users: the services, for their own keys and without what could empty or stop it, and a probe that may only ping."""
-    digest = sha256(password.encode()).hexdigest()
+def valkey_users(passwords: Mapping[str, str]) -> str:
+    """Valkey's users: the services by their passwords, and a probe that may only ping."""
+    digests = {name: sha256(password.encode()).hexdigest() for name, password in passwords.items()}
     # As the user `default` Valkey reads its own file back, so it must be allowed all; nobody knows a password to this digest.
     nobody = secrets.token_hex(32)
-    return (
-        f"user default on #{nobody} ~* &* +@all\n"
-        f"user voxbridge on #{digest} ~vx:* &* +@all -@admin -@dangerous +info\n"
-        "user health on nopass -@all +ping\n"
-    )
+    return f"user default on #{nobody} ~* &* +@all\n{users_of_valkey(digests)}user health on nopass -@all +ping\n"
 
 
-def _password(folder: Path) -> str:
-    known = next((path.read_text().strip() for name in NAMES if (path := folder / name / PASSWORD_FILE).exists()), "")
-    password = known or secrets.token_hex(24)
-    for name in NAMES:
-        if not (folder / name / PASSWORD_FILE).exists():
-            _write(folder / name / PASSWORD_FILE, password)
+def _password(folder: Path, name: str) -> str:
+    own = folder / name / PASSWORD_FILE
+    others = {path.read_text().strip() for other in NAMES if other != name and (path := folder / other / PASSWORD_FILE).exists()}
+    known = own.read_text().strip() if own.exists() else ""
+    if known and known not in others:
+        return known
+    # Releases before this one had one password for all, with which one service could act as another.
+    password = secrets.token_hex(24)
+    _write(own, password)
     return password
+
+
+def _same(folder: Path, holders: Sequence[str], file: str) -> None:
+    known = next((path.read_text().strip() for name in holders if (path := folder / name / file).exists()), "")
+    secret = known or new_secret()
+    for name in holders:
+        if not (folder / name / file).exists():
+            _write(folder / name / file, secret)
 
 
 def new_seed() -> str:

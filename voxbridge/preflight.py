@@ -12,7 +12,9 @@ import shutil
 from pathlib import Path
 from typing import Final, Self
 
+from shared.config import Config
 from shared.embedded import MIN_FREE_BYTES, StartError, port_is_free
+from shared.secret_file import admin_token_file, vault_key_file
 
 _LISTEN: Final = "0A"
 
@@ -64,6 +66,12 @@ def check_folder(folder: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
         ) from error
     if free < min_free_bytes:
         raise _full(folder, free, min_free_bytes)
+
+
+def check_secrets(config: Config) -> None:
+    """Raise `UNAVAILABLE` when there is a file of a secret that cannot be used; those that are missing are made when they are needed."""
+    vault_key_file(config).read()
+    admin_token_file(config).read()
 
 
 def check_port(host: str, port: int, variable: str) -> None:

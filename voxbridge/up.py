@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -16,18 +17,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from shared.config import PREFIX, Config
+from shared.config import KEY_PREFIX, PREFIX, Config
 from shared.embedded import EmbeddedServer, NatsServer, StartError, ValkeyServer
 from voxbridge import runtime
 from voxbridge.children import Child, Probe, Program, child_environment, embedded, start_command
 from voxbridge.console import Board
 from voxbridge.logfile import LogFile
-from voxbridge.preflight import FolderLock, check_folder, check_port
+from voxbridge.preflight import FolderLock, check_folder, check_port, check_secrets
 from voxbridge.probes import Probes
 from voxbridge.repeats import Repeats
 from voxbridge.supervisor import Supervisor
 
 SERVICES: Final = ("models", "tools", "voice", "gateway")
+KEY_HOLDERS: Final = ("voice", "gateway")
+"""The services that are given the keys of named endpoints."""
 
 
 def up(config: Config, board: Board) -> int:
@@ -36,6 +39,7 @@ def up(config: Config, board: Board) -> int:
     logging.getLogger().addHandler(logging.NullHandler())
     url = public_url(config)
     check_folder(config.data_dir)
+    check_secrets(config)
     lock = FolderLock.take(config.data_dir, url)
     runtime.forget(config.data_dir)  # a crash may have left one
     try:
@@ -95,6 +99,7 @@ def with_servers(config: Config) -> tuple[Config, list[EmbeddedServer]]:
 def services(config: Config, probes: Probes, say: Callable[[str], None]) -> list[Program]:
     """One program per service that this machine runs."""
     env = child_environment(config.as_env(), PREFIX)
+    keys = {name: value for name, value in os.environ.items() if name.startswith(KEY_PREFIX)}
     ready: Mapping[str, Probe] = {
         "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
         "tools": probes.bus("tools"),
@@ -102,7 +107,14 @@ def services(config: Config, probes: Probes, say: Callable[[str], None]) -> list
         "gateway": probes.http(f"{public_url(config)}/readyz"),
     }
     names = [name for name in SERVICES if name != "models" or not config.models_url]
-    return [Program(name=name, spawn=_service(name, env, config.data_dir / "logs", say), ready=ready[name]) for name in names]
+    return [
+        Program(
+            name=name,
+            spawn=_service(name, env | keys if name in KEY_HOLDERS else env, config.data_dir / "logs", say),
+            ready=ready[name],
+        )
+        for name in names
+    ]
 
 
 def _service(name: str, env: Mapping[str, str], logs: Path, say: Callable[[str], None]) -> Callable[[], Awaitable[Child]]:

@@ -1,4 +1,4 @@
-"""The REST interface: reading sessions, what is installed, health, figures (docs/protocol.md, section 7).
+"""The REST interface: reading sessions, what is installed, health, figures (docs/protocol.md, section 7); `config_api` beside it.
 
 Owns the routes, their bounds and how an error is answered. Nothing is lost in a crash here.
 """
@@ -14,11 +14,12 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from services.gateway import pages, views
+from services.gateway import config_api, pages, views
 from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT
 from services.gateway.waveforms import BINS_LIMIT, LONGEST_MS
+from shared import voices as known_voices
 from shared.condition import Condition
-from shared.errors import Code, VoxbridgeError
+from shared.errors import Code, Unavailable, VoxbridgeError
 
 if TYPE_CHECKING:
     from services.gateway.service import Gateway
@@ -28,6 +29,7 @@ _TIME_LIMIT_MS: Final = 2**43
 _STATUS: Final = {
     Code.INVALID_MESSAGE: 400,
     Code.INVALID_ARGUMENT: 422,
+    Code.UNAUTHENTICATED: 401,
     Code.TOO_LARGE: 422,
     Code.NOT_FOUND: 404,
     Code.CONFLICT: 409,
@@ -57,6 +59,7 @@ def application(gateway: Gateway) -> FastAPI:
     app.include_router(_sessions(gateway))
     app.include_router(_installed(gateway))
     app.include_router(_operations(gateway))
+    app.include_router(config_api.router(gateway))
     pages.mount(app)
     app.add_exception_handler(VoxbridgeError, _voxbridge_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
@@ -119,19 +122,25 @@ def _sessions(gateway: Gateway) -> APIRouter:
 def _installed(gateway: Gateway) -> APIRouter:
     router = APIRouter(prefix="/api/vox", tags=["installed"])
 
-    @router.get("/voices", response_model=views.Voices, responses=_AWAY)
+    @router.get("/voices", response_model=views.Voices)
     async def voices() -> Any:
-        """The voices that are installed."""
-        return {"voices": await gateway.readiness.voices()}
+        """The voices that an agent can have: those of Gemini Live, and the local ones."""
+        try:
+            local = await gateway.readiness.voices()
+        except Unavailable:
+            local = None
+        return {"voices": [msgspec.to_builtins(one) for one in known_voices.GEMINI], "local": local}
 
     @router.get("/status", response_model=views.Status, responses=_AWAY)
     async def status() -> Any:
         """Which modes can be started, how many sessions have not ended, and whether their audio is kept."""
         found = await gateway.readiness.ask()
+        keys = await gateway.keys.usable()
         return {
             "local_available": all(found[name].ok for name in ("voice", "models")),
-            "gemini_available": False,
-            "claude_available": False,
+            "gemini_available": keys["gemini"],
+            "claude_available": keys["anthropic"],
+            "openai_available": keys["openai"],
             "active_sessions": await gateway.sessions.live(),
             "recording": gateway.resources.config.record is not None,
         }
@@ -175,7 +184,8 @@ def _stands(condition: Condition) -> dict[str, Any]:
 
 async def _voxbridge_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, VoxbridgeError)  # noqa: S101 - registered for this class only
-    return _problem(error, _STATUS.get(error.code, 500))
+    headers = {"WWW-Authenticate": "Bearer"} if error.code is Code.UNAUTHENTICATED else None
+    return _problem(error, _STATUS.get(error.code, 500), headers)
 
 
 async def _validation_error(_: Request, error: Exception) -> Response:

@@ -27,6 +27,7 @@ from services.gateway.vox import Vox
 from services.gateway.waveforms import Waveforms
 from shared.errors import VoxbridgeError
 from shared.ids import new_session_id
+from shared.keys import Keys
 from shared.service import Resources, Service
 from shared.store import LEASE_MS, Store
 
@@ -55,6 +56,7 @@ class Gateway(Service):
         self.resources = resources
         self.log = resources.log
         self.store = Store(resources.redis)
+        self.keys = Keys.of(resources.config, resources.redis)
         self.metrics = Metrics()
         self.microphones = Microphones(resources.audio_nc, self.metrics)
         self.readiness = Readiness(resources, self.log)

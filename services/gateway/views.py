@@ -186,17 +186,21 @@ class Voice(BaseModel):
 
 
 class Voices(BaseModel):
-    """The voices of this installation."""
+    """The voices of Gemini Live, and beside them the local ones; `local` is null while services/models does not list them."""
 
     voices: list[Voice]
+    local: list[Voice] | None
 
 
 class Status(BaseModel):
-    """Which modes can be started, how many sessions have not ended, and whether their audio is kept."""
+    """Which modes can be started, how many sessions have not ended, and whether their audio is kept.
+
+    A provider is available while there is a key for it."""
 
     local_available: bool
     gemini_available: bool
     claude_available: bool
+    openai_available: bool
     active_sessions: int
     recording: bool
     """Whether the audio of sessions is kept."""

@@ -4,7 +4,8 @@ It decides everything a session does and does none of it. Time comes in with eac
 effects come in as inputs, and audio never comes in at all: the shell routes frames as the last step said.
 
 This module takes each input to the part that knows it: `listening` for speech, `speaking` for what the models
-make of a reply, `turns` for what is said and heard. A crash loses nothing that is not in the journal.
+make of a reply, `dialogue` and `live` for models that hear and speak themselves, `turns` for what is said and heard. A crash loses
+nothing that is not in the journal.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from services.voice import heard, inputs, listening, outages, pauses, prompt, speaking, takeover, turns
+from services.voice import cast, dialogue, handoffs, heard, inputs, listening, live, outages, pauses, provider, speaking, takeover, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Mark, Piece, Reply, Stamps, State
+from shared.agents import HANDOFF, Agent
 from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.step import LogInput
@@ -48,6 +50,9 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
         _event(d, input.recorded.event, input.recorded.ts)
     else:
         _input(d, input)
+    handoffs.settle(d)
+    dialogue.settle(d)
+    live.leave_if_due(d)
     _next_notice(d)
     d.show()
     return d.state, d.outputs
@@ -59,17 +64,25 @@ def _event(d: Draft, event: Any, ts: int) -> None:
     match event:
         case gateway.SessionRequested():
             d.state.request, d.state.requested_at = event, ts
+        case gateway.TextReceived(text=text) if d.state.line is not None:
+            dialogue.typed(d, text)
         case gateway.TextReceived(text=text) if d.state.request is not None and d.state.request.mode != "echo":
             turns.cancel_reply(d, "text")
             turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now))
         case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):
             turns.playback(d, generation, played_ms, playback)
+        case gateway.AudioEnded() if d.state.line is not None:
+            d.outputs.append(out.EndAudio(d.state.line.effect))
         case gateway.AudioEnded():
             listening.microphone_closed(d)
+        case gateway.InterruptRequested() if d.state.line is not None:
+            dialogue.stop(d)
         case gateway.InterruptRequested():
             turns.cancel_reply(d, "client")
         case gateway.BrowserCallAnswered(call_id=call_id, result=result):
-            turns.answered(d, call_id, result)
+            _answered(d, call_id, result)
+        case gateway.HandoffRequested(target=target, reason=reason):
+            handoffs.start(d, target, reason=reason, by="operator")
         case gateway.ClientConnected():
             _connected(d, event)
         case gateway.ClientDisconnected(connection=connection) if d.state.connection in ("", connection):
@@ -78,16 +91,61 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case gateway.SessionEndRequested(reason=reason):
             _end(d, reason)
         case tools.ToolCompleted(call_id=call_id, result=result):
-            turns.answered(d, call_id, result)
+            _answered(d, call_id, result)
         case tools.ToolFailed(call_id=call_id, error=error):
-            turns.answered(d, call_id, {"error": {"code": error.code, "message": error.message}})
+            _answered(d, call_id, {"error": {"code": error.code, "message": error.message}})
         case tools.ToolInterrupted(call_id=call_id, name=name):
             message = f"{name} was interrupted; whether it took effect is not known."
-            turns.answered(d, call_id, {"error": {"code": "INTERRUPTED", "message": message}})
+            _answered(d, call_id, {"error": {"code": "INTERRUPTED", "message": message}})
         case tools.TaskCompleted(announce=announce) if announce:
             turns.notice(d, announce)
         case tools.TaskFailed(function=function, error=error):
             turns.notice(d, f"{function.replace('_', ' ')} failed: {error.message}")
+
+
+def _answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
+    if dialogue.waits_for(d, call_id):
+        dialogue.answered(d, call_id, result)
+    else:
+        turns.answered(d, call_id, result)
+
+
+def _said_by_provider(d: Draft, input: Any) -> None:
+    line = d.state.line
+    if d.state.phase != "open" or line is None or input.effect != line.effect:
+        return
+    match input:
+        case provider.ProviderReady():
+            live.ready(d, input)
+            handoffs.completed(d, line.resumes or "log")
+        case provider.ProviderLost():
+            dialogue.lost(d, input)
+            if live.given_up(d):
+                _end(d, "provider_lost", input.error)
+        case provider.GoingAway():
+            live.going_away(d, input)
+        case provider.HandleUpdated():
+            live.handle_updated(d, input)
+        case provider.UserVoice():
+            dialogue.user_voice(d, input)
+        case provider.UserWords():
+            dialogue.user_words(d, input)
+        case provider.AgentAudio():
+            dialogue.agent_audio(d, input)
+        case provider.AgentWords():
+            dialogue.agent_words(d, input)
+        case provider.AgentText():
+            dialogue.agent_text(d, input)
+        case provider.CallRequested():
+            dialogue.call_requested(d, input)
+        case provider.CallsCancelled():
+            dialogue.calls_cancelled(d, input)
+        case provider.Interrupted():
+            dialogue.interrupted(d, input)
+        case provider.GenerationDone():
+            dialogue.generation_done(d, input)
+        case provider.ModelTurnDone():
+            dialogue.model_turn_done(d, input)
 
 
 def _input(d: Draft, input: Any) -> None:
@@ -104,6 +162,8 @@ def _input(d: Draft, input: Any) -> None:
             listening.judged(d, input)
         case inputs.TextDelta():
             speaking.text_delta(d, input)
+        case inputs.ToolRequested(name=name) if name == HANDOFF:
+            handoffs.requested(d, input)
         case inputs.ToolRequested():
             speaking.tool_requested(d, input)
         case inputs.Completed():
@@ -136,6 +196,8 @@ def _input(d: Draft, input: Any) -> None:
             d.state.presumed = True
         case inputs.Orphaned():
             _end(d, "worker_lost", ev.Failure(code="INTERRUPTED", message="The voice worker of this session died.", retryable=True))
+        case _:
+            _said_by_provider(d, input)
 
 
 def _open(d: Draft, input: inputs.Opened) -> None:
@@ -144,27 +206,50 @@ def _open(d: Draft, input: inputs.Opened) -> None:
         raise RuntimeError("a session is opened by its request")
     d.state.term = input.term
     d.append(ev.SessionOwned(worker=input.worker, term=input.term))
-    if request.mode not in input.providers:
-        known = ", ".join(input.providers)
-        message = f"Session start failed: no provider for mode {request.mode!r} is configured here; there is {known}."
-        _end(d, "refused", ev.Failure(code="PROVIDER_UNAVAILABLE", message=message))
+    agents = cast.of(request, input)
+    message = _missing(request.mode, agents[0], input.providers)
+    if message:
+        _end(d, "refused", ev.Failure(code="PROVIDER_UNAVAILABLE", message=f"Session start failed: {message}"))
         return
     d.state.phase = "open"
-    d.state.model = request.model or input.model
-    d.state.voice = request.voice or input.voice
-    d.state.output = "text" if request.mode == "claude" else "audio"
     d.state.reports_playback = request.client.protocol == "voxbridge.v1"
-    d.state.functions = input.functions if request.mode != "echo" else ()
+    d.state.catalogue = input.functions if request.mode != "echo" else ()
     d.state.speak_results = input.speak_results
     d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
-    d.state.instructions = prompt.instructions(request.system_prompt)
-    names = tuple(function.name for function in d.state.functions)
-    d.append(ev.SessionStarted(mode=request.mode, model=d.state.model, voice=d.state.voice, output=d.state.output, tools=names))
-    d.outputs.append(out.Route(listening.route(request)))
+    d.state.agents = agents if agents[0].name else ()
+    cast.enter(d, agents[0])
+    d.state.model = cast.model_of(agents[0], input.model)
+    d.append(
+        ev.SessionStarted(
+            mode=request.mode,
+            model=d.state.model,
+            voice=d.state.voice,
+            output=d.state.output,
+            tools=tuple(function.name for function in d.state.functions),
+            agent=d.state.agent.name,
+            agents=tuple(agent.name for agent in d.state.agents),
+            pipeline=input.cast.pipeline if input.cast is not None else "",
+        )
+    )
+    d.outputs.append(out.Route(listening.route_of(d)))
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
-    if input.greeting and request.mode != "echo":
-        turns.notice(d, input.greeting)
+    if agents[0].realtime is not None:
+        live.begin(d, agents[0])
+    if agents[0].greeting and request.mode != "echo":
+        turns.notice(d, agents[0].greeting)
+
+
+def _missing(mode: str, agent: Agent, providers: Sequence[str]) -> str:
+    """What a session would need that is not configured here."""
+    known = ", ".join(providers)
+    if mode == "echo":
+        return "" if mode in providers else f"no provider for mode {mode!r} is configured here; there is {known}."
+    missing = sorted(cast.providers(agent) - set(providers))
+    if not missing:
+        return ""
+    keys = " and ".join(f"{name.upper()}_API_KEY" for name in missing)
+    return f"no provider for mode {mode!r} is configured here; there is {known}. Set {keys}, or give the key to POST /api/config/keys."
 
 
 def _away(d: Draft) -> None:
@@ -173,7 +258,10 @@ def _away(d: Draft) -> None:
         return
     d.state.away_since = d.now
     d.set_timer("grace", _window_ms(d))
-    pauses.lose_sight(d)
+    if d.state.line is not None:
+        dialogue.pause(d, "disconnect")
+    else:
+        pauses.lose_sight(d)
 
 
 def _back(d: Draft) -> None:
@@ -192,8 +280,11 @@ def _connected(d: Draft, event: gateway.ClientConnected) -> None:
     """A socket was attached: go on where its client stopped hearing."""
     state = d.state
     state.gateway, state.connection = event.gateway, event.connection
-    if event.resumed and not state.away_since:
-        pauses.pause(d, "disconnect")  # nobody had noticed that its socket before was lost
+    if event.resumed and not state.away_since:  # nobody had noticed that its socket before was lost
+        if state.line is not None:
+            dialogue.pause(d, "disconnect")
+        else:
+            pauses.pause(d, "disconnect")
     unplayed, state.unplayed = state.unplayed, None
     _back(d)
     if d.reply is not None:
@@ -207,8 +298,14 @@ def _timer(d: Draft, name: str) -> None:
     match name:
         case "idle":
             _idle(d)
+        case "turn" if d.state.line is not None and (d.reply is None or d.reply.line):
+            dialogue.silent(d)
         case "turn":
             speaking.silent_model(d)
+        case dialogue.WORDS if d.state.line is not None:
+            dialogue.words_final(d)
+        case live.LEAVE:
+            live.rotate(d)
         case "endpoint":
             listening.end_of_turn(d)
         case "partial":
@@ -224,6 +321,8 @@ def _timer(d: Draft, name: str) -> None:
             _played_by_the_clock(d)
         case "grace":
             _end(d, "client_gone")
+        case _ if name.startswith("call:") and dialogue.waits_for(d, name.removeprefix("call:")):
+            dialogue.call_timed_out(d, name.removeprefix("call:"))
         case _ if name.startswith("call:"):
             turns.call_timed_out(d, name.removeprefix("call:"))
 
@@ -238,8 +337,9 @@ def _played_by_the_clock(d: Draft) -> None:
 
 
 def _idle(d: Draft) -> None:
-    request = d.state.request
-    if (request is not None and request.mode == "echo") or d.reply is not None or d.utterance is not None:
+    request, line = d.state.request, d.state.line
+    busy = line is not None and (line.asking or line.go_on or line.calls or line.notice)
+    if (request is not None and request.mode == "echo") or d.reply is not None or d.utterance is not None or busy:
         d.set_timer("idle", d.state.idle_timeout_s * 1_000)
     else:
         _end(d, "idle")
@@ -250,8 +350,14 @@ def _next_notice(d: Draft) -> None:
     if d.state.phase != "open" or d.state.released:
         return
     if d.state.notices and d.utterance is None and reply is None and d.state.cut is None and not d.state.away_since:
+        line = d.state.line
+        if line is not None and (not line.ready or line.asking or line.notice or line.go_on):
+            return
         text, *rest = d.state.notices
         d.state.notices = tuple(rest)
+        if line is not None:
+            dialogue.notice(d, text)
+            return
         turns.say(d, text, turn=0)
         speaking.speak(d)
     elif reply is None or pauses.waits(d):
@@ -271,8 +377,11 @@ def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:
     if utterance is not None:
         d.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect)
         d.state.utterance = None
+    if d.state.line is not None:
+        dialogue.words_final(d)
     turns.cancel_reply(d, "end")
     turns.resolve_cut(d, None)
+    live.leave(d)
     duration_ms = (d.now - (d.state.requested_at or d.now)) // 1_000
     d.append(ev.SessionEnded(reason=reason, turns=d.state.turns, duration_ms=duration_ms, error=error))
     d.state.phase = "ended"

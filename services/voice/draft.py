@@ -6,7 +6,7 @@ import copy
 from typing import Any, Final
 
 from services.voice import outputs as out
-from services.voice.state import Call, Reply, State, Utterance
+from services.voice.state import Reply, State, Utterance
 from shared import events, moments
 from shared.step import Append
 
@@ -48,9 +48,9 @@ class Draft:
         """Tell the client about the moment."""
         self.outputs.append(out.Tell(moment))
 
-    def drop_call(self, call: Call) -> None:
+    def forget_call(self, call_id: str) -> None:
         """Remember that a late result of this call is not wanted."""
-        self.state.dropped = (*self.state.dropped, call.call_id)[-DROPPED_LIMIT:]
+        self.state.dropped = (*self.state.dropped, call_id)[-DROPPED_LIMIT:]
 
     @property
     def utterance(self) -> Utterance | None:

@@ -70,6 +70,13 @@ class Ears:
         self._hear, self._keep_from = hear, keep
         self._detector.believe(speaking)
 
+    def skip(self, samples: int) -> None:
+        """So many samples are somebody else's to listen to."""
+        self._start += len(self._audio) + 2 * samples
+        self._audio.clear()
+        self._seen = self._start
+        self._keep_from = None
+
     @property
     def samples(self) -> int:
         """How many samples came so far."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from services.voice.provider import ProviderInput
+from shared.agents import Cast
 from shared.events.voice import Failure
 from shared.functions import Function
 
@@ -33,6 +35,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
 
     model_patience_s: int = 0
     """How long a model may be away before its failure is one."""
+
+    cast: Cast | None = None
+    """Who was asked for by name; nothing where the session's options make the agent."""
 
 
 class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):
@@ -190,4 +195,5 @@ Input = (
     | GatewayLost
     | Orphaned
     | Refused
+    | ProviderInput
 )

@@ -15,7 +15,6 @@ from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Stamps, Utterance
 from shared.events import voice as ev
-from shared.events.gateway import SessionRequested
 from shared.moments import PartialTranscript
 
 LEAD_MS: Final = 300
@@ -35,12 +34,14 @@ PARTIAL_MS: Final = 700
 """Between two partial transcripts."""
 
 
-def route(request: SessionRequested | None) -> Literal["detector", "echo", "nobody"]:
+def route_of(d: Draft) -> Literal["detector", "provider", "echo", "nobody"]:
     """Where the microphone of a session goes."""
-    mode = request.mode if request is not None else ""
-    if mode == "echo":
+    request, agent = d.state.request, d.state.agent
+    if request is not None and request.mode == "echo":
         return "echo"
-    return "nobody" if mode == "claude" else "detector"
+    if agent.realtime is not None:
+        return "provider"
+    return "nobody" if agent.output == "text" else "detector"
 
 
 def voice_started(d: Draft, audio_ms: int) -> None:
@@ -80,9 +81,14 @@ def _understand(d: Draft, utterance: Utterance, *, judge: bool) -> Utterance:
     start, end = max(0, utterance.from_ms - LEAD_MS), utterance.to_ms + TAIL_MS
     return _replace(
         utterance,
-        final_effect=d.start(out.Transcribe(from_ms=start, to_ms=end)) if utterance.text is None else None,
+        final_effect=d.start(_transcribe(d, start, end)) if utterance.text is None else None,
         turn_effect=d.start(out.JudgeTurn(from_ms=start, to_ms=end)) if judge else None,
     )
+
+
+def _transcribe(d: Draft, from_ms: int, to_ms: int) -> out.Transcribe:
+    agent = d.state.agent
+    return out.Transcribe(from_ms=from_ms, to_ms=to_ms, provider=agent.stt.provider, model=agent.stt.model, language=agent.language)
 
 
 def hear_again(d: Draft) -> None:
@@ -201,7 +207,7 @@ def partial_due(d: Draft) -> None:
     """Transcribe what was said so far, if the user still speaks and no partial is on its way."""
     utterance = d.utterance
     if utterance is not None and utterance.to_ms is None and utterance.partial_effect is None:
-        effect = d.start(out.Transcribe(from_ms=max(0, utterance.from_ms - LEAD_MS), to_ms=out.AUDIO_END))
+        effect = d.start(_transcribe(d, max(0, utterance.from_ms - LEAD_MS), out.AUDIO_END))
         d.state.utterance = _replace(utterance, partial_effect=effect)
 
 

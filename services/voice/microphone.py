@@ -46,6 +46,18 @@ class Microphone:
         self._ears.listen(memoryview(frame)[frames.PREFIX_SIZE :])
         self._watch()
 
+    def pass_by(self, frame: bytes) -> int:
+        """A frame came that somebody else listens to; returns the sample of the session at which it ends."""
+        mark = self._next(frame)
+        if self._noted is None or mark.samples - self._noted.samples >= _MARK_SAMPLES:
+            self._note(mark)
+        self._ears.skip(gap.samples(frame))
+        return mark.samples
+
+    def skip_to(self, samples: int) -> None:
+        """Audio up to this sample of the session was heard by somebody else."""
+        self._ears.skip(samples - self._ears.samples)
+
     def restore(self, state: State, placed: gap.Placed, live: Sequence[bytes]) -> None:
         """Go on where a dead worker stopped: hear what it had heard in silence, and then what nobody heard, with all that follows
         from it. `live` follows what was placed."""

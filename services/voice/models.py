@@ -1,7 +1,8 @@
-"""The models behind the cascade, each an OpenAI-compatible endpoint: transcription, chat completion, speech, end of turn.
+"""The models behind the cascade: transcription, language, speech, end of turn, each asked of whom the agent names.
 
-Which endpoint serves which part is a setting; the calls are the same for services/models, Ollama, vLLM or a vendor. Errors
-come out as `VoxbridgeError` with the part's name, so that the session can say what failed.
+Without a name the installation's own endpoints are asked, OpenAI-compatible HTTP whoever serves it: services/models, Ollama, vLLM.
+With one it is a built-in vendor or an endpoint of `VOXBRIDGE_ENDPOINTS`. Errors come out as `VoxbridgeError` with the part's name, so
+that the session can say what failed. A crash here loses the requests that were open; the session asks again.
 """
 
 from __future__ import annotations
@@ -9,28 +10,27 @@ from __future__ import annotations
 import asyncio
 import io
 import wave
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Final
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import Final, TypeVar
 
 import httpx2
 import msgspec
-import openai
 from openai import AsyncOpenAI
 
-from services.voice.inputs import Completed, TextDelta, ToolRequested
-from services.voice.outputs import Complete, Message, ToolUse
+from services.voice import endpoints, language
+from services.voice.chat_completions import ChatCompletions, client, named
+from services.voice.claude import Claude
+from services.voice.endpoints import VENDORS, Held, KeyedClient, Keys
+from services.voice.gemini_text import Gemini
+from services.voice.language import LanguageModel, Written
+from services.voice.outputs import Complete
 from shared.config import Config
 from shared.errors import Code, VoxbridgeError
 from shared.frames import INPUT_RATE
 from shared.store import Function
 
-CONNECT_TIMEOUT_S: Final = 3.0
-READ_TIMEOUT_S: Final = 60.0
-RETRIES: Final = 1
-MAX_TOKENS: Final = 320
-ARGUMENTS_LIMIT: Final = 64 * 1024
-"""Characters of the arguments of one call."""
+T = TypeVar("T")
 
 TEXT_LIMIT: Final = 64 * 1024
 """Characters of one transcript; the core bounds a reply itself."""
@@ -47,22 +47,48 @@ class Transcript(msgspec.Struct, frozen=True):
     confidence: float | None = None
 
 
-class Models:
-    """The endpoints of one installation, shared by all sessions of a process."""
+class _Http(msgspec.Struct, frozen=True, kw_only=True):
+    """An OpenAI-compatible endpoint for one part, and what it is asked for when nobody says."""
 
-    def __init__(self, config: Config) -> None:
+    use: Callable[[], AbstractAsyncContextManager[Held[AsyncOpenAI]]]
+    model: str
+    voice: str = "default"
+
+
+class Models:
+    """All endpoints of one installation, shared by all sessions of a process. `keys` gives the vendors' keys, once per request."""
+
+    def __init__(self, config: Config, keys: Keys = endpoints.environment_keys) -> None:
         self._config = config
         local = config.models_base_url
-        self._http = httpx2.AsyncClient(timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S))
-
-        def client(url: str, key: str) -> AsyncOpenAI:
-            timeout = openai.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
-            return AsyncOpenAI(base_url=url or local, api_key=key or "local", max_retries=RETRIES, timeout=timeout)
-
-        self._stt = client(config.stt_url, config.stt_key)
-        self._llm = client(config.llm_url, config.llm_key)
-        self._tts = client(config.tts_url, config.tts_key)
+        timeout = httpx2.Timeout(language.READ_TIMEOUT_S, connect=language.CONNECT_TIMEOUT_S)
+        self._http = httpx2.AsyncClient(timeout=timeout)
         self._turns_url = f"{local}/audio/turns"
+        stt, llm, tts = (
+            client(url or local, key, hook=False)
+            for url, key in ((config.stt_url, config.stt_key), (config.llm_url, config.llm_key), (config.tts_url, config.tts_key))
+        )
+        self._own = ChatCompletions(_always(llm), config.llm_model)
+        claude = KeyedClient("anthropic", keys, Claude.client, Claude.close_client)
+        gemini = KeyedClient("gemini", keys, Gemini.client, Gemini.close_client)
+        openai = _keyed("openai", keys, VENDORS["openai"].base_url)
+        named_ones = {name: _keyed(name, keys, url, needs_key=False) for name, url in endpoints.parse(config.endpoints).items()}
+        self._llm: dict[str, LanguageModel] = {
+            "": self._own,
+            endpoints.LOCAL: self._own,
+            "anthropic": Claude(claude.use),
+            "gemini": Gemini(gemini.use),
+            "openai": ChatCompletions(openai.use, VENDORS["openai"].llm, vendor=True),
+            **{name: ChatCompletions(one.use, "") for name, one in named_ones.items()},
+        }
+        others = {name: _Http(use=one.use, model="") for name, one in named_ones.items()}
+        vendor = VENDORS["openai"]
+        own_stt, own_tts = _Http(use=_always(stt), model=config.stt_model), _Http(use=_always(tts), model=config.tts_model)
+        self._stt = {"": own_stt, endpoints.LOCAL: own_stt, "openai": _Http(use=openai.use, model=vendor.stt), **others}
+        openai_tts = _Http(use=openai.use, model=vendor.tts, voice=vendor.voice)
+        self._tts = {"": own_tts, endpoints.LOCAL: own_tts, "openai": openai_tts, **others}
+        self._closing = (self._http.aclose, stt.close, llm.close, tts.close, claude.close, gemini.close, openai.close)
+        self._closing_named = tuple(one.close for one in named_ones.values())
 
     @property
     def local(self) -> bool:
@@ -71,89 +97,90 @@ class Models:
 
     async def close(self) -> None:
         """Close the connections."""
-        await asyncio.gather(self._http.aclose(), self._stt.close(), self._llm.close(), self._tts.close())
+        await asyncio.gather(*(close() for close in (*self._closing, *self._closing_named)))
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
-        """The words in PCM16 at 16 kHz."""
-        with _named("transcription"):
-            found = await self._stt.audio.transcriptions.create(
-                model=self._config.stt_model,
-                file=("speech.wav", _wav(pcm), "audio/wav"),
-                language=self._config.language,
-                response_format="json",
-            )
-            text = found.text.strip()
+    async def transcribe(self, pcm: bytes, provider: str = "", model: str = "", language: str = "") -> Transcript:
+        """The words in PCM16 at 16 kHz. Empty names stand for the installation's own endpoint, and for its default model and
+        language."""
+        where = _of(self._stt, provider, "transcription")
+        spoken = language or self._config.language
+        chosen = _model(model or where.model, provider)
+        async with where.use() as held:
+            with named("transcription", held.key):
+                found = await held.client.audio.transcriptions.create(
+                    model=chosen, file=("speech.wav", _wav(pcm), "audio/wav"), language=spoken, response_format="json"
+                )
+                text = found.text.strip()
         if len(text) > TEXT_LIMIT:
             raise VoxbridgeError(
                 Code.PROVIDER_REFUSED, f"The transcription has {len(text)} characters; at most {TEXT_LIMIT} are taken.", limit=TEXT_LIMIT
             )
-        return Transcript(text=text, language=self._config.language)
+        return Transcript(text=text, language=spoken)
 
     async def judge_turn(self, pcm: bytes) -> float:
         """How likely the speaker has finished, from 0 to 1; `UNAVAILABLE` where the installation has no such model."""
-        with _named("end-of-turn"):
+        with named("end-of-turn"):
             response = await self._http.post(self._turns_url, files={"file": ("speech.wav", _wav(pcm), "audio/wav")})
             response.raise_for_status()
             return float(response.json()["probability"])
 
     async def warm(self, model: str, instructions: str, functions: Sequence[Function]) -> None:
         """Have the language model read what every request of a session begins with, so that the first answer need not wait."""
-        with _named("language"):
-            await self._llm.chat.completions.create(
-                model=model or self._config.llm_model,
-                messages=[{"role": "system", "content": instructions}, {"role": "user", "content": "Hi"}],
-                tools=[_tool(function) for function in functions] or openai.omit,
-                max_tokens=1,
-                temperature=0.0,
-            )
+        await self._own.warm(model, instructions, functions)
 
-    async def complete(self, effect: int, request: Complete) -> AsyncGenerator[TextDelta | ToolRequested | Completed, None]:
-        """Run the language model; yields inputs for the core as they come, `Completed` last."""
-        calls: dict[int, dict[str, str]] = {}
-        usage: Any = None
-        with _named("language"):
-            stream = await self._llm.chat.completions.create(
-                model=request.model or self._config.llm_model,
-                messages=[_message(message) for message in request.messages],
-                tools=[_tool(function) for function in request.functions] or openai.omit,
-                max_tokens=MAX_TOKENS,
-                temperature=0.0,
-                stream=True,
-                stream_options={"include_usage": True},
-            )
-            async with stream:
-                async for chunk in stream:
-                    usage = chunk.usage or usage
-                    for choice in chunk.choices:
-                        if choice.delta.content:
-                            yield TextDelta(effect, choice.delta.content)
-                        for call in choice.delta.tool_calls or ():
-                            into = calls.setdefault(call.index, {"name": "", "arguments": ""})
-                            if call.function is not None:
-                                into["name"] += call.function.name or ""
-                                into["arguments"] += call.function.arguments or ""
-                                _bounded(into["arguments"])
-        # All are read before the first is called: a reply with a broken call has no effect at all.
-        requested = [ToolRequested(effect=effect, name=parts["name"], arguments=_arguments(parts["arguments"])) for parts in calls.values()]
-        for request_of_tool in requested:
-            yield request_of_tool
-        yield Completed(
-            effect=effect, input_tokens=usage.prompt_tokens if usage else 0, output_tokens=usage.completion_tokens if usage else 0
-        )
+    async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
+        """Run the language model that the request names; yields inputs for the core as they come, `Completed` last."""
+        where = _of(self._llm, request.provider, "language")
+        if request.provider and request.provider not in VENDORS and where is not self._own:
+            _model(request.model, request.provider)
+        async with aclosing(where.complete(effect, request)) as written:
+            async for input in written:
+                yield input
 
-    async def synthesize(self, text: str, voice: str) -> AsyncGenerator[bytes, None]:
-        """Speech as PCM16 at 24 kHz, in even pieces, as it is made."""
-        with _named("speech"):
-            request = self._tts.audio.speech.with_streaming_response.create(
-                model=self._config.tts_model, voice=voice or "default", input=text, response_format="pcm"
-            )
-            async with request as response:
-                odd = b""
-                async for chunk in response.iter_bytes(_CHUNK):
-                    pcm = odd + chunk
-                    odd = pcm[len(pcm) & ~1 :]
-                    if len(pcm) > 1:
-                        yield pcm[: len(pcm) & ~1]
+    async def synthesize(self, text: str, voice: str, provider: str = "", model: str = "") -> AsyncGenerator[bytes, None]:
+        """Speech as PCM16 at 24 kHz, in even pieces, as it is made. Empty names as with `transcribe`."""
+        where = _of(self._tts, provider, "speech")
+        chosen = _model(model or where.model, provider)
+        async with where.use() as held:
+            with named("speech", held.key):
+                request = held.client.audio.speech.with_streaming_response.create(
+                    model=chosen, voice=voice or where.voice, input=text, response_format="pcm"
+                )
+                async with request as response:
+                    odd = b""
+                    async for chunk in response.iter_bytes(_CHUNK):
+                        pcm = odd + chunk
+                        odd = pcm[len(pcm) & ~1 :]
+                        if len(pcm) > 1:
+                            yield pcm[: len(pcm) & ~1]
+
+
+def _always(client: AsyncOpenAI) -> Callable[[], AbstractAsyncContextManager[Held[AsyncOpenAI]]]:
+    held = Held(client.api_key if client.api_key != "local" else "", client)
+
+    @asynccontextmanager
+    async def use() -> AsyncIterator[Held[AsyncOpenAI]]:
+        yield held
+
+    return use
+
+
+def _keyed(provider: str, keys: Keys, url: str, *, needs_key: bool = True) -> KeyedClient[AsyncOpenAI]:
+    return KeyedClient(provider, keys, lambda key: client(url, key), lambda made: made.close(), needs_key=needs_key)
+
+
+def _of(known: Mapping[str, T], provider: str, part: str) -> T:
+    if provider not in known:
+        names = ", ".join(sorted(filter(None, known)))
+        message = f"No {part} model of {provider!r:.60} can be asked; there are {names}."
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="provider", limit=names)
+    return known[provider]
+
+
+def _model(model: str, provider: str) -> str:
+    if not model:
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"Name a model of {provider}: it has no default.", field="model")
+    return model
 
 
 def _wav(pcm: bytes) -> bytes:
@@ -164,57 +191,3 @@ def _wav(pcm: bytes) -> bytes:
         file.setframerate(INPUT_RATE)
         file.writeframes(pcm)
     return out.getvalue()
-
-
-def _message(message: Message) -> Any:
-    if message.role == "tool":
-        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
-    if message.uses:
-        return {"role": "assistant", "content": message.text or None, "tool_calls": [_call(use) for use in message.uses]}
-    return {"role": message.role, "content": message.text}
-
-
-def _call(use: ToolUse) -> Any:
-    arguments = msgspec.json.encode(use.arguments).decode()
-    return {"id": use.call_id, "type": "function", "function": {"name": use.name, "arguments": arguments}}
-
-
-def _tool(function: Function) -> Any:
-    return {
-        "type": "function",
-        "function": {"name": function.name, "description": function.description, "parameters": function.parameters},
-    }
-
-
-def _bounded(arguments: str) -> None:
-    if len(arguments) > ARGUMENTS_LIMIT:
-        message = f"The language model wrote more than {ARGUMENTS_LIMIT} characters of arguments."
-        raise VoxbridgeError(Code.PROVIDER_REFUSED, message, limit=ARGUMENTS_LIMIT)
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(text or "{}", type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise VoxbridgeError(Code.PROVIDER_REFUSED, f"The language model wrote arguments that are not JSON: {error}.") from error
-
-
-@contextmanager
-def _named(part: str) -> Iterator[None]:
-    """Turn what the clients raise, and what they stumble over in an answer that is none, into an error that names the part."""
-    try:
-        yield
-    except (openai.APITimeoutError, httpx2.TimeoutException) as error:
-        raise VoxbridgeError(Code.TIMED_OUT, f"The {part} model did not answer in time.") from error
-    except (openai.APIConnectionError, httpx2.TransportError) as error:
-        raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model cannot be reached: {error}") from error
-    except (openai.RateLimitError, openai.InternalServerError) as error:
-        raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model failed: {error.message}") from error
-    except openai.APIError as error:
-        raise VoxbridgeError(Code.PROVIDER_REFUSED, f"The {part} model refused: {error.message}", retryable=False) from error
-    except httpx2.HTTPStatusError as error:
-        raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model answered {error.response.status_code}.") from error
-    except (httpx2.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise VoxbridgeError(
-            Code.PROVIDER_REFUSED, f"The {part} model answered something that cannot be read: {error!r:.200}", retryable=False
-        ) from error

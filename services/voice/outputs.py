@@ -31,10 +31,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Transcribe(msgspec.Struct, frozen=True, kw_only=True, tag="transcribe"):
-    """Transcribe a range of microphone audio, in ms from its start. A successor repeats it, from the audio that the bus kept."""
+    """Transcribe a range of microphone audio, in ms from its start. A successor repeats it, from the audio that the bus kept.
+    Empty names stand for the installation's own."""
 
     from_ms: int
     to_ms: int
+    provider: str = ""
+    model: str = ""
+    language: str = ""
 
 
 class JudgeTurn(msgspec.Struct, frozen=True, kw_only=True, tag="judge_turn"):
@@ -51,6 +55,7 @@ class Complete(msgspec.Struct, frozen=True, kw_only=True, tag="complete"):
     model: str
     messages: tuple[Message, ...]
     functions: tuple[Function, ...]
+    provider: str = ""
 
 
 class Synthesize(msgspec.Struct, frozen=True, kw_only=True, tag="synthesize"):
@@ -60,9 +65,35 @@ class Synthesize(msgspec.Struct, frozen=True, kw_only=True, tag="synthesize"):
     generation: int
     text: str
     voice: str
+    provider: str = ""
+    model: str = ""
 
 
-Effect = Transcribe | JudgeTurn | Complete | Synthesize
+class Connect(msgspec.Struct, frozen=True, kw_only=True, tag="connect"):
+    """Open a connection to a realtime model and report what it says (`provider`), until it is cancelled or lost. The one before is
+    closed first. A successor opens one of its own: with the newest handle, or seeded from the log."""
+
+    provider: str
+    model: str
+    voice: str
+    language: str
+    instructions: str
+    functions: tuple[Function, ...] = ()
+    history: tuple[Message, ...] = ()
+    handle: str = ""
+    """Reference of the handle that it resumes."""
+
+    audio_from_ms: int = 0
+    """Microphone audio from here on is for this connection, as far as it is kept."""
+
+    delay_ms: int = 0
+    """Before it is dialled."""
+
+    manual_activity: bool = False
+    search: bool = False
+
+
+Effect = Transcribe | JudgeTurn | Complete | Synthesize | Connect
 
 
 class StartEffect(msgspec.Struct, frozen=True, tag="start_effect"):
@@ -94,7 +125,50 @@ class CancelTimer(msgspec.Struct, frozen=True, tag="cancel_timer"):
 class Route(msgspec.Struct, frozen=True, tag="route"):
     """Where microphone frames go from now on."""
 
-    microphone: Literal["detector", "echo", "nobody"]
+    microphone: Literal["detector", "provider", "echo", "nobody"]
+
+
+class Play(msgspec.Struct, frozen=True, tag="play"):
+    """What a connection's model says is played as this generation from now on; 0: it is not heard."""
+
+    effect: int
+    generation: int
+
+
+class Say(msgspec.Struct, frozen=True, tag="say"):
+    """Tell a connection's model something in text; with `respond` it answers to it."""
+
+    effect: int
+    text: str
+    respond: bool = True
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
+    """Give a connection's model the result of a call that it asked for on this connection."""
+
+    effect: int
+    ref: str
+    name: str
+    result: dict[str, Any]
+
+
+class Interrupt(msgspec.Struct, frozen=True, tag="interrupt"):
+    """Stop the response that a connection's model is making."""
+
+    effect: int
+
+
+class EndAudio(msgspec.Struct, frozen=True, tag="end_audio"):
+    """The microphone was paused: nothing more is to be waited for."""
+
+    effect: int
+
+
+class CutShort(msgspec.Struct, frozen=True, tag="cut_short"):
+    """Tell a connection's model how much was heard of the response that was stopped."""
+
+    effect: int
+    heard_ms: int
 
 
 class FinishSpeech(msgspec.Struct, frozen=True, tag="finish_speech"):
@@ -119,4 +193,20 @@ class Close(msgspec.Struct, frozen=True, tag="close"):
     """The session is over: stop everything and give up the lease."""
 
 
-Output = StartEffect | CancelEffect | SetTimer | CancelTimer | Route | FinishSpeech | Flush | Tell | Close
+Output = (
+    StartEffect
+    | CancelEffect
+    | SetTimer
+    | CancelTimer
+    | Route
+    | Play
+    | Say
+    | Answer
+    | Interrupt
+    | CutShort
+    | EndAudio
+    | FinishSpeech
+    | Flush
+    | Tell
+    | Close
+)

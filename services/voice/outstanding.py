@@ -21,7 +21,7 @@ class Outstanding:
         """When each timer is due, µs of the Unix clock."""
 
         self.effects: dict[int, out.Effect] = {}
-        self.microphone: Literal["detector", "echo", "nobody"] = "nobody"
+        self.microphone: Literal["detector", "provider", "echo", "nobody"] = "nobody"
         self.taken: dict[str, int] = {}
         """The last position that was taken of each writer."""
 

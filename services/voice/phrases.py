@@ -1,4 +1,4 @@
-"""Cutting a growing reply into pieces that can be spoken, and text into what a voice should say.
+"""Cutting a growing reply into pieces that can be spoken; what a voice says for a piece is in `speakable`.
 
 The first piece is cut early, at a clause, because it decides when the user hears something.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from typing import Final
+
+from services.voice.speakable import speakable as speakable
 
 FIRST_CLAUSE: Final = 18
 """Characters after which the first piece may end at a comma."""
@@ -17,9 +19,6 @@ LONGEST: Final = 280
 _SENTENCE_END: Final = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|\n+|[。！？]")
 _CLAUSE_END: Final = re.compile(r"[,;:–—](?=\s)")
 _ABBREVIATIONS: Final = frozenset({"mr.", "mrs.", "ms.", "dr.", "st.", "vs.", "e.g.", "i.e.", "etc.", "no.", "approx.", "a.m.", "p.m."})
-_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_MARKUP: Final = re.compile(r"[*_`#>|~]+|^\s*[-•]\s+", re.MULTILINE)
-_SILENT: Final = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]")
 
 
 def cut(text: str, *, first: bool) -> tuple[list[str], str]:
@@ -47,11 +46,3 @@ def _end_of_piece(text: str, *, first: bool) -> int | None:
         space = text.rfind(" ", 0, LONGEST)
         return space if space > 0 else LONGEST
     return None
-
-
-def speakable(text: str) -> str:
-    """The text without what a voice would stumble over: markup, links, emoji."""
-    text = _LINK.sub(r"\1", text)
-    text = _MARKUP.sub("", text)
-    text = _SILENT.sub("", text)
-    return " ".join(text.split())

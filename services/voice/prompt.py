@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from services.voice.outputs import Message
+from shared.agents import Agent, identity
 
 PERSONA: Final = (
     "You are a friendly voice assistant who also tells stories. You are heard, not read: answer in one or two short spoken sentences, "
@@ -18,9 +19,35 @@ WINDOW_CHARACTERS: Final = 6_000
 """Of conversation sent with a request: about 1,500 tokens."""
 
 
-def instructions(custom: str) -> str:
-    """The system prompt of a session."""
-    return f"{PERSONA}\n\n{custom.strip()}" if custom.strip() else PERSONA
+MANNER: Final = "You are heard, not read: answer in one or two short spoken sentences, in plain words, without lists, markup or emoji."
+SUMMARY_CHARACTERS: Final = 2_000
+"""Of conversation told to a model that cannot be given its turns."""
+
+
+def instructions(custom: str, agent: Agent | None = None) -> str:
+    """The system prompt of an agent; `custom` is what the session's client adds to it."""
+    if agent is None or not agent.name:
+        return "\n\n".join(filter(None, [PERSONA, custom.strip()]))
+    language = f"Speak {agent.language} unless the user speaks another language." if agent.language else ""
+    return "\n\n".join(filter(None, [agent.prompt.strip() or PERSONA, MANNER, language, identity(agent), custom.strip()]))
+
+
+def told(history: Sequence[Message], *, newest: int) -> str:
+    """The newest exchanges, from the user's `newest`-th last words on, as lines of text; empty for none."""
+    start = len(history)
+    for index in range(len(history) - 1, -1, -1):
+        if newest <= 0:
+            break
+        start = index
+        newest -= history[index].role == "user"
+    names = {"user": "User", "assistant": "You"}
+    lines = [f"{names[one.role]}: {one.text}" for one in history[start:] if one.role in names and one.text]
+    return "\n".join(lines)[-SUMMARY_CHARACTERS:]
+
+
+def with_summary(system: str, history: Sequence[Message]) -> str:
+    """The system prompt, and what was said so far, shortened."""
+    return f"{system}\n\n## The conversation so far\nIt was interrupted by a fault and goes on now.\n{told(history, newest=len(history))}"
 
 
 def window(system: str, history: Sequence[Message]) -> tuple[Message, ...]:

@@ -20,17 +20,23 @@ from nats.errors import Error as NatsError
 from nats.js.client import JetStreamContext
 
 from services.voice import inputs, inspect, prompt
+from services.voice.gemini import Gemini
+from services.voice.handles import Handles
 from services.voice.models import Models
+from services.voice.openai_realtime import OpenAIRealtime
 from services.voice.orphans import Orphans
 from services.voice.past import Past
-from services.voice.session import Session, Workplace
+from services.voice.session import Offer, Session, Workplace
 from services.voice.vad import SileroModel
 from services.voice.warmth import Warmth
 from shared import bus, events, log, streams
+from shared.agent_files import Agents
 from shared.errors import Code, Conflict, VoxbridgeError
+from shared.events.gateway import SessionRequested
 from shared.ids import check_session_id
+from shared.keys import Keys
 from shared.service import Resources, Service
-from shared.store import Function, Store
+from shared.store import Store
 
 CONSUMER: Final = streams.VOICE_CONSUMER
 TAKEN_S: Final = streams.VOICE_ACK_WAIT_S
@@ -63,9 +69,11 @@ _log = logging.getLogger(__name__)
 class VoiceService(Service):
     """All sessions of one process."""
 
-    def __init__(self, place: Workplace, store: Store) -> None:
+    def __init__(self, place: Workplace, store: Store, keys: Keys | None = None) -> None:
         self._place = place
         self._store = store
+        self._keys = keys
+        self._agents = Agents(place.config.agents_dir)
         self._sessions: dict[str, Session] = {}
         self._opening: dict[asyncio.Task[None], str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -108,6 +116,7 @@ class VoiceService(Service):
         await asyncio.wait({leases})
         tenure.cancel()
         await self._place.models.close()
+        await asyncio.gather(*(model.close() for model in self._place.realtime.values()))
         for task in done & {watching, leases, tenure, *running}:
             task.result()  # what runs for ever has failed: so has the process
 
@@ -197,14 +206,14 @@ class VoiceService(Service):
         if self._draining.is_set():
             return False
         term = 0
-        functions: tuple[Function, ...] = ()
+        offer = Offer()
         failure: VoxbridgeError | None = None
         try:
             taken = await self._store.acquire_lease(sid, self._place.worker)
             if taken is None:
                 return False
             term = taken
-            functions = tuple(await self._store.functions())
+            offer = await self._offer(requested)
         except VoxbridgeError as error:
             failure = error
         if again and (await self._place.log.position(sid, "voice"))[0]:
@@ -213,22 +222,32 @@ class VoiceService(Service):
         if self._draining.is_set() or (failure is not None and age_s < REFUSE_S):
             await self._orphans.leave(sid)
             return False
-        return await self._begin(Session(self._place, sid, term, ended=self._ended), requested, functions, failure)
+        return await self._begin(Session(self._place, sid, term, ended=self._ended), requested, offer, failure)
 
-    async def _begin(
-        self, session: Session, requested: events.Recorded, functions: tuple[Function, ...], failure: VoxbridgeError | None
-    ) -> bool:
+    async def _offer(self, requested: events.Recorded) -> Offer:
+        """What there is for a session that was asked for. Raises `NOT_FOUND` for an agent that there is not."""
+        functions = tuple(await self._store.functions())
+        request = requested.event
+        if not isinstance(request, SessionRequested) or self._keys is None or (request.mode in ("local", "echo") and not request.agent):
+            return Offer(functions=functions)
+        usable = await self._keys.usable()
+        providers = ("local", "echo", *(name for name, has in usable.items() if has))
+        cast = self._agents.current().cast(request.agent) if request.agent else None
+        return Offer(functions=functions, providers=providers, cast=cast)
+
+    async def _begin(self, session: Session, requested: events.Recorded, offer: Offer, failure: VoxbridgeError | None) -> bool:
         self._sessions[session.sid] = session
         try:
             if failure is not None:
                 raise failure
-            await session.open(requested, functions)
+            await session.open(requested, offer)
         except VoxbridgeError as error:
             _log.error("session %s could not be opened: %s", session.sid, error.message)
             await session.refuse(requested, error)
         state = session.state
-        if state.phase == "open" and state.request is not None and state.request.mode == "local" and self._place.models.local:
-            self._warming[session.sid] = self._keep(self._warmth.warm_session(state.instructions, functions))
+        cascade = state.agent.realtime is None and state.agent.llm.provider in ("", "local")
+        if state.phase == "open" and state.request is not None and state.request.mode != "echo" and cascade and self._place.models.local:
+            self._warming[session.sid] = self._keep(self._warmth.warm_session(state.instructions, state.functions))
         if self._draining.is_set():
             session.drain()
         return state.phase != "new"
@@ -244,6 +263,8 @@ class VoiceService(Service):
         await session.close()
         if session.state.phase == "ended":
             await self._orphans.forget(session.sid)
+            if self._place.handles is not None:
+                await self._place.handles.forget(session.sid)
             return
         await self._orphans.leave(session.sid)
         if session.state.released:
@@ -313,13 +334,16 @@ async def build(resources: Resources) -> Service:
     await resources.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record)
     await streams.ensure_consumer(resources.log.js, streams.CONSUMERS[CONSUMER].evolve(ack_wait=TAKEN_S))
     await resources.micro.add_endpoint(name="state", subject=inspect.SUBJECT, handler=inspect.Inspector(resources.log).serve)
+    keys, store = Keys.of(config, resources.redis), Store(resources.redis)
     place = Workplace(
         config=config,
         clock=resources.clock,
         log=resources.log,
         audio_nc=resources.audio_nc,
-        models=Models(config),
+        models=Models(config, keys.get),
         vad=SileroModel(config.models_dir.expanduser() / "silero-vad" / "silero_vad.onnx"),
         worker=resources.process_id,
+        realtime={"gemini": Gemini(keys.get), "openai": OpenAIRealtime(keys.get)},
+        handles=Handles(store),
     )
-    return VoiceService(place, Store(resources.redis))
+    return VoiceService(place, store, keys)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -21,13 +21,17 @@ from nats.errors import Error as NatsError
 
 from services.voice import core, gap, inputs
 from services.voice import outputs as out
+from services.voice.handles import Handles
 from services.voice.microphone import Microphone
 from services.voice.models import Models
 from services.voice.past import Past
+from services.voice.realtime import RealtimeModel
 from services.voice.speaker import Speaker
 from services.voice.state import State
 from services.voice.tenure import Tenure
+from services.voice.uplink import Uplink
 from shared import bus, events, frames, moments
+from shared.agents import Cast
 from shared.clock import Clock, wall_ms32
 from shared.config import Config
 from shared.errors import Code, Unavailable, VoxbridgeError
@@ -61,6 +65,16 @@ class Workplace:
     vad: Any
     worker: str
     tenure: Tenure = field(default_factory=Tenure)
+    realtime: dict[str, RealtimeModel] = field(default_factory=dict)
+    handles: Handles | None = None
+
+
+class Offer(NamedTuple):
+    """What the installation offers to a session that begins."""
+
+    functions: tuple[Function, ...] = ()
+    providers: tuple[str, ...] = ("local", "echo")
+    cast: Cast | None = None
 
 
 class Session:
@@ -82,6 +96,7 @@ class Session:
         self._sending: set[asyncio.Task[None]] = set()
         self._feeds: list[Feed] = []
         self._audio: Subscription | None = None
+        self._uplink: Uplink | None = None
         self._audio_out = bus.audio_out(sid)
         self._leaving: asyncio.TimerHandle | None = None
         self._live: list[bytes] | None = None
@@ -104,7 +119,7 @@ class Session:
         """The state as it is now."""
         return self._stepper.state
 
-    async def open(self, requested: events.Recorded, functions: tuple[Function, ...]) -> None:
+    async def open(self, requested: events.Recorded, offer: Offer) -> None:
         """Begin a session that was requested: subscribe first, then let the core start it. Returns when the log says who owns it.
 
         Raises `UNAVAILABLE` when a subscription fails, and what stopped the writer when the log refuses this process.
@@ -122,13 +137,14 @@ class Session:
                 model=config.llm_model,
                 voice="",
                 greeting=config.greeting,
-                functions=functions,
-                providers=("local", "echo"),
+                functions=offer.functions,
+                providers=offer.providers,
                 idle_timeout_s=config.idle_timeout_s,
                 turn_timeout_s=config.turn_timeout_s,
                 speak_results=self._place.models.local,
                 resume_window_s=config.resume_window_s,
                 model_patience_s=config.model_patience_s,
+                cast=offer.cast,
             )
         )
         self._going_on.set()
@@ -154,6 +170,8 @@ class Session:
         for due in past.folded.missing:
             self._writer.submit(due.event, ts=due.ts, cause=due.cause)
         self._set_again(past.outstanding.timers)
+        if state.line is not None:
+            self._ears.skip_to(self._line().restore(placed.start, (*placed.heard, *placed.unheard)))
         self.take(
             inputs.TakenOver(
                 worker=place.worker,
@@ -170,6 +188,9 @@ class Session:
         self._live = None
         if self._route == "detector":
             self._ears.restore(self.state, placed, gap.newer(live, kept.microphone))
+        elif self._route == "provider":
+            for frame in gap.newer(live, kept.microphone):
+                await self._line().hear(frame, self._ears.pass_by(frame))
         await self._follow(past.outstanding.taken)
         self._going_on.set()
         for name, timer in self._overdue:
@@ -276,6 +297,8 @@ class Session:
             timer.cancel()
         for effect in self._effects.values():
             effect.cancel()
+        if self._uplink is not None:
+            self._uplink.close(self._uplink.effect)
         if self._speaker is not None:
             self._speaker.stop()
         self._ended(self)
@@ -292,17 +315,25 @@ class Session:
                 await bus.publish_now(self._place.audio_nc, self._audio_out, prefix + payload)
         elif self._route == "detector":
             self._ears.hear(frame)
+        elif self._route == "provider":
+            await self._line().hear(frame, self._ears.pass_by(frame))
 
     def _perform(self, output: Any) -> None:
         if self._over and not isinstance(output, out.Tell):
             return
         match output:
+            case out.StartEffect(id=id, effect=out.Connect() as asked):
+                self._line().open(id, asked)
             case out.StartEffect(id=id, effect=effect):
                 self._effects[id] = asyncio.create_task(self._run(id, effect))
             case out.CancelEffect(id=id):
                 task = self._effects.pop(id, None)
                 if task is not None:
                     task.cancel()
+                if self._uplink is not None:
+                    self._uplink.close(id)
+            case out.Play() | out.Say() | out.Answer() | out.Interrupt() | out.CutShort() | out.EndAudio():
+                self._line().do(output)
             case out.SetTimer(name=name, after_ms=after_ms):
                 self._cancel_timer(name)
                 self._timers[name] = asyncio.get_running_loop().call_later(after_ms / 1_000, self._fire, name)
@@ -323,6 +354,30 @@ class Session:
         if self._speaker is None:
             self._speaker = Speaker(self._publish, self._sent, sequence=self._sequence)
         return self._speaker
+
+    def _line(self) -> Uplink:
+        if self._uplink is None:
+            if self._place.handles is None:
+                raise RuntimeError("this workplace keeps no handles")
+            self._uplink = Uplink(self, self._place.realtime, self._place.handles)
+        return self._uplink
+
+    def play(self, generation: int, pcm: bytes) -> None:
+        """Have what a realtime model says heard."""
+        if not self._voice().put_now(generation, pcm):
+            _log.warning("session %s: the model is more than five minutes ahead; what it says is dropped", self.sid)
+
+    def position(self) -> int:
+        """The position of the newest event of this service that the log has."""
+        return self._writer.last_seq
+
+    def now_us(self) -> int:
+        """The time, µs."""
+        return self._place.clock.now_us()
+
+    def background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something that ends with the session at the latest."""
+        self._send(work)
 
     def _sent(self, generation: int, sequence: int) -> None:
         self.take(inputs.AudioSent(generation, sequence))
@@ -370,7 +425,9 @@ class Session:
         models = self._place.models
         match effect:
             case out.Transcribe(from_ms=from_ms, to_ms=to_ms):
-                found = await models.transcribe(self._heard(from_ms, to_ms))
+                found = await models.transcribe(
+                    self._heard(from_ms, to_ms), provider=effect.provider, model=effect.model, language=effect.language
+                )
                 self.take(inputs.Transcribed(effect=id, text=found.text, language=found.language, confidence=found.confidence))
             case out.JudgeTurn(from_ms=from_ms, to_ms=to_ms):
                 self.take(inputs.TurnJudged(id, await models.judge_turn(self._heard(from_ms, to_ms))))
@@ -378,15 +435,16 @@ class Session:
                 async with aclosing(models.complete(id, effect)) as written:
                     async for input in written:
                         self.take(input)
-            case out.Synthesize(generation=generation, text=text, voice=voice):
-                await self._synthesize(id, generation, text, voice)
+            case out.Synthesize():
+                await self._synthesize(id, effect)
 
-    async def _synthesize(self, id: int, generation: int, text: str, voice: str) -> None:
+    async def _synthesize(self, id: int, asked: out.Synthesize) -> None:
         made = 0
         speaker = self._voice()
-        async with aclosing(self._place.models.synthesize(text, voice)) as spoken:
+        speech = self._place.models.synthesize(asked.text, asked.voice, provider=asked.provider, model=asked.model)
+        async with aclosing(speech) as spoken:
             async for pcm in spoken:
-                await speaker.put(generation, pcm)
+                await speaker.put(asked.generation, pcm)
                 if not made:
                     self.take(inputs.AudioMade(effect=id, ms=len(pcm) * 1_000 // (2 * frames.OUTPUT_RATE), done=False))
                 made += len(pcm)

@@ -21,6 +21,9 @@ LEAD_MS: Final = 400
 BUFFER_MS: Final = 20_000
 """Audio that may wait to be sent; synthesis waits beyond it."""
 
+LIVE_BUFFER_MS: Final = 300_000
+"""The same for what a realtime model says: it comes faster than it is heard, and nobody can make it wait."""
+
 _BYTES_PER_MS: Final = frames.OUTPUT_RATE * 2 // 1_000
 _FRAME_BYTES: Final = FRAME_MS * _BYTES_PER_MS
 _END: Final = b""
@@ -49,6 +52,8 @@ class Speaker:
         self._room = asyncio.Event()
         self._more = asyncio.Event()
         self._closed = False
+        self._whole = True
+        """Frames are filled up before they are sent: what is synthesised comes in large pieces."""
 
     async def put(self, generation: int, pcm: bytes) -> None:
         """Queue PCM16 at 24 kHz; waits while `BUFFER_MS` are queued. Audio of a flushed generation is dropped."""
@@ -57,7 +62,19 @@ class Speaker:
             await self._room.wait()
         if pcm and self._wanted(generation):
             self._newest = max(self._newest, generation)
+            self._whole = True
             self._add(generation, pcm)
+
+    def put_now(self, generation: int, pcm: bytes) -> bool:
+        """Queue PCM16 at 24 kHz that comes as it is made, to be sent as it comes; whether there was room for it, `LIVE_BUFFER_MS`."""
+        if not self._wanted(generation):
+            return True
+        if self._queued_bytes >= LIVE_BUFFER_MS * _BYTES_PER_MS:
+            return False
+        self._newest = max(self._newest, generation)
+        self._whole = False
+        self._add(generation, pcm)
+        return True
 
     def finish(self, generation: int) -> None:
         """All audio of a generation was queued: its last frame is marked, once."""
@@ -114,7 +131,7 @@ class Speaker:
                 await self._frame(self._rest, 0)  # the one before was never finished; what there is of it is still heard
                 self._current, self._rest = generation, b""
             self._rest += pcm
-            while len(self._rest) >= _FRAME_BYTES:
+            while len(self._rest) >= _FRAME_BYTES or (self._rest and not self._whole and not self._queue and pcm != _END):
                 frame, self._rest = self._rest[:_FRAME_BYTES], self._rest[_FRAME_BYTES:]
                 await self._frame(frame, 0)
                 if heard != generation:

@@ -95,7 +95,7 @@ def completed(d: Draft, input: inputs.Completed) -> None:
     if reply.uses:
         speak(d)
         turns.next_round(d)
-    elif not reply.unsplit.strip() and not reply.pieces and not reply.before and not reply.held:
+    elif not reply.unsplit.strip() and not reply.pieces and not reply.before and not reply.held and d.state.handoff is None:
         _failed(d, "llm", ev.Failure(code="PROVIDER_REFUSED", message="The language model ended its turn without a word.", retryable=True))
     else:
         speak(d)
@@ -120,7 +120,7 @@ def speak(d: Draft) -> None:
     if spoken:
         turns.announce(d, " ".join(piece.text for piece in reply.pieces))
     _synthesize_next(d, reply)
-    _end_speech(d)
+    end_speech(d)
 
 
 def _synthesize_next(d: Draft, reply: Reply) -> None:
@@ -130,9 +130,16 @@ def _synthesize_next(d: Draft, reply: Reply) -> None:
         if piece.done:
             continue
         if piece.effect is None:
-            effect = d.start(out.Synthesize(generation=reply.generation, text=piece.text, voice=d.state.voice))
+            effect = d.start(_spoken(d, reply, piece))
             _replace_piece(d, index, effect=effect)
         return
+
+
+def _spoken(d: Draft, reply: Reply, piece: Piece) -> out.Synthesize:
+    tts, voice = d.state.agent.tts, d.state.voice
+    if d.state.agent.realtime is not None:
+        voice = ""  # a voice of the realtime model's provider is none of the speech model's
+    return out.Synthesize(generation=reply.generation, text=piece.text, voice=voice, provider=tts.provider, model=tts.model)
 
 
 def audio_made(d: Draft, input: inputs.AudioMade) -> None:
@@ -165,10 +172,11 @@ def audio_sent(d: Draft, generation: int, sequence: int) -> None:
     d.state.sequence = sequence
     stamps = msgspec.structs.replace(reply.stamps, first_audio_sent=reply.stamps.first_audio_sent or d.now)
     d.state.reply = msgspec.structs.replace(reply, sent=d.now, stamps=stamps, playing=not d.state.reports_playback)
-    _end_speech(d)
+    end_speech(d)
 
 
-def _end_speech(d: Draft) -> None:
+def end_speech(d: Draft) -> None:
+    """When all of a reply was made, mark its end, and wait until it was heard."""
     reply = d.reply
     if reply is None or reply.held or not turns.spoken_out(reply):
         return

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from services.voice.outputs import Message, ToolUse
+from shared.agents import Agent
 from shared.events.gateway import SessionRequested
 from shared.events.voice import Usage
 from shared.functions import Function
@@ -139,6 +140,143 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     blind: bool = False
     """Of a paused reply: its client may not have been there to hear what it did not report."""
 
+    line: int = 0
+    """The connection of the realtime model that speaks it; 0 for a reply of the cascade."""
+
+    goes_on: bool = False
+    """Of a reply that was stopped: its turn goes on with another one."""
+
+    agent: str = ""
+    voice: str = ""
+
+
+class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that a realtime model asked for and that is open, whatever became of the response that it stood in."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    ref: str
+    """The provider's id, good on the connection `effect` only."""
+
+    effect: int
+    browser: bool = False
+
+
+class Note(msgspec.Struct, frozen=True):
+    """Text that waits for a connection."""
+
+    text: str
+    respond: bool
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """The connection to a realtime model, and what is known of it. `live` keeps it open, `dialogue` talks over it."""
+
+    provider: str
+    model: str
+    effect: int = 0
+    """The running `Connect`."""
+
+    ready: bool = False
+    resumes: Literal["", "handle", "seed", "summary"] = ""
+    """How the conversation comes to the model over the running connection."""
+
+    handle: str = ""
+    """Reference of the last good handle, kept through news that there is none for the moment."""
+
+    handle_at: int = 0
+    """When it was issued, µs."""
+
+    handle_knows: int = 0
+    """Messages of the user that the model knew when it was issued (`State.asked`)."""
+
+    resumable: bool = False
+    """Whether the provider would take the conversation up now as it is."""
+
+    deaths: int = 0
+    """Connections that died with this handle and brought no turn."""
+
+    tries: int = 0
+    """Connections in a row that brought no turn."""
+
+    lost_at: int = 0
+    """Since when the conversation waits for a connection, µs; 0 while it has one, and before the first."""
+
+    restoring: bool = False
+    """`session.restored` is due when there is a connection."""
+
+    worker: str = ""
+    """Who took the session over, for that event."""
+
+    lost: tuple[str, ...] = ()
+    """What it will say was lost."""
+
+    leaving_at: int = 0
+    """When the provider closes the connection, µs; 0 while nothing was said of it."""
+
+    from_ms: int = 0
+    """Microphone audio from here on has not been answered."""
+
+    audio_ms: int = 0
+    """Microphone audio that had been heard when the connection last said something."""
+
+    words: tuple[tuple[str, str], ...] = ()
+    """What the user said and is not an event yet, by the provider's item."""
+
+    turn: int = 0
+    """The turn that these words belong to, once the model has begun to answer them."""
+
+    ended_at: int = 0
+    """When the last of it came, µs."""
+
+    answered_at: int = 0
+    """When the model's last turn was over, µs."""
+
+    asking: bool = False
+    """The user said something that the model has not begun to answer."""
+
+    asked: str = ""
+    """The last that the user is known to have asked and was not answered to the end."""
+
+    asked_again: bool = False
+    """The model stayed silent and was asked again."""
+
+    notice: bool = False
+    """The next response answers nobody: a greeting, a notice."""
+
+    cut: bool = False
+    """The provider said that its response was interrupted: the end of that turn is no answer."""
+
+    muted: bool = False
+    """What is left of the response is not wanted."""
+
+    written: str = ""
+    """Text of the response that was not spoken."""
+
+    notes: tuple[Note, ...] = ()
+    calls: tuple[OpenCall, ...] = ()
+    go_on: bool = False
+    """A fault cut a response off, or kept a question from being answered: the model is to go on when it can be told so."""
+
+    said: str = ""
+    """What was heard of that response."""
+
+    going_on: int = 0
+    """The turn that goes on."""
+
+
+class Handoff(msgspec.Struct, frozen=True, kw_only=True):
+    """A handoff under way."""
+
+    source: str
+    target: str
+    at: int
+    """When it started, µs."""
+
+    note: str = ""
+    """What the one who goes on is told."""
+
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """Where one microphone frame lies: it ends at this sample of the session."""
@@ -221,3 +359,19 @@ class State(msgspec.Struct, kw_only=True):
 
     sequence: int = 0
     """Number of the first frame of the newest generation that was sent."""
+
+    agents: tuple[Agent, ...] = ()
+    """Who may take part."""
+
+    agent: Agent = Agent(name="")
+    """Who speaks. The name is empty where the session's options make one."""
+
+    catalogue: tuple[Function, ...] = ()
+    """All functions there are; `functions` are those of the agent."""
+
+    line: Line | None = None
+    """The connection of an agent that is a realtime model; nothing for one of the cascade."""
+
+    handoff: Handoff | None = None
+    asked: int = 0
+    """Messages of the user that ever came into the history."""

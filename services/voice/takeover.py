@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from services.voice import heard, inputs, listening, pauses, turns
+from services.voice import dialogue, heard, inputs, listening, live, pauses, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from shared.events import voice as ev
@@ -23,14 +23,19 @@ def taken_over(d: Draft, input: inputs.TakenOver) -> None:
     lost = ["What was to be echoed meanwhile was not."] if echo and input.gap_ms else []
     if state.cut is not None:
         turns.resolve_cut(d, heard.estimate(state.cut, d.now - input.gap_ms * 1_000))
-    _reply(d, input)
+    if state.line is not None:
+        dialogue.taken_over(d, left_ms=input.left_ms if d.reply is not None and input.generation == d.reply.generation else 0)
+    else:
+        _reply(d, input)
     lost += _utterance(d, input)
     if input.lost_ms:
         lost.append(f"{_seconds(input.lost_ms)} of the microphone's audio were lost.")
-    d.append(
-        ev.SessionRestored(worker=input.worker, term=input.term, how="reseeded", gap_ms=input.gap_ms, lost=tuple(lost)),
-    )
-    d.outputs.append(out.Route(listening.route(state.request)))
+    if state.line is None:
+        restored = ev.SessionRestored(worker=input.worker, term=input.term, how="reseeded", gap_ms=input.gap_ms, lost=tuple(lost))
+        d.append(restored)
+    else:
+        live.restored_later(d, input.worker, input.gap_ms, tuple(lost))
+    d.outputs.append(out.Route(listening.route_of(d)))
 
 
 def _reply(d: Draft, input: inputs.TakenOver) -> None:

@@ -15,6 +15,7 @@ from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Call, Reply, Stamps
 from shared.events import voice as ev
+from shared.functions import Function
 from shared.moments import PartialTranscript
 
 REPORT_WAIT_MS: Final = 400
@@ -36,7 +37,7 @@ HISTORY_KEPT: Final = 300
 RESULT_LIMIT: Final = 4_000
 """Characters of a call's result that the model is given; the log has all of it."""
 
-CancelledBy = Literal["barge_in", "client", "text", "end", "failure"]
+CancelledBy = Literal["barge_in", "client", "text", "end", "failure", "handoff"]
 
 
 def user_said(d: Draft, text: str, *, source: Literal["speech", "text"], stamps: Stamps, **audio: Any) -> None:
@@ -46,7 +47,7 @@ def user_said(d: Draft, text: str, *, source: Literal["speech", "text"], stamps:
     d.state.turns += 1
     d.state.resume, d.state.redo = "", 0
     d.append(ev.UserSaid(text=text, turn=d.state.turns, source=source, **audio))
-    _remember(d, out.Message(role="user", text=text))
+    remember_user(d, text)
     begin_reply(d, d.state.turns, stamps)
 
 
@@ -55,7 +56,8 @@ def begin_reply(d: Draft, turn: int, stamps: Stamps) -> None:
     d.state.generation += 1
     d.state.results = ()
     d.state.unplayed = None
-    d.state.reply = Reply(generation=d.state.generation, turn=turn, stamps=stamps)
+    name, voice = speaker(d)
+    d.state.reply = Reply(generation=d.state.generation, turn=turn, stamps=stamps, agent=name, voice=voice)
     ask(d)
 
 
@@ -79,7 +81,9 @@ def _complete(d: Draft) -> None:
     reply = _reply(d)
     functions = d.state.functions if reply.rounds <= ROUNDS_LIMIT and not reply.plain else ()
     messages = prompt.window(d.state.instructions, d.state.history)
-    effect = d.start(out.Complete(model=d.state.model, messages=messages, functions=functions))
+    llm = d.state.agent.llm
+    model = d.state.model if llm.provider in ("", "local") else llm.model
+    effect = d.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions))
     d.state.reply = msgspec.structs.replace(reply, effect=effect)
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
 
@@ -93,6 +97,8 @@ def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed:
     """Begin a reply whose words are known: a greeting, a notice, an apology."""
     d.state.generation += 1
     reply = Reply(generation=d.state.generation, turn=turn, unsplit=text, closed=True, failed=failed, stamps=stamps or Stamps())
+    name, voice = speaker(d)
+    reply = msgspec.structs.replace(reply, agent=name, voice=voice)
     d.state.reply, d.state.unplayed = reply, None
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
     return reply
@@ -129,19 +135,32 @@ def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
     reply = _reply(d)
     if len(reply.uses) >= CALLS_LIMIT:
         return
+    call_id, function, timeout_ms = open_call(d, name, arguments, turn=reply.turn)
+    call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
+    use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
+    d.state.reply = msgspec.structs.replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use))
+    d.set_timer(f"call:{call_id}", timeout_ms + CALL_MARGIN_MS)
+
+
+def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str) -> None:
+    """The model asked for what cannot be done: it is told so with the other results of the round."""
+    reply = _reply(d)
+    d.state.calls += 1
+    use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.state.calls}", name=name, arguments=arguments)
+    d.state.reply = msgspec.structs.replace(reply, uses=(*reply.uses, use))
+    d.state.results = (*d.state.results, (use.call_id, {"error": {"code": "INVALID_ARGUMENT", "message": message}}))
+
+
+def open_call(d: Draft, name: str, arguments: dict[str, Any], *, turn: int) -> tuple[str, Function | None, int]:
+    """Have a function called: the call's id, the function if there is one of this name, and the ms it may take."""
     d.state.calls += 1
     call_id = f"fc_{d.state.sid[:8]}_{d.state.calls}"
     function = next((f for f in d.state.functions if f.name == name), None)
     kind = function.kind if function is not None else "server"
     timeout_ms = int((function.timeout_s if function is not None else 30) * 1_000)
-    call = Call(call_id=call_id, name=name, browser=kind == "browser")
-    use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
     account = d.state.request.account if d.state.request is not None else "local"
-    d.state.reply = msgspec.structs.replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use))
-    d.append(
-        ev.ToolCalled(call_id=call_id, name=name, arguments=arguments, kind=kind, turn=reply.turn, deadline_ms=timeout_ms, account=account)
-    )
-    d.set_timer(f"call:{call_id}", timeout_ms + CALL_MARGIN_MS)
+    d.append(ev.ToolCalled(call_id=call_id, name=name, arguments=arguments, kind=kind, turn=turn, deadline_ms=timeout_ms, account=account))
+    return call_id, function, timeout_ms
 
 
 def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
@@ -168,7 +187,7 @@ def call_timed_out(d: Draft, call_id: str) -> None:
         return
     d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
     answered(d, call_id, {"error": {"code": "TIMED_OUT", "message": f"{call.name} did not answer in time."}})
-    d.drop_call(call)
+    d.forget_call(call.call_id)
 
 
 def next_round(d: Draft) -> None:
@@ -178,7 +197,9 @@ def next_round(d: Draft) -> None:
         return
     words = reply_in_result(d, reply)
     _remember_round(d, reply)
-    if words:
+    if d.state.handoff is not None:  # somebody else goes on
+        d.state.reply = msgspec.structs.replace(new_round(reply), closed=True)
+    elif words:
         d.state.reply = msgspec.structs.replace(new_round(reply), unsplit=words, closed=True)
     else:
         ask(d)
@@ -226,12 +247,32 @@ def finish_reply(d: Draft) -> None:
     text = " ".join(piece.text for piece in reply.pieces)
     if text:
         spoken = heard.made_ms(reply) if d.state.output == "audio" else None
-        d.append(ev.AgentSaid(text=text, turn=reply.turn, generation=reply.generation, played_ms=spoken, output=d.state.output))
+        d.append(
+            ev.AgentSaid(
+                text=text,
+                turn=reply.turn,
+                generation=reply.generation,
+                played_ms=spoken,
+                output=d.state.output,
+                agent=reply.agent,
+                voice=reply.voice,
+            )
+        )
     if not reply.failed:  # an apology in the history would be taken for the way to answer
         _remember_text(d, " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])])))
-    _close_turn(d, reply, "failed" if reply.failed else "completed")
+    if not reply.goes_on:
+        _close_turn(d, reply, "failed" if reply.failed else "completed")
     d.state.reply = None
     d.cancel_timers("turn", "played")
+
+
+def hand_on(d: Draft) -> None:
+    """Another voice follows the reply as soon as it was played: all of it is taken to be heard, and its turn goes on."""
+    reply = _reply(d)
+    d.state.reply = msgspec.structs.replace(reply, goes_on=True, closed=True, calls=())
+    if d.state.output == "audio":
+        d.outputs.append(out.FinishSpeech(reply.generation))
+    finish_reply(d)
 
 
 def cancel_reply(d: Draft, by: CancelledBy) -> None:
@@ -268,7 +309,7 @@ def _cancel_calls(d: Draft, reply: Reply, by: CancelledBy) -> None:
     for call in reply.calls:
         d.cancel_timers(f"call:{call.call_id}")
         d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason=by))
-        d.drop_call(call)
+        d.forget_call(call.call_id)
         d.state.results = (*d.state.results, (call.call_id, {"error": {"code": "CANCELLED", "message": why}}))
 
 
@@ -294,14 +335,27 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
                 interrupted=True,
                 played_ms=played_ms,
                 output=d.state.output,
+                agent=cut.agent,
+                voice=cut.voice,
             )
         )
     earlier = heard.split(cut.pieces[: cut.first_piece], played_ms)[0]
     last = said[len(earlier) :].strip() or cut.part
     if not cut.failed:
         _remember_text(d, " ".join(filter(None, [cut.before, last])))
-    d.state.resume = unheard if d.state.cut_by_speech else ""
+    if cut.line:
+        d.outputs.append(out.CutShort(cut.line, played_ms))
+    if cut.goes_on:
+        _goes_on(d, cut, said)
+        return
+    d.state.resume = unheard if d.state.cut_by_speech and not cut.line else ""
     _close_turn(d, cut, "failed" if cut.failed else "interrupted")
+
+
+def _goes_on(d: Draft, cut: Reply, said: str) -> None:
+    line = d.state.line
+    if line is not None:
+        d.state.line = msgspec.structs.replace(line, said=" ".join(filter(None, [line.said, said])))
 
 
 def no_words(d: Draft) -> None:
@@ -322,7 +376,7 @@ def _remember_round(d: Draft, reply: Reply) -> None:
     _remember(
         d,
         out.Message(role="assistant", text=text, uses=reply.uses),
-        *(out.Message(role="tool", call_id=use.call_id, text=_json(results.get(use.call_id, {}))[:RESULT_LIMIT]) for use in reply.uses),
+        *(out.Message(role="tool", call_id=use.call_id, text=as_text(results.get(use.call_id, {}))) for use in reply.uses),
     )
     d.state.results = ()
 
@@ -330,6 +384,27 @@ def _remember_round(d: Draft, reply: Reply) -> None:
 def _remember_text(d: Draft, text: str) -> None:
     if text:
         _remember(d, out.Message(role="assistant", text=text))
+
+
+def remember_user(d: Draft, text: str) -> None:
+    """Put what the user said into the history."""
+    d.state.asked += 1
+    _remember(d, out.Message(role="user", text=text))
+
+
+def remember_note(d: Draft, text: str) -> None:
+    """Put what an agent has to know into the history."""
+    _remember(d, out.Message(role="user", text=text))
+
+
+def remember_call(d: Draft, use: out.ToolUse, result: dict[str, Any]) -> None:
+    """Put a call and its result into the history."""
+    _remember(d, out.Message(role="assistant", uses=(use,)), out.Message(role="tool", call_id=use.call_id, text=as_text(result)))
+
+
+def as_text(result: dict[str, Any]) -> str:
+    """A call's result as a model is given it."""
+    return _json(result)[:RESULT_LIMIT]
 
 
 def _remember(d: Draft, *messages: out.Message) -> None:
@@ -359,6 +434,16 @@ def latency(stamps: Stamps) -> ev.Latency:
 
 def _json(value: dict[str, Any]) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def speaker(d: Draft) -> tuple[str, str]:
+    """Who says a reply and with which voice, where the session's agents have names."""
+    return (d.state.agent.name, d.state.voice) if d.state.agent.name else ("", "")
+
+
+def made(reply: Reply) -> bool:
+    """Whether all words of a reply that there will be in this round were synthesised."""
+    return reply.effect is None and not reply.unsplit and all(piece.done for piece in reply.pieces)
 
 
 def _reply(d: Draft) -> Reply:

@@ -8,7 +8,7 @@ import msgspec
 
 from shared.events.envelope import Event, event
 
-Mode = Literal["local", "echo", "gemini", "claude"]
+Mode = Literal["local", "echo", "gemini", "openai", "claude"]
 PlaybackState = Literal["playing", "finished", "flushed"]
 
 
@@ -26,6 +26,12 @@ class SessionRequested(Event, frozen=True, kw_only=True):
     model: str = ""
     voice: str = ""
     system_prompt: str = ""
+    agent: str = ""
+    """An agent or a pipeline of the installation, by name; then its files say what the mode would."""
+
+    output: Literal["", "audio", "text"] = ""
+    """How replies come; empty: as the mode or the agent says."""
+
     account: str = "local"
     client: ClientCapabilities = ClientCapabilities()
     resume_hash: str = ""
@@ -86,6 +92,14 @@ class BrowserCallAnswered(Event, frozen=True, kw_only=True):
     call_id: str
     name: str
     result: dict[str, Any]
+
+
+@event("handoff.requested", writer="gateway")
+class HandoffRequested(Event, frozen=True, kw_only=True):
+    """An operator wants another agent to go on."""
+
+    target: str
+    reason: str = ""
 
 
 @event("session.end_requested", writer="gateway")

@@ -62,8 +62,10 @@ class SessionRestored(Event, frozen=True, kw_only=True):
     handle, seeded again from the log, or begun afresh. `gap_ms` is how long nobody held the session; `lost` names what could not
     be carried on, in words, and is empty when nothing was lost."""
 
-    worker: str
-    term: int
+    worker: str = ""
+    """The new owner; empty when only the model's connection was lost."""
+
+    term: int = 0
     how: Literal["handle", "reseeded", "fresh"]
     gap_ms: int = 0
     lost: tuple[str, ...] = ()
@@ -79,6 +81,11 @@ class SessionStarted(Event, frozen=True, kw_only=True):
     output: Literal["audio", "text"]
     tools: tuple[str, ...] = ()
     resumed: bool = False
+    agent: str = ""
+    """Who speaks first."""
+
+    agents: tuple[str, ...] = ()
+    pipeline: str = ""
 
 
 @event("session.ended", writer="voice", visible=True)
@@ -99,6 +106,67 @@ class ProviderFailed(Event, frozen=True, kw_only=True):
     error: Failure
     turn: int
     handled: bool = False
+
+
+@event("provider.connected", writer="voice", visible=True)
+class ProviderConnected(Event, frozen=True, kw_only=True):
+    """A connection to a realtime model takes audio. `resumed_by`: how the model knows the conversation so far."""
+
+    provider: str
+    model: str
+    agent: str
+    voice: str = ""
+    resumed_by: Literal["", "handle", "seed", "summary"] = ""
+
+
+@event("provider.lost", writer="voice", visible=True)
+class ProviderLost(Event, frozen=True, kw_only=True):
+    """The connection to a realtime model is over though nobody wanted that, or could not be opened. `close_code` is its socket's."""
+
+    provider: str
+    model: str
+    close_code: int
+    error: Failure
+
+
+@event("provider.go_away", writer="voice", visible=True)
+class ProviderGoAway(Event, frozen=True, kw_only=True):
+    """The provider is about to close the connection; the session rotates to a new one before."""
+
+    provider: str
+    model: str
+    time_left_ms: int
+
+
+@event("resumption.updated", writer="voice")
+class ResumptionUpdated(Event, frozen=True, kw_only=True):
+    """Whether the provider's session can be resumed. `handle` is a reference, never the handle."""
+
+    handle: str
+    resumable: bool
+
+
+@event("handoff.started", writer="voice", visible=True)
+class HandoffStarted(Event, frozen=True, kw_only=True):
+    """One agent hands the conversation over to another."""
+
+    source: str
+    target: str
+    reason: str = ""
+    summary: str = ""
+    by: Literal["agent", "operator"] = "agent"
+
+
+@event("handoff.completed", writer="voice", visible=True)
+class HandoffCompleted(Event, frozen=True, kw_only=True):
+    """The other agent goes on. `ms` since the handoff started; `history`: how the other one's model came to know the conversation."""
+
+    source: str
+    target: str
+    voice: str
+    model: str
+    ms: int
+    history: Literal["handle", "seed", "summary", "log"]
 
 
 @event("speech.started", writer="voice")
@@ -141,6 +209,8 @@ class AgentSaid(Event, frozen=True, kw_only=True):
     interrupted: bool = False
     played_ms: int | None = None
     output: Literal["audio", "text"] = "audio"
+    agent: str = ""
+    voice: str = ""
 
 
 @event("turn.completed", writer="voice", visible=True)
@@ -158,7 +228,7 @@ class GenerationCancelled(Event, frozen=True, kw_only=True):
     """A reply was stopped; no audio of it or of an earlier one is heard from here on."""
 
     generation: int
-    by: Literal["barge_in", "client", "text", "end", "failure", "takeover", "disconnect"]
+    by: Literal["barge_in", "client", "text", "end", "failure", "takeover", "disconnect", "handoff"]
 
 
 @event("tool.called", writer="voice", visible=True)

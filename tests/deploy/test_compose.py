@@ -15,11 +15,13 @@ import yaml
 
 from deploy.bootstrap import UV_VERSION
 from shared.config import Config, env_name
+from shared.keys import PROVIDERS
 from tests.deploy.compose import FILE, ROOT, Compose, load
-from voxbridge.credentials import NAMES, PASSWORD_FILE, SEED_FILE
+from voxbridge.credentials import NAMES, PASSWORD_FILE, SEED_FILE, TOKEN_FILE, TOKEN_HOLDERS, VAULT_FILE, VAULT_HOLDERS
 
 SERVERS = ("nats", "valkey")
 SERVICES = ("gateway", "voice", "tools", "models")
+PROVIDER_VARIABLES = {name for names in PROVIDERS.values() for name in names}
 
 
 @pytest.fixture(scope="module")
@@ -104,15 +106,31 @@ def test_no_secret_is_in_an_environment(compose: Compose) -> None:
     for name, service in compose.services.items():
         assert not [key for key in service.environment if re.search("PASSWORD|SEED|SECRET|TOKEN", key) and not key.endswith("_FILE")], name
         assert "@" not in service.environment.get("VOXBRIDGE_NATS_URL", ""), name
-        assert service.environment.get("VOXBRIDGE_REDIS_URL", "redis://voxbridge@valkey:6379/0") == "redis://voxbridge@valkey:6379/0", name
-        files = {service.environment.get(key) for key in ("VOXBRIDGE_NATS_SEED_FILE", "VOXBRIDGE_REDIS_PASSWORD_FILE")} - {None}
-        assert files <= {f"/run/voxbridge/{SEED_FILE}", f"/run/voxbridge/{PASSWORD_FILE}"}, name
+        files = {value for key, value in service.environment.items() if key.endswith("_FILE")}
+        assert files <= {f"/run/voxbridge/{file}" for file in (SEED_FILE, PASSWORD_FILE, VAULT_FILE, TOKEN_FILE)}, name
+
+
+def test_each_container_is_a_user_of_its_own_in_valkey(compose: Compose) -> None:
+    for name, service in compose.services.items():
+        user = {"cli": "admin"}.get(name, name)
+        assert service.environment.get("VOXBRIDGE_REDIS_URL", "") == (f"redis://{user}@valkey:6379/0" if user in NAMES else ""), name
+
+
+def test_the_vault_key_and_the_keys_of_providers_are_where_they_are_needed_and_nowhere_else(compose: Compose) -> None:
+    for name, service in compose.services.items():
+        assert ("VOXBRIDGE_VAULT_KEY_FILE" in service.environment) == (name in VAULT_HOLDERS), name
+        assert ("VOXBRIDGE_ADMIN_TOKEN_FILE" in service.environment) == (name in TOKEN_HOLDERS), name
+        given = {variable for variable in PROVIDER_VARIABLES if variable in service.environment}
+        assert given == (PROVIDER_VARIABLES if name in VAULT_HOLDERS else set()), name
 
 
 def test_every_setting_is_one_that_there_is_and_its_default_too(compose: Compose) -> None:
     usual = {env_name(field): str(field.default) for field in fields(Config)}
     for name, service in compose.services.items():
         for key, value in service.environment.items():
+            if key in PROVIDER_VARIABLES:
+                assert value == f"${{{key}:-}}", f"{name}: {key}"
+                continue
             assert key in usual, f"{name}: {key}"
             told = re.fullmatch(rf"\$\{{{key}:?-(.*)\}}", str(value))
             if told is not None:

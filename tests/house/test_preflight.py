@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from shared.config import Config
 from shared.embedded import StartError
-from voxbridge.preflight import FolderLock, check_folder, check_port, port_holder
+from shared.errors import VoxbridgeError
+from shared.secret_file import new_secret
+from voxbridge.preflight import FolderLock, check_folder, check_port, check_secrets, port_holder
 
 
 def test_a_folder_is_made_and_left_empty(tmp_path: Path) -> None:
@@ -60,3 +63,17 @@ def test_the_lock_of_a_folder_names_its_holder_and_can_be_taken_again(tmp_path: 
     assert f"(process {os.getpid()}, http://127.0.0.1:8420)" in caught.value.message
     lock.release()
     FolderLock.take(tmp_path, "http://127.0.0.1:9000").release()
+
+
+@pytest.mark.parametrize("name", ["vault.key", "admin.token"])
+def test_a_secret_that_others_may_read_is_one_line_before_anything_is_started(tmp_path: Path, name: str) -> None:
+    config = Config(data_dir=tmp_path)
+    check_secrets(config)
+    assert list(tmp_path.iterdir()) == [], "nothing is made before it is needed"
+    (tmp_path / name).write_text(new_secret())
+    (tmp_path / name).chmod(0o600)
+    check_secrets(config)
+    (tmp_path / name).chmod(0o644)
+    with pytest.raises(VoxbridgeError, match=r"may be read by others \(mode 0644\): run `chmod 600") as refused:
+        check_secrets(config)
+    assert "\n" not in refused.value.message

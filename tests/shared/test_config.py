@@ -59,6 +59,10 @@ def test_a_number_is_taken_within_its_bounds_and_refused_by_name_outside(field: 
         ("TTS_URL", "http://x", "http://"),
         ("MODELS_URL", "http://x", "/v1"),
         ("REDIS_URL", "unix:///run/valkey.sock?db=0", "http://x"),
+        ("ENDPOINTS", "groq=https://g/v1, my-own=http://127.0.0.1:1/v1", "https://g/v1"),
+        ("ENDPOINTS", "a=http://x", "a=http://x,"),
+        ("ENDPOINTS", "a=http://x", "openai=http://x"),
+        ("ENDPOINTS", "a" * 32 + "=http://x", "a" * 33 + "=http://x"),
     ],
 )
 def test_a_value_of_the_wrong_form_is_refused_by_name(name: str, good: str, bad: str) -> None:
@@ -102,3 +106,16 @@ def test_the_documentation_names_every_setting_its_default_and_its_bounds() -> N
 def test_the_models_base_url_is_the_local_one_unless_set() -> None:
     assert Config(models_port=9).models_base_url == "http://127.0.0.1:9/v1"
     assert Config(models_url="http://m/v1/").models_base_url == "http://m/v1"
+
+
+def test_endpoints_are_known_by_their_names() -> None:
+    named = Config(endpoints="groq=https://g/v1/, my-own=http://127.0.0.1:1/v1?a=b").named_endpoints
+    assert named == {"groq": "https://g/v1", "my-own": "http://127.0.0.1:1/v1?a=b"}
+    assert Config().named_endpoints == {}
+
+
+def test_the_files_of_secrets_are_in_the_data_folder_unless_named() -> None:
+    usual = Config(data_dir=Path("/data"))
+    assert (usual.vault_key_path, usual.admin_token_path) == (Path("/data/vault.key"), Path("/data/admin.token"))
+    named = Config(vault_key_file="~/k", admin_token_file="/run/t")
+    assert (named.vault_key_path, named.admin_token_path) == (Path.home() / "k", Path("/run/t"))

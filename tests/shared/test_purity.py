@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CORES = sorted((ROOT / "services").glob("*/core.py"))
-PURE_SHARED = {"shared.errors", "shared.frames", "shared.functions", "shared.moments", "shared.step"}
+PURE_SHARED = {"shared.agents", "shared.errors", "shared.frames", "shared.functions", "shared.moments", "shared.step"}
 """Modules of `shared` that a core may use, beside `shared.events`."""
 
 OUTSIDE = {
@@ -35,6 +35,7 @@ OUTSIDE = {
     "keyword",
     "math",
     "msgspec",
+    "num2words",
     "numpy",
     "operator",
     "re",

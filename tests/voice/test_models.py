@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import socket
+import ssl
 import wave
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import openai
 import pytest
 
+from services.voice import language
 from services.voice import models as models_module
 from services.voice.inputs import Completed, TextDelta, ToolRequested
-from services.voice.models import ARGUMENTS_LIMIT, TEXT_LIMIT, Models
+from services.voice.language import ARGUMENTS_LIMIT
+from services.voice.models import TEXT_LIMIT, Models
 from services.voice.outputs import Complete, Message, ToolUse
 from shared.config import Config
 from shared.errors import Code, VoxbridgeError
 from shared.frames import OUTPUT_RATE
 from shared.functions import Function
+from shared.keys import KEY_LIMIT
+from tests.fakes import tls
+from tests.fakes.anthropic import KEY as CLAUDE_KEY
+from tests.fakes.anthropic import AnthropicServer
+from tests.fakes.sse import Answer, Body, Request, SseServer
 from tests.voice.model_server import Fault, ModelServer, Raw, Status, call
 
 ASK = Complete(model="", messages=(Message(role="system", text="Be kind."), Message(role="user", text="Hi")), functions=())
@@ -54,8 +64,8 @@ async def server() -> AsyncIterator[ModelServer]:
 
 @pytest.fixture
 async def models(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Models]:
-    monkeypatch.setattr(models_module, "READ_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(models_module, "RETRIES", 0)
+    monkeypatch.setattr(language, "READ_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(language, "RETRIES", 0)
     models = Models(Config(models_url=server.url))
     yield models
     await models.close()
@@ -211,7 +221,7 @@ async def test_an_answer_that_cannot_be_read_names_the_part(server: ModelServer,
 
 @pytest.mark.parametrize("part", PARTS)
 async def test_a_port_where_nobody_listens_names_the_part(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models_module, "RETRIES", 0)
+    monkeypatch.setattr(language, "RETRIES", 0)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         models = Models(Config(models_url=f"http://127.0.0.1:{probe.getsockname()[1]}/v1"))
@@ -244,6 +254,195 @@ async def test_each_part_may_have_an_endpoint_of_its_own(server: ModelServer) ->
 
 
 def test_the_openai_client_tries_again_once() -> None:
-    assert models_module.RETRIES == 1
+    assert language.RETRIES == 1
     assert Models(Config()).local
     assert issubclass(openai.RateLimitError, openai.APIStatusError)
+
+
+class Vendor(SseServer):
+    """OpenAI's service as far as the choice of an endpoint goes: everything is answered, and who asked is in the headers."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(tls)
+        self.scripted: list[Answer] = []
+
+    def answer(self, request: Request) -> Answer:
+        if self.scripted:
+            return self.scripted.pop(0)
+        if request.path.endswith("/audio/transcriptions"):
+            return Body(200, {"text": "Hello there."})
+        if request.path.endswith("/audio/speech"):
+            return Body(200, bytes(960))
+        choice = {"index": 0, "delta": {"content": "All right."}, "finish_reason": "stop"}
+        frame = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+        return [b"data: " + json.dumps(frame).encode() + b"\n\n", b"data: [DONE]\n\n"]
+
+    @property
+    def asked_with(self) -> list[str]:
+        return [request.headers["authorization"] for request in self.requests]
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+
+def of(provider: str, model: str = "") -> Complete:
+    return Complete(provider=provider, model=model, messages=ASK.messages, functions=(TIME,))
+
+
+@pytest.fixture
+async def vendor(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vendor]:
+    async with Vendor() as vendor:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{vendor.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests")
+        yield vendor
+
+
+async def test_openai_is_asked_for_all_three_parts_with_its_models_and_the_key(vendor: Vendor, models: Models) -> None:
+    assert (await written(models, of("openai")))[0] == TextDelta(5, "All right.")
+    assert (await models.transcribe(bytes(3_200), provider="openai", language="de")).language == "de"
+    assert b"".join([pcm async for pcm in models.synthesize("Hello.", "", provider="openai")]) == bytes(960)
+    chat, _, speech = (request.body for request in vendor.requests)
+    assert vendor.asked_with == ["Bearer sk-of-the-tests"] * 3
+    assert (chat["model"], chat["max_completion_tokens"], chat["reasoning_effort"]) == ("gpt-6-luna", 1_024, "none")
+    assert not {"max_tokens", "temperature"} & set(chat), "newer models refuse both"
+    assert (speech["model"], speech["voice"], speech["response_format"]) == ("gpt-4o-mini-tts", "alloy", "pcm")
+
+
+async def test_an_older_model_of_openais_is_not_told_how_to_reason(vendor: Vendor, models: Models) -> None:
+    await written(models, of("openai", "gpt-4.1-mini"))
+    assert "reasoning_effort" not in vendor.requests[0].body
+
+
+@pytest.mark.parametrize("provider", ["", "local"])
+async def test_local_is_the_installations_own(server: ModelServer, models: Models, provider: str) -> None:
+    await written(models, of(provider))
+    await models.transcribe(b"", provider=provider)
+    await spoken(models)
+    assert [part for part, _ in server.requests] == ["llm", "stt", "tts"]
+    assert server.asked("llm")[0]["model"] == "local"
+
+
+async def test_a_named_endpoint_is_asked_with_its_own_key(server: ModelServer, vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXBRIDGE_KEY_MY_VLLM", "sk-mine")
+    models = Models(Config(models_url=server.url, endpoints=f"my-vllm={vendor.url}/v1, other={vendor.url}/v1"))
+    await written(models, of("my-vllm", "big"))
+    await models.transcribe(b"", provider="my-vllm", model="ears")
+    assert [pcm async for pcm in models.synthesize("Hello.", "ann", provider="other", model="voice")]
+    assert vendor.asked_with == ["Bearer sk-mine", "Bearer sk-mine", "Bearer local"]
+    assert vendor.requests[0].body["model"] == "big"
+    assert vendor.requests[0].body["max_tokens"] == 320
+    assert (vendor.requests[2].body["model"], vendor.requests[2].body["voice"]) == ("voice", "ann")
+    for ask in (written(models, of("other")), models.transcribe(b"", provider="other")):
+        with pytest.raises(VoxbridgeError, match="Name a model of other") as caught:
+            await ask
+        assert (caught.value.code, caught.value.field) == (Code.INVALID_ARGUMENT, "model")
+    await models.close()
+
+
+@pytest.mark.parametrize(("provider", "part"), [("nobody", "language"), ("anthropic", "speech"), ("gemini", "transcription")])
+async def test_a_provider_that_has_no_such_part_is_refused(models: Models, provider: str, part: str) -> None:
+    asks: dict[str, Callable[[], Any]] = {
+        "language": lambda: written(models, of(provider)),
+        "speech": lambda: anext(models.synthesize("Hello.", "", provider=provider)),
+        "transcription": lambda: models.transcribe(b"", provider=provider),
+    }
+    with pytest.raises(VoxbridgeError, match=f"No {part} model of '{provider}'") as caught:
+        await asks[part]()
+    assert (caught.value.code, caught.value.field, caught.value.retryable) == (Code.INVALID_ARGUMENT, "provider", False)
+
+
+@pytest.mark.parametrize(
+    ("provider", "variable"), [("anthropic", "ANTHROPIC_API_KEY"), ("gemini", "GEMINI_API_KEY"), ("openai", "OPENAI_API_KEY")]
+)
+async def test_a_vendor_without_a_key_is_refused_with_what_to_do(
+    models: Models, monkeypatch: pytest.MonkeyPatch, provider: str, variable: str
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "")
+    with pytest.raises(VoxbridgeError) as caught:
+        await written(models, of(provider))
+    assert caught.value.message == f"no key for {provider}; set {variable} or POST /api/config/keys"
+    assert (caught.value.code, caught.value.retryable) == (Code.PROVIDER_REFUSED, False)
+
+
+@pytest.mark.parametrize("key", ["sk two", "sk\nthree", "schlüssel", "x" * (KEY_LIMIT + 1)])
+async def test_a_key_that_cannot_be_sent_is_refused_without_being_said(vendor: Vendor, key: str) -> None:
+    async def keys(_: str) -> str:
+        return key
+
+    models = Models(Config(), keys)
+    with pytest.raises(VoxbridgeError, match="the key for openai") as caught:
+        await written(models, of("openai"))
+    assert key not in str(caught.value.as_dict())
+    assert vendor.requests == []
+    await models.close()
+
+
+async def test_a_key_may_change_between_two_requests(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["sk-one", "sk-one", "sk-two"]
+
+    async def keys(provider: str) -> str:
+        assert provider == "openai"
+        return given.pop(0)
+
+    models = Models(Config(), keys)
+    for _ in range(3):
+        await written(models, of("openai"))
+    assert vendor.asked_with == ["Bearer sk-one", "Bearer sk-one", "Bearer sk-two"]
+    await models.close()
+
+
+async def test_a_key_that_the_vendor_refuses_is_never_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with AnthropicServer() as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", CLAUDE_KEY + "-old")
+        models = Models(Config())
+        with pytest.raises(VoxbridgeError, match=r"refused the key \(HTTP 401\)") as caught:
+            await written(models, of("anthropic"))
+        assert (caught.value.code, caught.value.retryable) == (Code.PROVIDER_REFUSED, False)
+        await models.close()
+
+
+async def test_openais_base_url_and_certificates_are_taken_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ca, context = tls.issue(tmp_path)
+    async with Vendor(context) as vendor:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{vendor.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests")
+        monkeypatch.setattr(language, "RETRIES", 0)
+        strange = Models(Config())
+        with pytest.raises(VoxbridgeError, match="cannot be reached"):
+            await written(strange, of("openai"))
+        await strange.close()
+        monkeypatch.setenv("SSL_CERT_FILE", str(ca))
+        models = Models(Config())
+        assert (await written(models, of("openai")))[0] == TextDelta(5, "All right.")
+        await models.close()
+
+
+async def test_a_certificate_file_that_is_not_there_is_an_error_of_the_installation(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = Models(Config())
+    monkeypatch.setenv("GEMINI_API_KEY", "AIza-of-the-tests")
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+    for _ in range(2):
+        with pytest.raises(VoxbridgeError, match="client of gemini cannot be made") as caught:
+            await written(models, of("gemini"))
+        assert (caught.value.code, caught.value.retryable) == (Code.PROVIDER_REFUSED, False)
+    await models.close()
+
+
+async def test_chat_completions_that_were_filtered_or_cut_in_a_call_call_nothing(vendor: Vendor, models: Models) -> None:
+    for reason, words in (("content_filter", "content filter"), ("length", "limit of tokens")):
+        [delta] = call("current_time", "{}")
+        frame = {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], "id": "c", "created": 1, "model": "m"}
+        events = [b"data: " + json.dumps(frame).encode() + b"\n\ndata: [DONE]\n\n"]
+        vendor.scripted.append(events)
+        got: list[Any] = []
+        with pytest.raises(VoxbridgeError, match=words):
+            await written(models, of("openai"), into=got)
+        assert got == []

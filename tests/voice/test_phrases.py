@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.voice.phrases import FIRST_CLAUSE, LONGEST, cut, speakable
+from services.voice.phrases import FIRST_CLAUSE, LONGEST, cut
 
 WORDS = st.lists(st.text(alphabet="abcdefgXYZ,.!?;:'-0123456789é…\n", min_size=1, max_size=14), min_size=0, max_size=60).map(" ".join)
 
@@ -81,31 +81,3 @@ def test_a_clause_before_the_limit_is_too_short_to_be_spoken_alone() -> None:
 
 def test_a_number_with_a_comma_is_no_clause() -> None:
     assert cut("It has a population of 1,250,000", first=True) == ([], "It has a population of 1,250,000")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("**Bold** and _thin_", "Bold and thin"),
-        ("# Title\nText", "Title Text"),
-        ("- one\n- two", "one two"),
-        ("See [the page](https://example.org/a).", "See the page."),
-        ("Use `make up`", "Use make up"),
-        ("Fine 👍🏽 ✅ done", "Fine done"),
-        ("👨‍👩‍👧", ""),
-        ("5 - 3 is 2", "5 - 3 is 2"),
-        ("a\n\n\nb", "a b"),
-    ],
-)
-def test_a_voice_is_given_no_markup_and_no_pictures(text: str, said: str) -> None:
-    assert speakable(text) == said
-
-
-@given(st.text(alphabet="abc de,.!?'0123456789", max_size=200))
-def test_plain_words_are_said_as_they_are(text: str) -> None:
-    assert speakable(text) == " ".join(text.split())
-
-
-@given(st.text(max_size=300))
-def test_what_was_made_speakable_stays_so(text: str) -> None:
-    assert speakable(speakable(speakable(text))) == speakable(speakable(text))

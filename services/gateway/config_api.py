@@ -1,0 +1,119 @@
+"""`/api/config`: what an administrator sets while everything runs (docs/protocol.md, section 8).
+
+Owns the routes, the bound of a body and what is answered, which is never a key. Does not own the keys (`shared.keys`) nor who is an
+administrator (`services.gateway.admins`). Nothing is lost in a crash here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+from fastapi import APIRouter, Depends, Path, Request, Response
+from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
+
+from services.gateway import views
+from services.gateway.admins import Admins
+from shared.errors import Code, VoxbridgeError
+from shared.keys import KEY_LIMIT, variables
+
+if TYPE_CHECKING:
+    from services.gateway.service import Gateway
+
+BODY_LIMIT: Final = 4_096
+"""Bytes of a body: a key of `KEY_LIMIT` characters, however its JSON is written."""
+
+BODY_S: Final = 5.0
+"""How long a body may take to come."""
+
+_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+    401: {"model": views.Problem, "description": "An administrator's token is needed"},
+    403: {"model": views.Problem, "description": "This Host or Origin is not allowed"},
+    422: {"model": views.Problem, "description": "An argument is out of its range"},
+    503: {"model": views.Problem, "description": "Something the answer needs is away"},
+    504: {"model": views.Problem, "description": "The body did not come in time"},
+}
+
+
+class KeySource(BaseModel):
+    """Where the key of a provider or of a named endpoint is from."""
+
+    source: Literal["stored", "environment", "none"]
+    variables: list[str]
+    """The environment variables that may hold it."""
+
+
+class KeySources(BaseModel):
+    """Every provider and named endpoint. No key is ever shown."""
+
+    keys: dict[str, KeySource]
+
+
+class _Setting(msgspec.Struct, frozen=True):
+    provider: str
+    key: str
+
+    def __repr__(self) -> str:
+        return f"_Setting({self.provider!r})"
+
+
+def router(gateway: Gateway) -> APIRouter:
+    """The routes of a gateway."""
+    keys = gateway.keys
+    admins = Admins(gateway.resources.config)
+    names = {"type": "string", "enum": list(keys.names)}
+
+    async def administrator(request: Request) -> None:
+        # The first of several headers would count here and another one elsewhere, so one is the most.
+        given = request.headers.getlist("authorization")
+        admins.check(given[0] if len(given) == 1 else None)
+
+    made = APIRouter(prefix="/api/config", tags=["configuration"], dependencies=[Depends(administrator)], responses=_ANSWERS)
+
+    @made.get("/keys", response_model=KeySources)
+    async def known() -> Any:
+        """Which keys are set, and whether they are stored or from the environment."""
+        return {"keys": {name: {"source": source, "variables": variables(name)} for name, source in (await keys.known()).items()}}
+
+    @made.post("/keys", status_code=204, openapi_extra=_body(names))
+    async def set_key(request: Request) -> Response:
+        """Store the key of a provider or of a named endpoint. It counts for whatever is begun from now on."""
+        setting = await _setting(request)
+        await keys.set(setting.provider, setting.key)
+        return Response(status_code=204)
+
+    @made.delete("/keys/{provider}", status_code=204)
+    async def forget_key(provider: str = Path(json_schema_extra=names)) -> Response:
+        """Remove a stored key; that of the environment, if there is one, counts again."""
+        await keys.forget(provider)
+        return Response(status_code=204)
+
+    return made
+
+
+async def _setting(request: Request) -> _Setting:
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for part in request.stream():
+                body += part
+                if len(body) > BODY_LIMIT:
+                    raise VoxbridgeError(Code.TOO_LARGE, f"The body has more than {BODY_LIMIT} bytes.", field="body", limit=BODY_LIMIT)
+    except TimeoutError:
+        raise VoxbridgeError(Code.TIMED_OUT, f"The body did not come within {BODY_S:g} s.", field="body") from None
+    except ClientDisconnect:
+        raise VoxbridgeError(Code.CANCELLED, "The client is gone.") from None
+    try:
+        return msgspec.json.decode(bytes(body), type=_Setting)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        # What the decoder says may hold a part of the body.
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, 'The body must be JSON: `{"provider": "…", "key": "…"}`.', field="body") from None
+
+
+def _body(names: dict[str, Any]) -> dict[str, Any]:
+    """The body as OpenAPI shows it: read by hand, so that it has a bound and no error repeats it."""
+    key = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "pattern": "^[!-~]+$", "format": "password", "writeOnly": True}
+    schema = {"type": "object", "required": ["provider", "key"], "properties": {"provider": names, "key": key}}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

@@ -1,0 +1,67 @@
+"""A call that a model wrote or spoke as text instead of asking for it. Pure.
+
+Such text is no answer: read aloud it is noise, and carried out on the side it would pass by what every other call passes. So it is
+found here, and taken as the call that it is meant to be, of a known function and by the usual way; anything else is text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from shared.functions import Function
+
+LIMIT: Final = 4_000
+_FENCE: Final = re.compile(r"\A\s*```\w*\s*(.*?)\s*```\s*\Z", re.DOTALL)
+_CALL: Final = re.compile(r"\A\s*(?:\w+\.)?(\w+)\s*\((.*)\)\s*;?\s*\Z", re.DOTALL)
+_PAIR: Final = re.compile(r"\s*(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|-?\d+(?:\.\d+)?|true|false|True|False)\s*(?:,|\Z)")
+_WORDS: Final = {"true": True, "True": True, "false": False, "False": False}
+
+
+def find(text: str, functions: Sequence[Function]) -> tuple[str, dict[str, Any]] | None:
+    """`(name, arguments)` where the whole text is one call of one of `functions`."""
+    if len(text) > LIMIT:
+        return None
+    fenced = _FENCE.match(text)
+    body = fenced.group(1) if fenced else text.strip()
+    known = {function.name for function in functions}
+    found = _object(body) or _expression(body)
+    return found if found is not None and found[0] in known else None
+
+
+def _object(text: str) -> tuple[str, dict[str, Any]] | None:
+    try:
+        value = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+    function = value.get("function")
+    inner = function if isinstance(function, dict) else value
+    name = inner.get("name") or inner.get("tool") or inner.get("function")
+    arguments = inner.get("arguments", inner.get("args", inner.get("parameters", {})))
+    return (name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None
+
+
+def _expression(text: str) -> tuple[str, dict[str, Any]] | None:
+    call = _CALL.match(text)
+    if call is None:
+        return None
+    arguments: dict[str, Any] = {}
+    at, body = 0, call.group(2).strip()
+    while at < len(body):
+        pair = _PAIR.match(body, at)
+        if pair is None:
+            return None
+        arguments[pair.group(1)] = _value(pair.group(2))
+        at = pair.end()
+    return call.group(1), arguments
+
+
+def _value(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] in "\"'":
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return float(text) if "." in text else int(text)

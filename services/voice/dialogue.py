@@ -1,0 +1,488 @@
+"""A conversation with a realtime model: what it hears, says and calls, as turns like any other. Pure.
+
+The model takes the turns; this keeps the record. A response is a reply whose sound is the provider's (`State.reply` with `line`), so that
+hearing, barge-in and history work as with the cascade. The user's words come beside the answer and in no order: they are final when
+the provider says so, or soon after the answer began. Calls outlive the response that asked for them. `live` keeps the connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from services.voice import calltext, handoffs, live, phrases, provider, speaking, turns
+from services.voice import outputs as out
+from services.voice.draft import Draft
+from services.voice.state import Line, OpenCall, Piece, Reply, Stamps
+from shared.agents import HANDOFF
+from shared.events import voice as ev
+from shared.moments import PartialTranscript
+
+WORDS: Final = "words"
+WORDS_MS: Final = 800
+"""After an answer began, the time in which words that come still belong to what is answered."""
+
+WORDS_LIMIT: Final = 8_000
+TEXT_LIMIT: Final = 8_000
+CALLS_LIMIT: Final = 32
+"""Calls that may be open at a time."""
+
+BEFORE_ONSET_MS: Final = 1_000
+"""Interruptions are told of this much after the speech began."""
+
+ANSWER_AGAIN: Final = "Please answer what I just said."
+ANNOUNCE: Final = "Say this to the user now, in your own voice and nothing else: {}"
+RESULT: Final = "The result of {name}, which you asked for before, is: {result}"
+
+
+def user_words(d: Draft, input: provider.UserWords) -> None:
+    """More of what the user said."""
+    line = _line(d)
+    items = dict(line.words)
+    text = input.text if input.whole else items.get(input.item, "") + input.text
+    items[input.item] = text[:WORDS_LIMIT]
+    words = tuple((item, text) for item, text in items.items() if text)
+    answering = line.turn != 0
+    live.change(d, words=words, ended_at=d.now, audio_ms=input.audio_ms, asking=line.asking or not answering)
+    shown = _joined(words)
+    if shown:
+        d.tell(PartialTranscript("user", shown, turn=line.turn or d.state.turns + 1))
+    if answering and input.whole:
+        words_final(d)
+    elif not answering:
+        _wait_for_an_answer(d)
+        d.cancel_timers("idle")
+
+
+def user_voice(d: Draft, input: provider.UserVoice) -> None:
+    """The provider's detector."""
+    line = _line(d)
+    if input.speaking:
+        words_final(d)
+        d.append(ev.SpeechStarted(source="provider", audio_ms=input.audio_ms))
+        live.change(d, asking=True, from_ms=max(line.from_ms, input.audio_ms - BEFORE_ONSET_MS), audio_ms=input.audio_ms)
+        d.cancel_timers("idle")
+    else:
+        d.append(ev.SpeechEnded(source="provider", audio_ms=input.audio_ms))
+        live.change(d, ended_at=d.now)
+        _wait_for_an_answer(d)
+
+
+def words_final(d: Draft) -> None:
+    """What was transcribed so far is what the user said."""
+    line = _line(d)
+    text, turn = _joined(line.words), line.turn
+    d.cancel_timers(WORDS)
+    if not turn:
+        return
+    live.change(d, words=(), turn=0)
+    if text:
+        d.append(ev.UserSaid(text=text, turn=turn, source="speech"))
+        turns.remember_user(d, text)
+        live.change(d, asked=text)
+
+
+def typed(d: Draft, text: str) -> None:
+    """The user typed."""
+    _finish_words(d)
+    _mute(d)
+    turns.cancel_reply(d, "text")
+    turns.resolve_cut(d, None)
+    d.state.turns += 1
+    d.append(ev.UserSaid(text=text, turn=d.state.turns, source="text"))
+    turns.remember_user(d, text)
+    live.change(d, asked=text, asking=True, going_on=d.state.turns, go_on=False, said="", asked_again=False, ended_at=d.now)
+    if _line(d).ready:
+        live.say(d, text)
+    else:
+        live.change(d, go_on=True)
+    _wait_for_an_answer(d)
+
+
+def notice(d: Draft, text: str) -> None:
+    """Have the model say something of its own accord."""
+    live.change(d, notice=True, asked="", asked_again=True)
+    live.say(d, ANNOUNCE.format(text))
+    _wait_for_an_answer(d)
+
+
+def agent_audio(d: Draft, input: provider.AgentAudio) -> None:
+    """The model speaks."""
+    if _line(d).muted:
+        return
+    reply = _response(d, input.audio_ms)
+    *earlier, last = reply.pieces or (Piece(text="", done=True),)
+    last = msgspec.structs.replace(last, ms=max(last.ms, input.ms - sum(piece.ms for piece in earlier)))
+    stamps = msgspec.structs.replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or d.now)
+    d.state.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
+    _wait_for_an_answer(d)
+
+
+def agent_words(d: Draft, input: provider.AgentWords) -> None:
+    """More of the transcript of what the model speaks. It may come after the audio it belongs to."""
+    line, reply = _line(d), d.reply
+    if line.muted:
+        return
+    if reply is None or reply.line != line.effect:
+        reply = _response(d, line.audio_ms)
+    *earlier, last = reply.pieces or (Piece(text="", done=True),)
+    room = TEXT_LIMIT - sum(len(piece.text) for piece in reply.pieces)
+    last = msgspec.structs.replace(last, text=last.text + input.text[: max(0, room)])
+    stamps = msgspec.structs.replace(reply.stamps, llm_first_token=reply.stamps.llm_first_token or d.now)
+    d.state.reply = reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
+    turns.announce(d, " ".join(filter(None, (piece.text.strip() for piece in reply.pieces))))
+
+
+def agent_text(d: Draft, input: provider.AgentText) -> None:
+    """The model wrote what it does not speak: of no use while it speaks too, spoken for it if it does not."""
+    line = _line(d)
+    if not line.muted:
+        live.change(d, written=(line.written + input.text)[:TEXT_LIMIT])
+
+
+def interrupted(d: Draft, input: provider.Interrupted) -> None:
+    """The user spoke over the model."""
+    line = _line(d)
+    words_final(d)
+    reply = d.reply
+    making = reply is not None and reply.line == line.effect and not reply.closed
+    if line.go_on and line.going_on:
+        d.append(ev.TurnCompleted(number=line.going_on, reason="interrupted"))
+    live.change(
+        d,
+        cut=making or line.cut or line.muted,
+        muted=False,
+        asking=True,
+        go_on=False,
+        going_on=0,
+        said="",
+        written="",
+        audio_ms=input.audio_ms,
+        from_ms=max(line.from_ms, input.audio_ms - BEFORE_ONSET_MS),
+    )
+    turns.cancel_reply(d, "barge_in")
+    _wait_for_an_answer(d)
+
+
+def stop(d: Draft) -> None:
+    """The user wants the model to be silent."""
+    if _mute(d):
+        d.outputs.append(out.Interrupt(_line(d).effect))
+    live.change(d, go_on=False, asked="")
+    turns.cancel_reply(d, "client")
+
+
+def generation_done(d: Draft, input: provider.GenerationDone) -> None:
+    """All of the response was made."""
+    reply = d.reply
+    if reply is not None and reply.line == _line(d).effect and not reply.closed and input.ms:
+        _close(d, input.ms)
+
+
+def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
+    """The model's turn is over."""
+    line, reply = _line(d), d.reply
+    mine = reply if reply is not None and reply.line == line.effect else None
+    written = line.written
+    live.change(d, muted=False, cut=False, written="", answered_at=d.now)
+    if line.muted or line.cut:
+        return
+    if mine is not None:
+        usage = ev.Usage(input_tokens=input.input_tokens, output_tokens=input.output_tokens)
+        d.state.reply = mine = msgspec.structs.replace(mine, usage=usage)
+        if input.quiet and input.ms:
+            _unanswered(d, "The model's audio is silent.")
+            return
+        live.change(d, tries=0, deaths=0, asked="", asked_again=False, said="", going_on=0)
+        if not mine.closed:
+            _close(d, input.ms)
+    elif written and not line.calls:
+        _written(d, written)
+    elif line.asking or line.asked:
+        _unanswered(d, f"The model ended its turn without a word{': ' + input.reason if input.reason else ''}.")
+
+
+def silent(d: Draft) -> None:
+    """Nothing came for the time a turn may take."""
+    line, reply = _line(d), d.reply
+    if line.calls or not line.ready:
+        d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+        return
+    if reply is not None and not reply.closed and reply.line == line.effect:
+        live.break_off(d)
+    elif line.words and not line.turn and line.ended_at < line.answered_at:
+        # Said beside the model's words, and the model let it pass.
+        _finish_words(d)
+        live.change(d, asked="", going_on=0)
+        d.append(ev.TurnCompleted(number=d.state.turns, reason="no_speech"))
+        d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+        return
+    elif not (line.words or line.asked or line.go_on or line.notice):
+        live.change(d, asking=False)  # what sounded like speech had no words
+        d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+        return
+    _unanswered(d, f"Nothing came for {d.state.turn_timeout_s} s.", reconnect=True)
+
+
+def call_requested(d: Draft, input: provider.CallRequested) -> None:
+    """The model wants a function called."""
+    _begin_turn(d)
+    words_final(d)
+    line = _line(d)
+    if input.name == HANDOFF:
+        handoffs.called(d, input.arguments)
+        return
+    if len(line.calls) >= CALLS_LIMIT:
+        error = {"error": {"code": "OVERLOADED", "message": f"At most {CALLS_LIMIT} calls may be open."}}
+        d.outputs.append(out.Answer(effect=line.effect, ref=input.ref, name=input.name, result=error))
+        return
+    call_id, function, timeout_ms = turns.open_call(d, input.name, input.arguments, turn=d.state.turns)
+    browser = function is not None and function.kind == "browser"
+    call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=line.effect, browser=browser)
+    live.change(d, calls=(*_line(d).calls, call))
+    d.set_timer(f"call:{call_id}", timeout_ms + turns.CALL_MARGIN_MS)
+
+
+def waits_for(d: Draft, call_id: str) -> bool:
+    """Whether a realtime model asked for this call."""
+    return d.state.line is not None and any(call.call_id == call_id for call in d.state.line.calls)
+
+
+def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
+    """A call has its result: a response on the connection that asked for it, content on any other."""
+    line = _line(d)
+    call = next(call for call in line.calls if call.call_id == call_id)
+    live.change(d, calls=tuple(other for other in line.calls if other is not call))
+    d.cancel_timers(f"call:{call_id}")
+    turns.remember_call(d, out.ToolUse(call_id=call_id, name=call.name, arguments=call.arguments), result)
+    if line.ready and call.effect == line.effect:
+        d.append(ev.ToolDelivered(call_id=call_id, how="response"))
+        d.outputs.append(out.Answer(effect=line.effect, ref=call.ref, name=call.name, result=result))
+    else:
+        d.append(ev.ToolDelivered(call_id=call_id, how="content"))
+        live.change(d, go_on=False)
+        live.say(d, RESULT.format(name=call.name, result=turns.as_text(result)))
+    _wait_for_an_answer(d)
+
+
+def call_timed_out(d: Draft, call_id: str) -> None:
+    """No executor answered in time."""
+    call = next(call for call in _line(d).calls if call.call_id == call_id)
+    d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
+    answered(d, call_id, {"error": {"code": "TIMED_OUT", "message": f"{call.name} did not answer in time."}})
+    d.forget_call(call_id)
+
+
+def calls_cancelled(d: Draft, input: provider.CallsCancelled) -> None:
+    """The provider takes calls back: their results are recorded and told to nobody."""
+    line = _line(d)
+    for call in line.calls:
+        if call.ref in input.refs and call.effect == line.effect:
+            d.cancel_timers(f"call:{call.call_id}")
+            d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="provider"))
+            d.forget_call(call.call_id)
+    live.change(d, calls=tuple(call for call in line.calls if call.call_id not in d.state.dropped))
+
+
+def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
+    """The reply is stopped by a fault: what was heard of it is settled, and the model goes on after it when there is somebody to
+    hear it. `left_ms` is how much of its audio had left for the client, where that is known."""
+    reply = d.reply
+    if reply is None:
+        return
+    line = _line(d)
+    d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
+    d.outputs.append(out.Flush(reply.generation))
+    d.cancel_timers("turn", "played")
+    if left_ms is not None and reply.pieces:
+        *earlier, last = reply.pieces
+        made = max(0, left_ms - sum(piece.ms for piece in earlier))
+        reply = msgspec.structs.replace(reply, pieces=(*earlier, msgspec.structs.replace(last, ms=min(last.ms, made) if made else 0)))
+    live.change(d, muted=line.muted or (line.ready and not reply.closed), go_on=True, going_on=reply.turn)
+    d.state.reply = None
+    d.state.cut = msgspec.structs.replace(reply, goes_on=True)
+    d.state.cut_by_speech = False
+    if by == "disconnect" or reply.sent is None:
+        turns.resolve_cut(d, reply.played_ms)
+    else:
+        d.set_timer("heard", turns.REPORT_WAIT_MS if d.state.reports_playback else 0)
+
+
+def taken_over(d: Draft, *, left_ms: int | None) -> None:
+    """Another worker goes on: the connection died with the one before."""
+    line = d.state.line
+    if line is None:
+        return
+    words_final(d)
+    line = _line(d)
+    if d.reply is not None:
+        pause(d, "takeover", left_ms=left_ms)
+    elif not line.asking or line.asked:
+        live.change(d, go_on=bool(line.asked), going_on=d.state.turns if line.asked else 0)
+    live.taken_over(d)
+
+
+def lost(d: Draft, input: provider.ProviderLost) -> None:
+    """The connection is lost: what it was saying is heard as far as it came, and gone on with over the next one."""
+    line = _line(d)
+    if input.effect != line.effect:
+        return
+    words_final(d)
+    line = _line(d)
+    if d.reply is not None and d.reply.line == line.effect and not d.reply.closed:
+        live.break_off(d)
+    elif line.asked and not (d.reply is not None and d.reply.line == line.effect):
+        live.change(d, go_on=True, going_on=d.state.turns)
+    live.lost(d, input)
+
+
+def settle(d: Draft) -> None:
+    """Have the model go on with what a fault cut off, as soon as it can be told and somebody is there to hear it."""
+    line = d.state.line
+    if line is None or not (line.go_on and line.ready) or d.state.cut is not None or d.state.away_since:
+        return
+    text = ""
+    if line.said:
+        text = live.GO_ON.format(line.said)
+    elif line.asked:
+        text = live.ASKED.format(line.asked)
+    live.change(d, go_on=False, asking=bool(text) or line.asking)
+    if text:
+        live.say(d, text)
+        _wait_for_an_answer(d)
+
+
+def _response(d: Draft, audio_ms: int) -> Reply:
+    """The reply that the model is making; a new one where it makes none."""
+    line, reply = _line(d), d.reply
+    if reply is not None and reply.line == line.effect and not reply.closed:
+        return reply
+    if reply is not None:
+        turns.hand_on(d)
+    turns.resolve_cut(d, None)
+    _begin_turn(d)
+    line = _line(d)
+    turn = 0 if line.notice else line.going_on or d.state.turns
+    d.state.generation += 1
+    stamps = Stamps(speech_ended=line.ended_at or None)
+    reply = Reply(generation=d.state.generation, turn=turn, line=line.effect, agent=d.state.agent.name, voice=d.state.voice, stamps=stamps)
+    d.state.reply, d.state.unplayed = reply, None
+    d.outputs.append(out.Play(line.effect, reply.generation))
+    live.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False)
+    return reply
+
+
+def _begin_turn(d: Draft) -> None:
+    """The model begins to answer what the user said."""
+    line = _line(d)
+    if not line.asking:
+        return
+    if line.going_on and not line.words:
+        live.change(d, asking=False)
+        return
+    if line.going_on and line.go_on:
+        d.append(ev.TurnCompleted(number=line.going_on, reason="interrupted"))
+        live.change(d, go_on=False, said="")
+    d.state.turns += 1
+    live.change(d, asking=False, turn=d.state.turns, going_on=d.state.turns)
+    d.set_timer(WORDS, WORDS_MS)
+
+
+def _finish_words(d: Draft) -> None:
+    """Something else was said: what was transcribed so far was a turn of its own."""
+    line = _line(d)
+    if _joined(line.words) and not line.turn:
+        _begin_turn(d)
+    words_final(d)
+
+
+def _mute(d: Draft) -> bool:
+    """What is left of the response that is being made is not wanted; whether there is one."""
+    line, reply = _line(d), d.reply
+    if reply is None or reply.line != line.effect or reply.closed:
+        return False
+    live.change(d, muted=True)
+    return True
+
+
+def _close(d: Draft, ms: int) -> None:
+    """All of the response is there."""
+    reply = d.reply
+    if reply is None:
+        return
+    *earlier, last = reply.pieces or (Piece(text="", done=True),)
+    last = msgspec.structs.replace(last, text=last.text.strip(), ms=max(last.ms, ms - sum(one.ms for one in earlier)))
+    pieces = tuple(piece for piece in (*earlier, last) if piece.text or piece.ms)
+    d.state.reply = msgspec.structs.replace(reply, closed=True, pieces=pieces)
+    d.cancel_timers("turn")
+    speaking.end_speech(d)
+
+
+def _written(d: Draft, text: str) -> None:
+    """The model answered in text alone: a call that it wrote is one, other words are spoken by the cascade's voice."""
+    line = _line(d)
+    found = calltext.find(text, d.state.functions)
+    if found is not None:
+        ref = f"written-{d.state.calls + 1}"
+        call_requested(d, provider.CallRequested(effect=0, ref=ref, name=found[0], arguments=found[1]))
+        calls = tuple(msgspec.structs.replace(call, effect=0) if call.ref == ref else call for call in _line(d).calls)
+        live.change(d, calls=calls)
+        return
+    _begin_turn(d)
+    turn = 0 if line.notice else d.state.turns
+    live.change(d, tries=0, asked="", asked_again=False, going_on=0, notice=False)
+    d.append(
+        ev.ProviderFailed(
+            part="tts",
+            error=ev.Failure(code="PROVIDER_REFUSED", message="The model wrote its answer and did not speak it.", retryable=True),
+            turn=turn,
+            handled=True,
+        )
+    )
+    turns.say(d, phrases.speakable(text), turn=turn)
+
+
+def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
+    """The model has nothing to say to the user: ask it once more, then own up to it."""
+    line, reply = _line(d), d.reply
+    asking = line.asking or bool(line.asked) or line.go_on or line.notice
+    if not asking:
+        return
+    error = ev.Failure(code="TIMED_OUT" if reconnect else "PROVIDER_REFUSED", message=message, retryable=True)
+    again = not line.asked_again
+    d.append(ev.ProviderFailed(part="llm", error=error, turn=d.state.turns, handled=again))
+    if reply is not None and reply.line == line.effect and not reply.closed:
+        d.outputs.append(out.Flush(reply.generation))
+        d.state.reply = None
+    if again:
+        live.change(d, asked_again=True, asked=line.asked or ANSWER_AGAIN)
+        if reconnect:
+            live.change(d, lost_at=d.now, restoring=True, go_on=bool(line.asked) or line.go_on)
+            live.connect(d)
+        else:
+            live.say(d, line.asked or ANSWER_AGAIN)
+        _wait_for_an_answer(d)
+        return
+    live.change(d, asking=False, asked="", asked_again=False, go_on=False, said="", notice=False)
+    d.cancel_timers("turn")
+    turn, state = line.going_on or line.turn, d.state
+    words_final(d)
+    if turn:
+        d.append(ev.TurnCompleted(number=turn, reason="failed"))
+    live.change(d, going_on=0)
+    d.set_timer("idle", state.idle_timeout_s * 1_000)
+
+
+def _wait_for_an_answer(d: Draft) -> None:
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+
+
+def _joined(words: tuple[tuple[str, str], ...]) -> str:
+    return " ".join(filter(None, (text.strip() for _, text in words)))
+
+
+def _line(d: Draft) -> Line:
+    if d.state.line is None:
+        raise RuntimeError("a connection was expected")
+    return d.state.line

@@ -1,0 +1,111 @@
+"""What Gemini Live sends, as far as it is listened to: the wire's own names, read by msgspec. Unknown fields are passed over."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+
+class Blob(msgspec.Struct, frozen=True, rename="camel"):
+    """Audio, base64."""
+
+    data: str = ""
+    mime_type: str = ""
+
+
+class Part(msgspec.Struct, frozen=True, rename="camel"):
+    """A piece of a model turn."""
+
+    text: str = ""
+    thought: bool = False
+    inline_data: Blob | None = None
+
+
+class Content(msgspec.Struct, frozen=True, rename="camel"):
+    """A model turn, in parts."""
+
+    parts: tuple[Part, ...] = ()
+
+
+class Transcription(msgspec.Struct, frozen=True, rename="camel"):
+    """Words that were heard or spoken."""
+
+    text: str = ""
+
+
+class ServerContent(msgspec.Struct, frozen=True, rename="camel"):
+    """What the model makes."""
+
+    model_turn: Content | None = None
+    turn_complete: bool = False
+    generation_complete: bool = False
+    interrupted: bool = False
+    input_transcription: Transcription | None = None
+    output_transcription: Transcription | None = None
+    turn_complete_reason: str | None = None
+
+
+class FunctionCall(msgspec.Struct, frozen=True, rename="camel"):
+    """A call that the model asks for."""
+
+    id: str = ""
+    name: str = ""
+    args: dict[str, Any] | None = None
+
+
+class ToolCall(msgspec.Struct, frozen=True, rename="camel"):
+    """Calls, to be answered by id."""
+
+    function_calls: tuple[FunctionCall, ...] = ()
+
+
+class ToolCallCancellation(msgspec.Struct, frozen=True, rename="camel"):
+    """Calls that are not wanted any more."""
+
+    ids: tuple[str, ...] = ()
+
+
+class GoAway(msgspec.Struct, frozen=True, rename="camel"):
+    """The connection is about to be closed; a duration such as `50s` or `9.5s`."""
+
+    time_left: str = ""
+
+
+class ResumptionUpdate(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether the session can be resumed now, and with which handle."""
+
+    new_handle: str = ""
+    resumable: bool = False
+
+
+class Usage(msgspec.Struct, frozen=True, rename="camel"):
+    """Tokens so far."""
+
+    prompt_token_count: int | None = None
+    response_token_count: int | None = None
+
+
+class ServerMessage(msgspec.Struct, frozen=True, rename="camel"):
+    """One message; any of its fields may be there together."""
+
+    server_content: ServerContent | None = None
+    tool_call: ToolCall | None = None
+    tool_call_cancellation: ToolCallCancellation | None = None
+    go_away: GoAway | None = None
+    session_resumption_update: ResumptionUpdate | None = None
+    usage_metadata: Usage | None = None
+
+
+DEFAULT_LEFT_MS: Final = 10_000
+"""Of a go-away that does not say how long."""
+
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)s")
+decode: Final = msgspec.json.Decoder(ServerMessage).decode
+
+
+def duration_ms(text: str) -> int:
+    """ms of a duration as protobuf writes it."""
+    found = _DURATION.fullmatch(text)
+    return round(float(found.group(1)) * 1_000) if found else DEFAULT_LEFT_MS

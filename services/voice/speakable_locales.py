@@ -1,0 +1,309 @@
+"""What a language writes and says for separators, signs, money and fractions: tables only. Pure.
+
+Months, units and the names of rarer currencies are in `speakable_units`; numbers in words come from num2words (`speakable_words`).
+A crash here loses nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+
+class Currency(msgspec.Struct, frozen=True, array_like=True):
+    """One unit and its hundredth: singular and plural of each; no hundredth for a currency that has none."""
+
+    one: str
+    many: str
+    cent: str = ""
+    cents: str = ""
+
+
+class Locale(msgspec.Struct, frozen=True, kw_only=True):
+    """The words and separators of a language. `signs` are said for a sign that stands between two operands."""
+
+    code: str
+    decimal: str
+    groups: str
+    """Characters that may part thousands."""
+    point: str
+    minus: str
+    to: str
+    at: str
+    dot: str
+    slash: str
+    dash: str
+    underscore: str
+    percent: str
+    about: str
+    number: str
+    number_signs: str
+    """A pattern: how "number" is abbreviated ahead of a figure."""
+    version: str
+    cents_joint: str
+    of_money: str
+    """Between a million and its currency."""
+    signs: dict[str, str]
+    currencies: dict[str, Currency]
+    denominators: tuple[tuple[str, str], ...]
+    """Singular and plural of a half, a third, … a tenth."""
+    mixed: str
+    """Between a whole number and its fraction."""
+    and_half: str
+    """What follows a whole number for a half more."""
+    letters: str
+    """Acronyms, parted by spaces, with a vowel that are said letter by letter; those without one are anyway."""
+    short: dict[str, str]
+    """Abbreviations that a voice reads wrong."""
+
+
+_EN: Final = Locale(
+    code="en",
+    decimal=".",
+    groups=",\u00a0\u202f",
+    point="point",
+    minus="minus",
+    to="to",
+    at="at",
+    dot="dot",
+    slash="slash",
+    dash="dash",
+    underscore="underscore",
+    percent="percent",
+    about="about",
+    number="number",
+    number_signs=r"[Nn]o\.|[Nn]r\.|#",
+    version="version",
+    cents_joint="and",
+    of_money="",
+    signs={
+        "&": "and",
+        "+": "plus",
+        "=": "equals",
+        "×": "times",
+        "*": "times",
+        "÷": "divided by",
+        "^": "to the power of",
+        "≈": "is about",
+        "≠": "is not",
+        "<": "is less than",
+        ">": "is greater than",
+        "≤": "is at most",
+        "≥": "is at least",
+        "→": "to",
+    },
+    currencies={
+        "$": Currency("dollar", "dollars", "cent", "cents"),
+        "€": Currency("euro", "euros", "cent", "cents"),
+        "£": Currency("pound", "pounds", "penny", "pence"),
+        "¥": Currency("yen", "yen"),
+        "₹": Currency("rupee", "rupees", "paisa", "paise"),
+        "CHF": Currency("Swiss franc", "Swiss francs", "centime", "centimes"),
+    },
+    denominators=(
+        ("half", "halves"),
+        ("third", "thirds"),
+        ("quarter", "quarters"),
+        ("fifth", "fifths"),
+        ("sixth", "sixths"),
+        ("seventh", "sevenths"),
+        ("eighth", "eighths"),
+        ("ninth", "ninths"),
+        ("tenth", "tenths"),
+    ),
+    mixed="and",
+    and_half=" and a half",
+    letters=(
+        "AI API ATM BBC CEO CIA CIO CLI CPU CTO DIY DNA EU ETA EV FAQ FBI FYI GDP GPU GUI HIV HR IBM ID IDE IOT IP IPO "
+        "IQ ISO ISP LED MIT NBA NFL NHS NYC OCR OS OECD PDF QA QR RNA SEO SQL SUV UAE UFO UI UK UN URI URL USA USB UTC "
+        "UX VIP VPN"
+    ),
+    short={"e.g.": "for example", "i.e.": "that is", "approx.": "approximately", "vs.": "versus", "w/o": "without", "w/": "with"},
+)
+
+_DE: Final = Locale(
+    code="de",
+    decimal=",",
+    groups=".'’\u00a0\u202f",
+    point="Komma",
+    minus="minus",
+    to="bis",
+    at="at",
+    dot="Punkt",
+    slash="Schrägstrich",
+    dash="Bindestrich",
+    underscore="Unterstrich",
+    percent="Prozent",
+    about="etwa",
+    number="Nummer",
+    number_signs=r"[Nn]r\.|#",
+    version="Version",
+    cents_joint="und",
+    of_money="",
+    signs={
+        "&": "und",
+        "+": "plus",
+        "=": "gleich",
+        "×": "mal",
+        "*": "mal",
+        "÷": "geteilt durch",
+        "^": "hoch",
+        "≈": "ist etwa",
+        "≠": "ist nicht",
+        "<": "ist kleiner als",
+        ">": "ist größer als",
+        "≤": "ist höchstens",
+        "≥": "ist mindestens",
+        "→": "nach",
+    },
+    currencies={
+        "$": Currency("Dollar", "Dollar", "Cent", "Cent"),
+        "€": Currency("Euro", "Euro", "Cent", "Cent"),
+        "£": Currency("Pfund", "Pfund", "Penny", "Pence"),
+        "¥": Currency("Yen", "Yen"),
+        "₹": Currency("Rupie", "Rupien", "Paisa", "Paise"),
+        "CHF": Currency("Franken", "Franken", "Rappen", "Rappen"),
+    },
+    denominators=(
+        ("halb", "halbe"),
+        ("Drittel", "Drittel"),
+        ("Viertel", "Viertel"),
+        ("Fünftel", "Fünftel"),
+        ("Sechstel", "Sechstel"),
+        ("Siebtel", "Siebtel"),
+        ("Achtel", "Achtel"),
+        ("Neuntel", "Neuntel"),
+        ("Zehntel", "Zehntel"),
+    ),
+    mixed="und",
+    and_half="einhalb",
+    letters="AG AGB API ARD BIP CPU EDV EU EZB GPU ICE ID IP IT KI ÖPNV OECD PDF SQL UKW UNHCR URL USA USB UTC VIP ZDF",
+    short={"z. B.": "zum Beispiel", "z.B.": "zum Beispiel", "d. h.": "das heißt", "d.h.": "das heißt", "u. a.": "unter anderem",
+           "u.a.": "unter anderem", "bzw.": "beziehungsweise", "ca.": "circa", "vgl.": "vergleiche"},
+)  # fmt: skip
+
+_FR: Final = Locale(
+    code="fr",
+    decimal=",",
+    groups=" .\u00a0\u202f",
+    point="virgule",
+    minus="moins",
+    to="à",
+    at="arobase",
+    dot="point",
+    slash="barre oblique",
+    dash="tiret",
+    underscore="tiret bas",
+    percent="pour cent",
+    about="environ",
+    number="numéro",
+    number_signs=r"[Nn][°º]|#",
+    version="version",
+    cents_joint="et",
+    of_money="de",
+    signs={
+        "&": "et",
+        "+": "plus",
+        "=": "égale",
+        "×": "fois",
+        "*": "fois",
+        "÷": "divisé par",
+        "^": "puissance",
+        "≈": "est environ",
+        "≠": "n'est pas",
+        "<": "est inférieur à",
+        ">": "est supérieur à",
+        "≤": "est au plus",
+        "≥": "est au moins",
+        "→": "vers",
+    },
+    currencies={
+        "$": Currency("dollar", "dollars", "cent", "cents"),
+        "€": Currency("euro", "euros", "centime", "centimes"),
+        "£": Currency("livre", "livres", "penny", "pence"),
+        "¥": Currency("yen", "yens"),
+        "₹": Currency("roupie", "roupies", "paisa", "paisas"),
+        "CHF": Currency("franc suisse", "francs suisses", "centime", "centimes"),
+    },
+    denominators=(
+        ("demi", "demis"),
+        ("tiers", "tiers"),
+        ("quart", "quarts"),
+        ("cinquième", "cinquièmes"),
+        ("sixième", "sixièmes"),
+        ("septième", "septièmes"),
+        ("huitième", "huitièmes"),
+        ("neuvième", "neuvièmes"),
+        ("dixième", "dixièmes"),
+    ),
+    mixed="et",
+    and_half=" et demi",
+    letters="API CPU EDF GPU IA ID IP OMC ONG PIB RATP SAV SQL TVA UE URL USA USB UTC",
+    short={"p. ex.": "par exemple", "c.-à-d.": "c'est-à-dire"},
+)
+
+_ES: Final = Locale(
+    code="es",
+    decimal=",",
+    groups=".\u00a0\u202f",
+    point="coma",
+    minus="menos",
+    to="a",
+    at="arroba",
+    dot="punto",
+    slash="barra",
+    dash="guion",
+    underscore="guion bajo",
+    percent="por ciento",
+    about="unos",
+    number="número",
+    number_signs=r"[Nn]\.?[º°]|[Nn]úm\.|#",
+    version="versión",
+    cents_joint="con",
+    of_money="de",
+    signs={
+        "&": "y",
+        "+": "más",
+        "=": "es igual a",
+        "×": "por",
+        "*": "por",
+        "÷": "dividido por",
+        "^": "elevado a",
+        "≈": "es aproximadamente",
+        "≠": "no es",
+        "<": "es menor que",
+        ">": "es mayor que",
+        "≤": "es como mucho",
+        "≥": "es como mínimo",
+        "→": "a",
+    },
+    currencies={
+        "$": Currency("dólar", "dólares", "centavo", "centavos"),
+        "€": Currency("euro", "euros", "céntimo", "céntimos"),
+        "£": Currency("libra", "libras", "penique", "peniques"),
+        "¥": Currency("yen", "yenes"),
+        "₹": Currency("rupia", "rupias", "paisa", "paisas"),
+        "CHF": Currency("franco suizo", "francos suizos", "céntimo", "céntimos"),
+    },
+    denominators=(
+        ("medio", "medios"),
+        ("tercio", "tercios"),
+        ("cuarto", "cuartos"),
+        ("quinto", "quintos"),
+        ("sexto", "sextos"),
+        ("séptimo", "séptimos"),
+        ("octavo", "octavos"),
+        ("noveno", "novenos"),
+        ("décimo", "décimos"),
+    ),
+    mixed="y",
+    and_half=" y medio",
+    letters="API CPU GPU IA ID IP ONG PIB SQL UE URL USA USB UTC",
+    short={"p. ej.": "por ejemplo", "EE. UU.": "Estados Unidos", "EE.UU.": "Estados Unidos"},
+)
+
+LOCALES: Final = {locale.code: locale for locale in (_EN, _DE, _FR, _ES)}
+
+CODES: Final = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "CHF": "CHF"}
+"""ISO 4217 codes of the currencies whose everyday names are in the tables."""

@@ -1,0 +1,130 @@
+"""What the stand-ins for vendors' HTTP services share: HTTP/1.1 on loopback, one JSON request in, a body or a stream of events out.
+
+A stream is given as the bytes to send, one chunk each, and may hold a `Fault` of `tests.voice.model_server`: silence or a cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from tests.voice.model_server import Fault
+
+
+class Request:
+    """What was asked: the path with its query, headers by their names in small letters, and the body where it is JSON."""
+
+    def __init__(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> None:
+        self.path = path
+        self.headers = headers
+        self.body = body
+
+
+class Body:
+    """A whole answer: JSON unless it is bytes."""
+
+    def __init__(self, status: int, content: Any, headers: dict[str, str] | None = None) -> None:
+        self.status = status
+        self.content = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.headers = headers or {}
+
+
+Answer = Body | Iterable[bytes | Fault]
+
+
+class SseServer:
+    """A service on loopback. `url` is where it is; `requests` is what it was asked, also what it refused."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self.url = ""
+        self.requests: list[Request] = []
+        self._tls = tls
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self._asked = asyncio.Condition()
+        self._gone = asyncio.Condition()
+        self.dropped = 0
+        """Streams whose client went away while they were silent."""
+
+    def answer(self, request: Request) -> Answer:
+        """What to answer; each service its own."""
+        raise NotImplementedError
+
+    async def until_asked(self, count: int = 1) -> None:
+        """Wait until there were so many requests."""
+        async with asyncio.timeout(10), self._asked:
+            await self._asked.wait_for(lambda: len(self.requests) >= count)
+
+    async def until_dropped(self) -> None:
+        """Wait until a client left a stream that was silent."""
+        async with asyncio.timeout(10), self._gone:
+            await self._gone.wait_for(lambda: self.dropped > 0)
+
+    async def start(self) -> None:
+        """Listen on a free port."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
+        scheme = "https" if self._tls is not None else "http"
+        self.url = f"{scheme}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def stop(self) -> None:
+        """Cut all connections."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._connections):
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a connection runs in a task")
+        self._connections.add(task)
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError):
+                while await self._one(reader, writer):
+                    pass
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip().split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+        payload = await reader.readexactly(int(headers.get("content-length", "0")))
+        is_json = "json" in headers.get("content-type", "")
+        request = Request(first.split(" ")[1], headers, json.loads(payload) if is_json else {})
+        async with self._asked:
+            self.requests.append(request)
+            self._asked.notify_all()
+        answer = self.answer(request)
+        if isinstance(answer, Body):
+            fields = {"content-type": "application/json", "content-length": str(len(answer.content)), **answer.headers}
+            writer.write(_head(answer.status, fields) + answer.content)
+            await writer.drain()
+            return True
+        writer.write(_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
+        for item in answer:
+            await writer.drain()
+            if item is Fault.HANG:
+                await reader.read()
+                async with self._gone:
+                    self.dropped += 1
+                    self._gone.notify_all()
+                return False
+            if item is Fault.DROP:
+                writer.transport.abort()
+                return False
+            if isinstance(item, bytes):
+                writer.write(f"{len(item):x}\r\n".encode() + item + b"\r\n")
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        return True
+
+
+def _head(status: int, headers: dict[str, str]) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {status} Scripted\r\n{lines}\r\n".encode()
