@@ -184,4 +184,4 @@ async def _answered(command: Any) -> Any:
             return await command
     except (RedisError, OSError, TimeoutError) as error:
         # The words of the error are Valkey's or the system's; what was sent is sealed in any case.
-        raise Unavailable(f"The keys are not known: Valkey does not answer ({type(error).__name__}).", retry_after_ms=1_000) from error
+        raise Unavailable(f"Valkey does not serve the keys of providers ({type(error).__name__}).", retry_after_ms=1_000) from error

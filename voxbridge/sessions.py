@@ -41,7 +41,7 @@ _SUMMARY: Final = (("voice", True, "session.started"), ("voice", True, "turn.com
 _PER_READ: Final = 1_024 // len(_SUMMARY)
 
 State = Literal["connecting", "live", "ended"]
-Kind = Literal["user", "agent", "turn", "tool", "task", "worker", "client", "failure", "end"]
+Kind = Literal["user", "agent", "turn", "tool", "task", "worker", "client", "failure", "end", "handoff", "model"]
 
 
 class Summary(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -159,15 +159,17 @@ def _told(event: events.Event) -> tuple[Kind, str, str] | None:
     match event:
         case voice.UserSaid(text=text, source=source):
             return "user", text, "typed" if source == "text" else ""
-        case voice.AgentSaid(text=text, unheard=unheard, interrupted=interrupted):
-            return "agent", text, (f"interrupted; not heard: {unheard}" if unheard else "interrupted") if interrupted else ""
-        case voice.TurnCompleted(number=number, reason=reason):
-            return "turn", f"turn {number}", "" if reason == "completed" else reason
+        case voice.AgentSaid(text=text, unheard=unheard, interrupted=interrupted, agent=agent):
+            cut = (f"interrupted; not heard: {unheard}" if unheard else "interrupted") if interrupted else ""
+            return "agent", f"{agent}: {text}" if agent else text, cut
+        case voice.TurnCompleted(number=number, reason=reason, usage=usage):
+            tokens = f"{usage.input_tokens} tokens in, {usage.output_tokens} out" if usage != voice.Usage() else ""
+            return "turn", f"turn {number}", "; ".join(filter(None, ("" if reason == "completed" else reason, tokens)))
         case voice.ProviderFailed(part=part, error=error, handled=handled):
             return "failure", f"{part}: {error.message}", f"{error.code}, handled" if handled else error.code
         case voice.ToolCalled(name=name, arguments=arguments):
             return "tool", f"{name} {msgspec.json.encode(arguments).decode()}", ""
-    return _work(event) or _life(event)
+    return _work(event) or _speakers(event) or _life(event)
 
 
 def _work(event: events.Event) -> tuple[Kind, str, str] | None:
@@ -191,6 +193,29 @@ def _work(event: events.Event) -> tuple[Kind, str, str] | None:
     return None
 
 
+def _speakers(event: events.Event) -> tuple[Kind, str, str] | None:
+    match event:
+        case voice.SessionStarted(agent=agent, pipeline=pipeline, voice=speaks, model=model) if agent:
+            return "handoff", f"{agent} begins" + (f" in the pipeline {pipeline}" if pipeline else ""), _on(speaks, model)
+        case gateway.HandoffRequested(target=target, reason=reason):
+            return "handoff", f"an operator asks for {target}", reason
+        case voice.HandoffStarted(source=source, target=target, reason=reason, by=by):
+            return "handoff", f"{source or 'the agent'} hands over to {target}", reason or ("by an operator" if by == "operator" else "")
+        case voice.HandoffCompleted(target=target, voice=speaks, model=model, ms=ms, history=history):
+            return "handoff", f"{target} goes on after {ms} ms ({history})", _on(speaks, model)
+        case voice.ProviderConnected(provider=provider, model=model, resumed_by=resumed_by):
+            return "model", f"{provider} is connected", f"{model}, {resumed_by}" if resumed_by else model
+        case voice.ProviderLost(provider=provider, model=model, close_code=code, error=error):
+            return "failure", f"{provider} was lost: {error.message}", f"{model}, closed with {code}"
+        case voice.ProviderGoAway(provider=provider, model=model, time_left_ms=left):
+            return "model", f"{provider} closes the connection in {left} ms", model
+    return None
+
+
+def _on(speaks: str, model: str) -> str:
+    return ", ".join(filter(None, (f"voice {speaks}" if speaks else "", model)))
+
+
 def _life(event: events.Event) -> tuple[Kind, str, str] | None:
     match event:
         case gateway.ClientConnected(resumed=resumed):
@@ -203,6 +228,8 @@ def _life(event: events.Event) -> tuple[Kind, str, str] | None:
             return "worker", f"{worker} let go: {reason}", f"term {term}"
         case voice.SessionRestored(worker=worker, term=term, how=how, gap_ms=gap_ms, lost=lost):
             note = f"; lost: {', '.join(lost)}" if lost else "; nothing lost"
+            if not worker:
+                return "model", f"the model goes on ({how}) after a gap of {gap_ms} ms{note}", ""
             return "worker", f"{worker} carries on ({how}) after a gap of {gap_ms} ms{note}", f"term {term}"
         case voice.SessionEnded(reason=reason, error=error):
             return "end", f"ended: {reason}", error.message if error is not None else ""

@@ -48,6 +48,8 @@ _STYLES: Final = {
     "failure": "red",
     "end": "bold",
     "turn": "dim",
+    "handoff": "green",
+    "model": "blue",
 }
 
 

@@ -21,6 +21,12 @@ This page is printed by `voxbridge config --markdown`.
 
 """
 _TAIL: Final = """
+## Keys of providers
+
+`GEMINI_API_KEY` (or `GOOGLE_API_KEY`), `ANTHROPIC_API_KEY` and `OPENAI_API_KEY`, and `VOXBRIDGE_KEY_<NAME>` for an endpoint of
+`VOXBRIDGE_ENDPOINTS` (`VOXBRIDGE_KEY_MY_OWN` for `my-own`). A key that is stored with `voxbridge keys set` goes before them
+([operations.md](operations.md), "Keys").
+
 ## Setting up
 
 `deploy/bootstrap.py` and the tools it calls also honour:

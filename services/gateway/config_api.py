@@ -79,7 +79,7 @@ def router(gateway: Gateway) -> APIRouter:
 
     @made.post("/keys", status_code=204, openapi_extra=_body(names))
     async def set_key(request: Request) -> Response:
-        """Store the key of a provider or of a named endpoint. It counts for whatever is begun from now on."""
+        """Store the key of a provider or of a named endpoint; the body is `{"provider", "key"}`. It counts from now on."""
         setting = await _setting(request)
         await keys.set(setting.provider, setting.key)
         return Response(status_code=204)

@@ -50,6 +50,10 @@ WAITING_LIMIT: Final = 64
 """Events that may wait while the session is opened or resumed."""
 
 
+_MODEL_AWAY: Final = moments.StateChanged(state="restoring", reason="the connection to the model was lost and is opened again")
+_WAITING_FOR_MODEL: Final = ("listening", "thinking", "calling_tool")
+
+
 class Phase(Enum):
     """Where the connection stands."""
 
@@ -76,6 +80,8 @@ class Connection:
         self._asked_ms = 0
         self._lost_since: int | None = None
         self._restoring = False
+        self._model_away = False
+        self._told_to = 0
         self._state: moments.StateChanged | None = None
         self._calls = Calls()
         self._waiting: list[events.Event] | None = None
@@ -126,10 +132,11 @@ class Connection:
         asked, self.last_seq = self.last_seq, known.top if snapshot is not None else self.last_seq
         self._asked_ms = now_ms
         self.phase = Phase.LIVE if known.started else Phase.REQUESTED
+        self._model_away, self._told_to = known.model_away, known.top
         if self._state is not None:  # said by the worker since the log was read
-            known = msgspec.structs.replace(known, state=self._state.state)
-        self._restoring = known.state == "restoring"
-        if not self._restoring:
+            known = msgspec.structs.replace(known, state=self._shown(self._state).state)
+        self._restoring = known.state == "restoring" and not self._model_away
+        if known.state != "restoring":
             self._state = moments.StateChanged(state=known.state)
         event = events.gateway.ClientConnected(gateway=self._gateway, connection=self._name, resumed=True, last_seq=asked)
         return (Send(outbound.resumed(self._reader.sid, known, last_seq=asked, snapshot=snapshot)), *self._attach(event))
@@ -172,13 +179,15 @@ class Connection:
             self.phase = Phase.LIVE
         self._calls.take(event)
         message = outbound.of_event(recorded, self._reader)
-        return () if message is None else (Send(message),)
+        told = () if message is None else (Send(message),)
+        return (*told, *self._model_line(event)) if recorded.seq > self._told_to else told
 
     def receive_moment(self, moment: moments.Moment) -> Outputs:
         """What the voice service says of the moment."""
         if isinstance(moment, moments.StateChanged):
             self._state = moment
             self._restoring = False
+            moment = self._shown(moment)
         if not self.attached:
             return ()
         message = outbound.of_moment(moment, self._reader)
@@ -283,6 +292,8 @@ class Connection:
                     model=message.model or "",
                     voice=message.voice or "",
                     system_prompt=message.system_prompt or "",
+                    agent=message.agent or "",
+                    output=message.output or "",  # type: ignore[arg-type]  # checked against OUTPUTS
                     client=events.gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reader.v1 else "vox"),
                     resume_hash=self._resume_hash,
                 )
@@ -366,7 +377,24 @@ class Connection:
         if not self._restoring:
             return ()
         self._restoring = False
-        return () if self._state is None else self._say_state(self._state)
+        return () if self._state is None else self._say_state(self._shown(self._state))
+
+    def _model_line(self, event: events.Event) -> Outputs:
+        """The connection to a realtime model was lost, or there is one again, or none is needed any more: the state that follows."""
+        if isinstance(event, events.voice.ProviderLost):
+            away = True
+        elif resume.brings_model_back(event):
+            away = False
+        else:
+            return ()
+        if away == self._model_away:
+            return ()
+        self._model_away = away
+        return self._say_state(self._shown(self._state or moments.StateChanged(state="listening")))
+
+    def _shown(self, moment: moments.StateChanged) -> moments.StateChanged:
+        """The state for the client: while the model is not connected nothing is listened to or thought about, whatever waits for it."""
+        return _MODEL_AWAY if self._model_away and moment.state in _WAITING_FOR_MODEL else moment
 
     def _say_state(self, moment: moments.StateChanged) -> Outputs:
         message = outbound.of_moment(moment, self._reader)

@@ -1,4 +1,4 @@
-"""The REST interface: reading sessions, what is installed, health, figures (docs/protocol.md, section 7); `config_api` beside it.
+"""The REST interface: sessions, what is installed, health, figures (docs/protocol.md, section 7); beside it `config_api`, `agents_api`.
 
 Owns the routes, their bounds and how an error is answered. Nothing is lost in a crash here.
 """
@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from services.gateway import config_api, pages, views
+from services.gateway import agents_api, config_api, pages, views
 from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT
 from services.gateway.waveforms import BINS_LIMIT, LONGEST_MS
 from shared import voices as known_voices
@@ -60,6 +60,7 @@ def application(gateway: Gateway) -> FastAPI:
     app.include_router(_installed(gateway))
     app.include_router(_operations(gateway))
     app.include_router(config_api.router(gateway))
+    app.include_router(agents_api.router(gateway))
     pages.mount(app)
     app.add_exception_handler(VoxbridgeError, _voxbridge_error)
     app.add_exception_handler(RequestValidationError, _validation_error)

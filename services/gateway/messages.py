@@ -20,13 +20,16 @@ MESSAGE_LIMIT: Final = 1024 * 1024
 TEXT_LIMIT: Final = 8_192
 PROMPT_LIMIT: Final = 16_384
 NAME_LIMIT: Final = 256
+AGENT_LIMIT: Final = 64
+"""Characters of the name of an agent or of a pipeline."""
 TOKEN_LIMIT: Final = 4_096
 RESULT_LIMIT: Final = 256 * 1024
 """Bytes of a page's answer to a call, so that it fits into one event of the log."""
 COUNTER_LIMIT: Final = 0xFFFF_FFFF
 POSITION_LIMIT: Final = 2**53 - 1
 """The largest whole number that every JSON reader keeps."""
-MODES: Final = ("local", "echo", "gemini", "claude")
+MODES: Final = ("local", "echo", "gemini", "openai", "claude")
+OUTPUTS: Final = ("audio", "text")
 SESSION_ID: Final = re.compile(r"[0-9a-f]{32}")
 PLAYBACK_STATES: Final = ("playing", "finished", "flushed")
 
@@ -38,6 +41,8 @@ class Start(msgspec.Struct, frozen=True, tag="start", rename="camel"):
     model: str | None = None
     voice: str | None = None
     system_prompt: str | None = None
+    agent: str | None = None
+    output: str | None = None
     session_token: str | None = msgspec.field(name="session_token", default=None)
 
 
@@ -151,6 +156,9 @@ def _check(message: ClientMessage) -> None:
             _at_most("model", message.model, NAME_LIMIT)
             _at_most("voice", message.voice, NAME_LIMIT)
             _at_most("systemPrompt", message.system_prompt, PROMPT_LIMIT)
+            _at_most("agent", message.agent, AGENT_LIMIT)
+            if message.output is not None:
+                _among("output", message.output, OUTPUTS)
             _at_most("session_token", message.session_token, TOKEN_LIMIT)
         case Resume():
             if SESSION_ID.fullmatch(message.session_id) is None:

@@ -66,7 +66,7 @@ def resumed(sid: str, known: Known, *, last_seq: int, snapshot: dict[str, Any] |
     message: Message = {"type": "resumed", "sessionId": sid, "mode": known.mode, "recovered": snapshot is None}
     if snapshot is None:
         message["from"] = last_seq
-    message |= {"to": known.top, "state": known.state}
+    message |= {"to": known.top, "state": known.state, **msgspec.to_builtins(known.speaker)}
     if snapshot is not None:
         message["snapshot"] = snapshot
     return message
@@ -95,15 +95,52 @@ def _makes(kind: type[_E]) -> Callable[[Callable[[_E, Reader], Message | None]],
 
 @_makes(events.voice.SessionStarted)
 def _started(event: events.voice.SessionStarted, reader: Reader) -> Message:
-    message = {"type": "setup_complete", "sessionId": reader.sid, "mode": event.mode, "resumed": event.resumed}
+    message: Message = {"type": "setup_complete", "sessionId": reader.sid, "mode": event.mode, "resumed": event.resumed}
     if reader.v1:
         message["resumeToken"] = reader.resume_token
+        message |= {"agent": event.agent, "agents": list(event.agents), "pipeline": event.pipeline}
+        message |= {"voice": event.voice, "model": event.model}
     return message
 
 
 @_makes(events.voice.SessionRestored)
 def _restored(event: events.voice.SessionRestored, reader: Reader) -> Message | None:
-    return {"type": "restored", "how": event.how, "gap_ms": event.gap_ms, "lost": list(event.lost)} if reader.v1 else None
+    if not reader.v1:
+        return None
+    cause = "worker" if event.worker else "provider"
+    return {"type": "restored", "how": event.how, "cause": cause, "gap_ms": event.gap_ms, "lost": list(event.lost)}
+
+
+@_makes(events.voice.ProviderConnected)
+def _provider_connected(event: events.voice.ProviderConnected, reader: Reader) -> Message | None:
+    connected = _provider("connected", event.provider, event.model)
+    return {**connected, "agent": event.agent, "voice": event.voice, "resumed_by": event.resumed_by} if reader.v1 else None
+
+
+@_makes(events.voice.ProviderLost)
+def _provider_lost(event: events.voice.ProviderLost, reader: Reader) -> Message | None:
+    return {**_provider("lost", event.provider, event.model), "reason": event.error.message} if reader.v1 else None
+
+
+@_makes(events.voice.ProviderGoAway)
+def _provider_leaving(event: events.voice.ProviderGoAway, reader: Reader) -> Message | None:
+    return {**_provider("leaving", event.provider, event.model), "time_left_ms": event.time_left_ms} if reader.v1 else None
+
+
+def _provider(status: str, provider: str, model: str) -> Message:
+    return {"type": "provider", "status": status, "provider": provider, "model": model}
+
+
+@_makes(events.voice.HandoffStarted)
+def _handoff_started(event: events.voice.HandoffStarted, reader: Reader) -> Message | None:
+    started = {"type": "agent", "phase": "started", "from": event.source, "to": event.target, "reason": event.reason}
+    return started if reader.v1 else None
+
+
+@_makes(events.voice.HandoffCompleted)
+def _handoff_completed(event: events.voice.HandoffCompleted, reader: Reader) -> Message | None:
+    completed = {"type": "agent", "phase": "completed", "from": event.source, "to": event.target}
+    return {**completed, "voice": event.voice, "model": event.model, "ms": event.ms} if reader.v1 else None
 
 
 @_makes(events.voice.SessionEnded)
@@ -134,6 +171,8 @@ def _agent_said(event: events.voice.AgentSaid, reader: Reader) -> Message | None
         message |= {"turn": event.turn, "generation": event.generation, "interrupted": event.interrupted, "unheard": event.unheard}
         if not written:
             message["final"] = True
+        if event.agent:
+            message |= {"agent": event.agent, "voice": event.voice}
     return message
 
 
@@ -141,7 +180,8 @@ def _agent_said(event: events.voice.AgentSaid, reader: Reader) -> Message | None
 def _turn_completed(event: events.voice.TurnCompleted, reader: Reader) -> Message:
     message: Message = {"type": "turn_complete", "turn": event.number}
     if reader.v1:
-        message |= {"reason": event.reason, "latency": msgspec.to_builtins(event.latency)}
+        usage = {"input_tokens": event.usage.input_tokens, "output_tokens": event.usage.output_tokens}
+        message |= {"reason": event.reason, "latency": msgspec.to_builtins(event.latency), "usage": usage}
     return message
 
 

@@ -32,6 +32,8 @@ def mount(app: FastAPI, *, studio: Path = STUDIO, client: Path = CLIENT) -> None
     router = APIRouter(include_in_schema=False)
 
     @router.api_route("/", methods=["GET", "HEAD"])
+    @router.api_route("/agents", methods=["GET", "HEAD"])
+    @router.api_route("/keys", methods=["GET", "HEAD"])
     @router.api_route("/sessions", methods=["GET", "HEAD"])
     @router.api_route("/sessions/{session_id}", methods=["GET", "HEAD"])
     def page(request: Request) -> Response:

@@ -7,7 +7,7 @@ Owns the promise of docs/protocol.md: exactly what was missed, or a snapshot, ne
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -25,9 +25,20 @@ _CALL_ENDS: Final = ("tool.completed", "tool.failed", "tool.interrupted", "tool.
 _TURN_ENDS: Final = ("turn.completed", "agent.said")
 
 
+class Speaker(msgspec.Struct, frozen=True, kw_only=True):
+    """Who speaks in a session, and who else may. Empty strings where nobody has a name."""
+
+    agent: str = ""
+    agents: tuple[str, ...] = ()
+    pipeline: str = ""
+    voice: str = ""
+    model: str = ""
+
+
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What the log says of a session at one moment. `top` is the position of its last visible event, 0 when it has none yet;
-    `begins` is 0 when the log holds the whole session, else the position of the first event that is left."""
+    `begins` is 0 when the log holds the whole session, else the position of the first event that is left; `model_away` says that
+    the connection to a realtime model was lost and is not there again."""
 
     mode: str
     top: int
@@ -35,6 +46,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     started: bool
     turns: int
     state: State
+    model_away: bool = False
+    speaker: Speaker = Speaker()
 
 
 def known(last: Sequence[events.Recorded], *, mode: str, begins: int, owned: bool | None) -> Known | None:
@@ -47,14 +60,38 @@ def known(last: Sequence[events.Recorded], *, mode: str, begins: int, owned: boo
     # What a voice worker says begins with `session.started`, which a long session's log may have let go.
     started = any(recorded.writer == "voice" for recorded in by_type.values())
     turn = by_type["turn.completed"].event if "turn.completed" in by_type else None
+    model_away = at.get("provider.lost", 0) > max((one.seq for one in by_type.values() if brings_model_back(one.event)), default=0)
     return Known(
         mode=mode,
         top=max(at.values(), default=0),
         begins=begins,
         started=started,
         turns=turn.number if isinstance(turn, events.voice.TurnCompleted) else 0,
-        state=_state(at, started=started, owned=owned),
+        state=_state(at, started=started, away=owned is False or model_away),
+        model_away=model_away,
+        speaker=speaker(by_type),
     )
+
+
+def brings_model_back(event: events.Event) -> bool:
+    """Whether this ends the wait for a realtime model: it is connected, or given up, or somebody speaks who needs none."""
+    if isinstance(event, events.voice.ProviderFailed):
+        return event.part == "llm"
+    return isinstance(event, events.voice.ProviderConnected | events.voice.HandoffCompleted)
+
+
+def speaker(last: Mapping[str, events.Recorded]) -> Speaker:
+    """Who speaks, from the last event of each type. A log that let go of the beginning still knows who spoke last."""
+    found = Speaker()
+    for name in ("agent.said", "session.started", "handoff.completed"):
+        match last[name].event if name in last else None:
+            case events.voice.AgentSaid(agent=agent, voice=voice) if "session.started" not in last:
+                found = msgspec.structs.replace(found, agent=agent, voice=voice)
+            case events.voice.SessionStarted() as one:
+                found = Speaker(agent=one.agent, agents=one.agents, pipeline=one.pipeline, voice=one.voice, model=one.model)
+            case events.voice.HandoffCompleted(target=target, voice=voice, model=model):
+                found = msgspec.structs.replace(found, agent=target, voice=voice, model=model)
+    return found
 
 
 def recovers(known: Known, last_seq: int) -> bool:
@@ -83,11 +120,11 @@ def snapshot(past: Iterable[events.Recorded], known: Known) -> dict[str, Any]:
     return made
 
 
-def _state(at: dict[str, int], *, started: bool, owned: bool | None) -> State:
+def _state(at: dict[str, int], *, started: bool, away: bool) -> State:
     """The state as far as facts tell. Nobody is spoken to while nobody is there, so it is never `speaking`."""
     if not started:
         return "connecting"
-    if owned is False:
+    if away:
         return "restoring"
     if at.get("tool.called", 0) > max(at.get(name, 0) for name in _CALL_ENDS):
         return "calling_tool"

@@ -14,7 +14,7 @@ def entry(recorded: events.Recorded) -> dict[str, Any] | None:
     if isinstance(event, events.voice.UserSaid):
         return {**place, "role": "user", "turn": event.turn, "text": event.text}
     if isinstance(event, events.voice.AgentSaid):
-        return {
-            **place, "role": "assistant", "turn": event.turn, "text": event.text, "unheard": event.unheard, "interrupted": event.interrupted
-        }  # fmt: skip
+        who = {name: value for name, value in (("agent", event.agent), ("voice", event.voice)) if value and event.agent}
+        said = {"turn": event.turn, "text": event.text, "unheard": event.unheard, "interrupted": event.interrupted}
+        return {**place, "role": "assistant", **said, **who}
     return None

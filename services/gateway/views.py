@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-MODES = Literal["local", "echo", "gemini", "claude"]
+MODES = Literal["local", "echo", "gemini", "openai", "claude"]
 
 
 class Problem(BaseModel):
@@ -49,6 +49,8 @@ class Said(BaseModel):
     text: str
     unheard: str | None = None
     interrupted: bool | None = None
+    agent: str | None = None
+    voice: str | None = None
 
 
 class SessionDetail(Session):

@@ -2,13 +2,13 @@
 
 Owns the encoding of a conversation and the reading of the stream: every call of a message is answered in the one that follows, what
 does not change between requests comes first and is cached, calls are handed on only when all of them are whole. Does not own the
-connection (`endpoints`). A crash here loses the answer that was being written.
+key (`endpoints`). A crash here loses the answer that was being written.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import anthropic
@@ -47,8 +47,6 @@ _STATUS: Final = {
     "overloaded_error": 529,
 }
 """Of an error that comes within a stream, which has the status of its beginning."""
-
-Client = Callable[[], AbstractAsyncContextManager[endpoints.Held[AsyncAnthropic]]]
 
 
 class _Block:
@@ -145,31 +143,19 @@ class _Answer:
 class Claude:
     """Anthropic's service."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    @staticmethod
-    def client(key: str) -> AsyncAnthropic:
-        """A client of the SDK with this installation's time-outs."""
-        timeout = anthropic.Timeout(language.READ_TIMEOUT_S, connect=language.CONNECT_TIMEOUT_S)
-        http = DefaultAsyncHttpxClient(timeout=timeout, event_hooks={"response": [endpoints.no_long_wait]})
-        url = endpoints.VENDORS["anthropic"].base_url
-        return AsyncAnthropic(api_key=key, base_url=url, max_retries=language.RETRIES, timeout=timeout, http_client=http)
-
-    @staticmethod
-    async def close_client(client: AsyncAnthropic) -> None:
-        """Close its connections."""
-        await client.close()
+    def __init__(self, keys: endpoints.Keys) -> None:
+        self._clients = endpoints.KeyedClient("anthropic", keys, _client, AsyncAnthropic.close)
 
     async def close(self) -> None:
-        """The client is its owner's to close."""
+        """As `LanguageModel.close`."""
+        await self._clients.close()
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
         """As `LanguageModel.complete`. A message that the service pauses is gone on with, `PAUSES_LIMIT` times."""
         body = asked = _body(request)
         said: list[dict[str, Any]] = []
         input_tokens = output_tokens = 0
-        async with self._client() as held:
+        async with self._clients.use() as held:
             for _ in range(PAUSES_LIMIT + 1):
                 answer = _Answer()
                 with named(held.key):
@@ -190,6 +176,13 @@ class Claude:
         for call in calls:
             yield call
         yield Completed(effect=effect, input_tokens=input_tokens, output_tokens=output_tokens)
+
+
+def _client(key: str) -> AsyncAnthropic:
+    timeout = anthropic.Timeout(language.READ_TIMEOUT_S, connect=language.CONNECT_TIMEOUT_S)
+    http = DefaultAsyncHttpxClient(timeout=timeout, event_hooks={"response": [endpoints.no_long_wait]})
+    url = endpoints.VENDORS["anthropic"].base_url
+    return AsyncAnthropic(api_key=key, base_url=url, max_retries=language.RETRIES, timeout=timeout, http_client=http)
 
 
 def _body(request: Complete) -> dict[str, Any]:

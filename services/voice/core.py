@@ -70,6 +70,8 @@ def _event(d: Draft, event: Any, ts: int) -> None:
             turns.cancel_reply(d, "text")
             turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now))
         case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):
+            if playback == "finished" and d.state.line is not None:
+                dialogue.words_final(d)  # they are older than what was heard
             turns.playback(d, generation, played_ms, playback)
         case gateway.AudioEnded() if d.state.line is not None:
             d.outputs.append(out.EndAudio(d.state.line.effect))

@@ -23,6 +23,10 @@ WORDS: Final = "words"
 WORDS_MS: Final = 800
 """After an answer began, the time in which words that come still belong to what is answered."""
 
+FINAL_WORDS_MS: Final = 5_000
+"""The same where the provider says which words are final: they take the time that a transcription takes."""
+
+FINAL_LIMIT: Final = 16
 WORDS_LIMIT: Final = 8_000
 TEXT_LIMIT: Final = 8_000
 CALLS_LIMIT: Final = 32
@@ -39,6 +43,8 @@ RESULT: Final = "The result of {name}, which you asked for before, is: {result}"
 def user_words(d: Draft, input: provider.UserWords) -> None:
     """More of what the user said."""
     line = _line(d)
+    if input.item and input.item in line.final:
+        return
     items = dict(line.words)
     text = input.text if input.whole else items.get(input.item, "") + input.text
     items[input.item] = text[:WORDS_LIMIT]
@@ -76,11 +82,14 @@ def words_final(d: Draft) -> None:
     d.cancel_timers(WORDS)
     if not turn:
         return
-    live.change(d, words=(), turn=0)
+    final = (*line.final, *(item for item, _ in line.words if item))[-FINAL_LIMIT:]
+    live.change(d, words=(), turn=0, final=final)
     if text:
+        turns.resolve_cut(d, None)  # what was heard before comes before
         d.append(ev.UserSaid(text=text, turn=turn, source="speech"))
         turns.remember_user(d, text)
-        live.change(d, asked=text)
+        if line.going_on == turn:  # else it was answered meanwhile
+            live.change(d, asked=text)
 
 
 def typed(d: Draft, text: str) -> None:
@@ -124,7 +133,7 @@ def agent_words(d: Draft, input: provider.AgentWords) -> None:
     line, reply = _line(d), d.reply
     if line.muted:
         return
-    if reply is None or reply.line != line.effect:
+    if reply is None or reply.line != line.effect or (reply.closed and line.over):
         reply = _response(d, line.audio_ms)
     *earlier, last = reply.pieces or (Piece(text="", done=True),)
     room = TEXT_LIMIT - sum(len(piece.text) for piece in reply.pieces)
@@ -185,7 +194,7 @@ def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
     line, reply = _line(d), d.reply
     mine = reply if reply is not None and reply.line == line.effect else None
     written = line.written
-    live.change(d, muted=False, cut=False, written="", answered_at=d.now)
+    live.change(d, muted=False, cut=False, written="", called=False, over=True, answered_at=d.now)
     if line.muted or line.cut:
         return
     if mine is not None:
@@ -194,12 +203,14 @@ def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
         if input.quiet and input.ms:
             _unanswered(d, "The model's audio is silent.")
             return
+        if d.state.cut is None and not live.can(line).detects_voice:
+            words_final(d)
         live.change(d, tries=0, deaths=0, asked="", asked_again=False, said="", going_on=0)
         if not mine.closed:
             _close(d, input.ms)
     elif written and not line.calls:
         _written(d, written)
-    elif line.asking or line.asked:
+    elif (line.asking or line.asked) and not line.called:
         _unanswered(d, f"The model ended its turn without a word{': ' + input.reason if input.reason else ''}.")
 
 
@@ -240,7 +251,7 @@ def call_requested(d: Draft, input: provider.CallRequested) -> None:
     call_id, function, timeout_ms = turns.open_call(d, input.name, input.arguments, turn=d.state.turns)
     browser = function is not None and function.kind == "browser"
     call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=line.effect, browser=browser)
-    live.change(d, calls=(*_line(d).calls, call))
+    live.change(d, calls=(*_line(d).calls, call), called=True, over=False)
     d.set_timer(f"call:{call_id}", timeout_ms + turns.CALL_MARGIN_MS)
 
 
@@ -360,7 +371,6 @@ def _response(d: Draft, audio_ms: int) -> Reply:
         return reply
     if reply is not None:
         turns.hand_on(d)
-    turns.resolve_cut(d, None)
     _begin_turn(d)
     line = _line(d)
     turn = 0 if line.notice else line.going_on or d.state.turns
@@ -369,7 +379,7 @@ def _response(d: Draft, audio_ms: int) -> Reply:
     reply = Reply(generation=d.state.generation, turn=turn, line=line.effect, agent=d.state.agent.name, voice=d.state.voice, stamps=stamps)
     d.state.reply, d.state.unplayed = reply, None
     d.outputs.append(out.Play(line.effect, reply.generation))
-    live.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False)
+    live.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, over=False)
     return reply
 
 
@@ -386,7 +396,7 @@ def _begin_turn(d: Draft) -> None:
         live.change(d, go_on=False, said="")
     d.state.turns += 1
     live.change(d, asking=False, turn=d.state.turns, going_on=d.state.turns)
-    d.set_timer(WORDS, WORDS_MS)
+    d.set_timer(WORDS, FINAL_WORDS_MS if live.can(line).detects_voice else WORDS_MS)
 
 
 def _finish_words(d: Draft) -> None:

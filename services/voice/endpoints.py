@@ -101,6 +101,19 @@ async def environment_keys(provider: str) -> str:
     return next(filter(None, (os.environ.get(name, "").strip() for name in variables(provider))), "")
 
 
+async def key_of(provider: str, keys: Keys, *, needed: bool = True) -> str:
+    """A provider's key, fit to be sent. Raises `PROVIDER_REFUSED` where there is none, or none that could be one."""
+    key = (await keys(provider)).strip()
+    if not key and needed:
+        message = f"no key for {provider}; set {variables(provider)[0]} or POST /api/config/keys"
+        raise VoxbridgeError(Code.PROVIDER_REFUSED, message, retryable=False)
+    if len(key) > KEY_LIMIT or re.fullmatch(r"[!-~]*", key) is None:
+        # A header that cannot be sent would be quoted in the client's own error.
+        message = f"the key for {provider} has characters that no key has, or more than {KEY_LIMIT}"
+        raise VoxbridgeError(Code.PROVIDER_REFUSED, message, retryable=False)
+    return key
+
+
 class Held(Generic[C]):
     """A client and the key it was made with."""
 
@@ -133,7 +146,7 @@ class KeyedClient(Generic[C]):
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Held[C]]:
         """The client, open until the end of the block. Raises `PROVIDER_REFUSED` where there is no key, or no client can be made."""
-        key = await self._key()
+        key = await key_of(self._provider, self._keys, needed=self._needs_key)
         before = made = self._made
         if made is None or made.key != key:
             made = self._made = _Made(key, asyncio.ensure_future(asyncio.to_thread(self._build, key)))
@@ -167,18 +180,6 @@ class KeyedClient(Generic[C]):
             (client,) = await asyncio.gather(made.making, return_exceptions=True)
             if not isinstance(client, BaseException):
                 await self._close(client)
-
-    async def _key(self) -> str:
-        key = (await self._keys(self._provider)).strip()
-        if not key and self._needs_key:
-            variable = variables(self._provider)[0]
-            message = f"no key for {self._provider}; set {variable} or POST /api/config/keys"
-            raise VoxbridgeError(Code.PROVIDER_REFUSED, message, retryable=False)
-        if len(key) > KEY_LIMIT or re.fullmatch(r"[!-~]*", key) is None:
-            # A header that cannot be sent would be quoted in the client's own error.
-            message = f"the key for {self._provider} has characters that no key has, or more than {KEY_LIMIT}"
-            raise VoxbridgeError(Code.PROVIDER_REFUSED, message, retryable=False)
-        return key
 
 
 async def no_long_wait(response: Any) -> None:

@@ -1,6 +1,6 @@
 """Gemini as a language model of the cascade: text in, text and calls out, through google-genai.
 
-Owns the encoding of a conversation and the reading of the stream. Does not own the connection (`endpoints`) nor Gemini Live. A crash
+Owns the encoding of a conversation and the reading of the stream. Does not own the key (`endpoints`) nor Gemini Live. A crash
 here loses the answer that was being written.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from typing import Any, Final, cast
 
 import httpx2
@@ -33,36 +33,16 @@ other workers go on with it. These are the words that Google's documentation has
 
 _ENDS: Final = frozenset({types.FinishReason.STOP, types.FinishReason.MAX_TOKENS})
 
-Client = Callable[[], AbstractAsyncContextManager[endpoints.Held[genai.Client]]]
-
 
 class Gemini:
     """Google's service."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    @staticmethod
-    def client(key: str) -> genai.Client:
-        """A client of the SDK with this installation's time-outs. Its one retry waits at most `RETRY_WAIT_S`."""
-        options = types.HttpOptions(
-            base_url=endpoints.VENDORS["gemini"].base_url,
-            timeout=round(language.READ_TIMEOUT_S * 1_000),
-            async_client_args={"event_hooks": {"request": [_quick_to_connect]}},
-            retry_options=types.HttpRetryOptions(
-                attempts=language.RETRIES + 1, initial_delay=0.5, max_delay=language.RETRY_WAIT_S, jitter=0.5
-            ),
-        )
-        return genai.Client(api_key=key, vertexai=False, http_options=options)
-
-    @staticmethod
-    async def close_client(client: genai.Client) -> None:
-        """Close its connections."""
-        await client.aio.aclose()
-        client.close()
+    def __init__(self, keys: endpoints.Keys) -> None:
+        self._clients = endpoints.KeyedClient("gemini", keys, _client, _close)
 
     async def close(self) -> None:
-        """The client is its owner's to close."""
+        """As `LanguageModel.close`."""
+        await self._clients.close()
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
         """As `LanguageModel.complete`."""
@@ -71,7 +51,7 @@ class Gemini:
         called: list[types.FunctionCall] = []
         ended: types.FinishReason | None = None
         usage: types.GenerateContentResponseUsageMetadata | None = None
-        async with self._client() as held:
+        async with self._clients.use() as held:
             with named(held.key):
                 stream = await held.client.aio.models.generate_content_stream(
                     model=model, contents=[_content(turn, model) for turn in turns], config=_config(request.functions, instructions, model)
@@ -93,6 +73,22 @@ class Gemini:
             input_tokens=(usage.prompt_token_count or 0) if usage else 0,
             output_tokens=((usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)) if usage else 0,
         )
+
+
+def _client(key: str) -> genai.Client:
+    retry = types.HttpRetryOptions(attempts=language.RETRIES + 1, initial_delay=0.5, max_delay=language.RETRY_WAIT_S, jitter=0.5)
+    options = types.HttpOptions(
+        base_url=endpoints.VENDORS["gemini"].base_url,
+        timeout=round(language.READ_TIMEOUT_S * 1_000),
+        async_client_args={"event_hooks": {"request": [_quick_to_connect]}},
+        retry_options=retry,
+    )
+    return genai.Client(api_key=key, vertexai=False, http_options=options)
+
+
+async def _close(client: genai.Client) -> None:
+    await client.aio.aclose()
+    client.close()
 
 
 async def _quick_to_connect(request: httpx2.Request) -> None:

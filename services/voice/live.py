@@ -60,7 +60,7 @@ def begin(d: Draft, agent: Agent) -> None:
         if line is not None:
             leave(d)
         line = Line(provider=chosen.provider, model=model, calls=line.calls if line is not None else ())
-    elif not _of(line).resumes_with_changes:
+    elif not can(line).resumes_with_changes:
         line = msgspec.structs.replace(line, handle="", resumable=False)
     d.state.line = line
     connect(d)
@@ -78,7 +78,7 @@ def leave(d: Draft) -> None:
 def connect(d: Draft, *, delay_ms: int = 0) -> None:
     """Open a connection in place of the one there is, on the highest rung of the ladder that still holds."""
     state, line = d.state, _line(d)
-    can = _of(line)
+    able = can(line)
     d.cancel(line.effect or None)
     d.cancel_timers(LEAVE)
     messages = prompt.window(state.instructions, state.history)
@@ -88,7 +88,7 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         resumes, history = "handle", ()
     elif not history:
         resumes = ""
-    elif line.tries < SEED_TRIES and can.seeds_history:
+    elif line.tries < SEED_TRIES and able.seeds_history:
         resumes = "seed"
     else:
         resumes, instructions, history = "summary", prompt.with_summary(instructions, history), ()
@@ -109,11 +109,21 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
             search=state.agent.search,
         )
     )
-    words = () if line.asking and not line.turn else line.words  # they will be transcribed again
     change(
-        d, effect=effect, ready=False, resumes=resumes, leaving_at=0, muted=False, cut=False, written="", words=words, handle=handle or "",
+        d,
+        effect=effect,
+        ready=False,
+        resumes=resumes,
+        handle=handle,
         resumable=bool(handle),
-    )  # fmt: skip
+        leaving_at=0,
+        muted=False,
+        cut=False,
+        called=False,
+        over=True,
+        written="",
+        words=() if line.asking and not line.turn else line.words,  # those that nobody answered will be transcribed again
+    )
 
 
 def ready(d: Draft, input: provider.ProviderReady) -> None:
@@ -136,9 +146,9 @@ def ready(d: Draft, input: provider.ProviderReady) -> None:
     change(d, ready=True, restoring=False, worker="", lost=(), lost_at=0, notes=(), audio_ms=input.audio_ms)
     for note in notes:
         say(d, note.text, respond=note.respond)
-    can = _of(line)
-    if not can.warns:
-        d.set_timer(LEAVE, (can.connection_s - EARLY_S) * 1_000)
+    able = can(line)
+    if not able.warns:
+        d.set_timer(LEAVE, (able.connection_s - EARLY_S) * 1_000)
 
 
 def lost(d: Draft, input: provider.ProviderLost) -> None:
@@ -199,8 +209,8 @@ def leave_if_due(d: Draft) -> None:
     line = d.state.line
     if line is None or not line.leaving_at or not line.ready:
         return
-    making = d.reply is not None and d.reply.line == line.effect and not d.reply.closed
-    if not (making or line.asking or line.words or line.calls or d.state.cut is not None) and (line.resumable or not _of(line).resumes):
+    busy = not line.over or line.asking or line.asked or line.words or line.calls or line.go_on or line.notice
+    if not busy and d.state.cut is None and (line.resumable or not can(line).resumes):
         rotate(d)
 
 
@@ -265,7 +275,8 @@ def _is_good(d: Draft, line: Line) -> bool:
     return bool(line.handle) and len(missed) < prompt.SUMMARY_CHARACTERS and d.now - line.handle_at < HANDLE_S * 1_000_000
 
 
-def _of(line: Line) -> capabilities.Capabilities:
+def can(line: Line) -> capabilities.Capabilities:
+    """What the model of a connection is able to."""
     return capabilities.of(line.provider, line.model)
 
 

@@ -11,7 +11,7 @@ import asyncio
 import io
 import wave
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from typing import Final, TypeVar
 
 import httpx2
@@ -20,9 +20,7 @@ from openai import AsyncOpenAI
 
 from services.voice import endpoints, language
 from services.voice.chat_completions import ChatCompletions, client, named
-from services.voice.claude import Claude
 from services.voice.endpoints import VENDORS, Held, KeyedClient, Keys
-from services.voice.gemini_text import Gemini
 from services.voice.language import LanguageModel, Written
 from services.voice.outputs import Complete
 from shared.config import Config
@@ -55,6 +53,35 @@ class _Http(msgspec.Struct, frozen=True, kw_only=True):
     voice: str = "default"
 
 
+class _Later:
+    """A vendor whose SDK is loaded when it is first asked: that takes seconds, which a worker that takes over calls does not have."""
+
+    def __init__(self, provider: str, keys: Keys, load: Callable[[Keys], LanguageModel]) -> None:
+        self._provider = provider
+        self._keys = keys
+        self._load = load
+        self._loading: asyncio.Future[LanguageModel] | None = None
+
+    async def load(self) -> LanguageModel:
+        """The vendor. Raises `PROVIDER_REFUSED`, without loading anything, where there is no key."""
+        if self._loading is None:
+            await endpoints.key_of(self._provider, self._keys)
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(asyncio.to_thread(self._load, self._keys))
+        return await asyncio.shield(self._loading)
+
+    async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
+        """As `LanguageModel.complete`."""
+        async with aclosing((await self.load()).complete(effect, request)) as written:
+            async for input in written:
+                yield input
+
+    async def close(self) -> None:
+        """As `LanguageModel.close`."""
+        if self._loading is not None:
+            await (await self._loading).close()
+
+
 class Models:
     """All endpoints of one installation, shared by all sessions of a process. `keys` gives the vendors' keys, once per request."""
 
@@ -69,16 +96,14 @@ class Models:
             for url, key in ((config.stt_url, config.stt_key), (config.llm_url, config.llm_key), (config.tts_url, config.tts_key))
         )
         self._own = ChatCompletions(_always(llm), config.llm_model)
-        claude = KeyedClient("anthropic", keys, Claude.client, Claude.close_client)
-        gemini = KeyedClient("gemini", keys, Gemini.client, Gemini.close_client)
+        self._later = {name: _Later(name, keys, load) for name, load in (("anthropic", _claude), ("gemini", _gemini))}
         openai = _keyed("openai", keys, VENDORS["openai"].base_url)
         named_ones = {name: _keyed(name, keys, url, needs_key=False) for name, url in endpoints.parse(config.endpoints).items()}
         self._llm: dict[str, LanguageModel] = {
             "": self._own,
             endpoints.LOCAL: self._own,
-            "anthropic": Claude(claude.use),
-            "gemini": Gemini(gemini.use),
             "openai": ChatCompletions(openai.use, VENDORS["openai"].llm, vendor=True),
+            **self._later,
             **{name: ChatCompletions(one.use, "") for name, one in named_ones.items()},
         }
         others = {name: _Http(use=one.use, model="") for name, one in named_ones.items()}
@@ -87,8 +112,11 @@ class Models:
         self._stt = {"": own_stt, endpoints.LOCAL: own_stt, "openai": _Http(use=openai.use, model=vendor.stt), **others}
         openai_tts = _Http(use=openai.use, model=vendor.tts, voice=vendor.voice)
         self._tts = {"": own_tts, endpoints.LOCAL: own_tts, "openai": openai_tts, **others}
-        self._closing = (self._http.aclose, stt.close, llm.close, tts.close, claude.close, gemini.close, openai.close)
-        self._closing_named = tuple(one.close for one in named_ones.values())
+        self._closing = (
+            *(self._http.aclose, stt.close, llm.close, tts.close, openai.close),
+            *(one.close for one in named_ones.values()),
+            *(one.close for one in self._later.values()),
+        )
 
     @property
     def local(self) -> bool:
@@ -97,7 +125,13 @@ class Models:
 
     async def close(self) -> None:
         """Close the connections."""
-        await asyncio.gather(*(close() for close in (*self._closing, *self._closing_named)))
+        await asyncio.gather(*(close() for close in self._closing))
+
+    async def prepare(self) -> None:
+        """Load the SDKs of the vendors that there are keys for, so that the first who asks them need not wait."""
+        for later in self._later.values():
+            with suppress(VoxbridgeError):
+                await later.load()
 
     async def transcribe(self, pcm: bytes, provider: str = "", model: str = "", language: str = "") -> Transcript:
         """The words in PCM16 at 16 kHz. Empty names stand for the installation's own endpoint, and for its default model and
@@ -153,6 +187,18 @@ class Models:
                         odd = pcm[len(pcm) & ~1 :]
                         if len(pcm) > 1:
                             yield pcm[: len(pcm) & ~1]
+
+
+def _claude(keys: Keys) -> LanguageModel:
+    from services.voice.claude import Claude  # here, because of what `_Later` says
+
+    return Claude(keys)
+
+
+def _gemini(keys: Keys) -> LanguageModel:
+    from services.voice.gemini_text import Gemini  # here, because of what `_Later` says
+
+    return Gemini(keys)
 
 
 def _always(client: AsyncOpenAI) -> Callable[[], AbstractAsyncContextManager[Held[AsyncOpenAI]]]:

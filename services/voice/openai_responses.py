@@ -64,7 +64,11 @@ class Responses:
             await self._cancel()
 
     async def take_turn(self) -> None:
-        """Ask for a response to what was just added, in place of one that is being made: that is stopped, and given 2 s to end."""
+        """Ask for a response to what was just added, in place of one that is being made: that is stopped, and given 2 s to end. While
+        the user speaks nothing is asked for: the response to that answers both."""
+        if self.user_speaks:
+            await self.stop()
+            return
         if self.busy:
             self._waiting = True
             try:
@@ -125,6 +129,10 @@ class Responses:
     def answered(self, call: str) -> None:
         """The result of an open call was sent."""
         self._owed.add(self._open.pop(call))
+
+    def goes_on(self, response: str) -> bool:
+        """Whether the model is to be asked to go on from this response without anybody's doing: a call of it was refused here."""
+        return response in self._owed and response not in self._open.values()
 
     def owe(self, response: str) -> None:
         """A call of this response was refused here: the model is to be asked to go on all the same."""

@@ -22,6 +22,9 @@ from shared.functions import Function
 TRANSCRIPTION: Final = "gpt-transcribe"
 """Hears the user for the record; the model itself hears the audio."""
 
+SILENCE_MS: Final = 500
+"""After which the vendor's detector takes the user to have ended."""
+
 NO_KEY: Final = "There is no key for OpenAI. Set OPENAI_API_KEY, or give one with POST /api/config/keys."
 BAD_KEY: Final = "OpenAI refused the key. Check OPENAI_API_KEY, or give another with POST /api/config/keys."
 EXPIRED: Final = "session_expired"
@@ -39,7 +42,7 @@ def session(setup: Setup) -> RealtimeSessionCreateRequestParam:
     if setup.language:
         transcription["language"] = setup.language.split("-")[0].lower()
         instructions = f"{instructions}\n\nSpeak the language `{setup.language}` unless the user asks for another.".lstrip()
-    detection: ServerVad = {"type": "server_vad", "create_response": True, "interrupt_response": True}
+    detection: ServerVad = {"type": "server_vad", "silence_duration_ms": SILENCE_MS, "create_response": True, "interrupt_response": True}
     output: RealtimeAudioConfigOutputParam = {"format": {"type": _FORMAT, "rate": 24_000}}
     if setup.voice:
         output["voice"] = setup.voice

@@ -1,9 +1,9 @@
 """The socket of an OpenAI Realtime session: what goes over it, and what its end means.
 
-Two kinds of message do not go through the vendor's SDK, since they come fifty times a second and session and their cost bounds sessions
-per core. A microphone frame is encoded by hand: the SDK builds a dict, transforms it by its type hints and dumps it. Deltas of audio and
-words are read by msgspec, base64 included: the SDK takes 150 to 350 µs to build its model of an event, this takes 5. Everything else that
-means something goes through the SDK.
+The vendor's SDK opens the socket and reads most events. Two things it does not do, since they come fifty times a second and session and
+their cost bounds sessions per core. A microphone frame is encoded by hand, base64 between two constants: 1 µs for 20 ms of sound, where
+the SDK takes 110 µs to build a dict, transform it by its type hints and dump it. Deltas of audio and words are read by msgspec, base64
+included: 1 µs, where the SDK takes 44 µs to build its model of one.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Wire:
             raise _over(error) from error
 
     async def send(self, event: RealtimeClientEventParam) -> None:
-        """Any other event."""
+        """Any other event, in the SDK's shape; its own sending would load another 100 ms of modules with the first session."""
         try:
-            await self._sdk.send(event)
+            await self._socket.send(msgspec.json.encode(event), text=True)
         except ConnectionClosed as error:
             raise _over(error) from error
 

@@ -1,8 +1,8 @@
 """A piece of a reply as a voice should say it: no markup, and numbers, dates, money, units, signs and addresses in words.
 
 Pure, since the voice core calls it on every piece and its result is in the log: the same text and language give the same words on every
-machine and in every replay. Nothing is taken from the machine's locale, clock or time zone; the libraries beneath only read tables that
-are installed with them. So a change of a rule or a table changes what a replay of an old call says.
+machine and in every replay. Nothing is taken from the machine's locale, clock or time zone; num2words, beneath, is told the language
+with each call. So a change of a rule or a table, or of num2words, changes what a replay of an old call says.
 
 Rules are conservative: what none understands stays as it is. A piece is made speakable by itself, so nothing moves between pieces.
 

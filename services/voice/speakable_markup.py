@@ -3,7 +3,7 @@
 A reply is spoken in pieces, mostly lines and sentences, so a span or a table is rarely seen whole: a parser of documents would
 take its halves for plain text. Each mark is therefore undone where it stands, and a half of a pair like the whole.
 
-Owns what is said of Markdown, HTML tags, emoji and code; not numbers, signs and addresses (`speakable_rules`). It holds no state: a crash
+Owns what is said of Markdown, HTML tags, emoji and code; not amounts (`speakable_rules`), signs and addresses (`speakable_names`). A crash
 here loses nothing.
 """
 
@@ -18,14 +18,14 @@ _TABLE_RULE: Final = re.compile(
     r"^[ \t]*\|[ \t]*:?-+:?[ \t]*\|?[ \t]*$|^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*$", re.MULTILINE
 )
 _ROW: Final = re.compile(r"^[ \t]*\|(.*?)\|?[ \t]*$", re.MULTILINE)
-_LINE_START: Final = re.compile(r"^[ \t]*(?:(?:>[ \t]?)+[ \t]*)?(?:#{1,6}[ \t]+|[-*+•‣◦▪][ \t]+(?:\[[ xX]\][ \t]+)?)?", re.MULTILINE)
+_LINE_START: Final = re.compile(r"^[ \t]*(?:>[ \t]*|#{1,6}[ \t]+|[-*+•‣◦▪][ \t]+(?:\[[ xX]\][ \t]+)?)*", re.MULTILINE)
 _LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+[\"'(][^\"')]*[\"')])?\)")
 _REFERENCE: Final = re.compile(r"\[\^\w{1,20}\]|(?<=\])\[[\w -]{0,40}\]")
 _LINK_END: Final = re.compile(r"\]\([^()\s]*\)")
 _AUTOLINK: Final = re.compile(r"<((?:https?://|mailto:)?[^<>\s]+[@:.][^<>\s]+)>")
 _TAG: Final = re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]{0,200}>", re.DOTALL)
-_ENTITIES: Final = {"&amp;": "&", "&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'"}
-_ENTITY: Final = re.compile("|".join(_ENTITIES))
+_ENTITIES: Final = {"nbsp": " ", "lt": "<", "gt": ">", "quot": '"', "#39": "'"}
+_ENTITY: Final = re.compile(rf"&(?:amp;)*(?:({'|'.join(_ENTITIES)});)?")
 _CODE: Final = re.compile(r"(`+)([^`]+)\1")
 _PICTURE: Final = (
     "[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u2300-\u23ff\u25a0-\u25ff\u200d\u20e3\u2060\ufe00-\ufe0f\ufffc\U000e0020-\U000e007f]"
@@ -58,7 +58,7 @@ def unmarked(text: str) -> str:
         text = _AUTOLINK.sub(r"\1", text)
         text = _TAG.sub(" ", text)
     if "&" in text:
-        text = _ENTITY.sub(lambda entity: _ENTITIES[entity[0]], text)
+        text = _ENTITY.sub(lambda entity: _ENTITIES.get(entity[1], "&"), text)
     if "`" in text:
         text = _CODE.sub(lambda code: _HUMP.sub(" ", code[2]), text)
     text = text.replace("~~", "")

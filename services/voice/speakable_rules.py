@@ -63,7 +63,7 @@ _ISO: Final = re.compile(
     rf"(?:[T ]([01][0-9]|2[0-3]):([0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?(Z|[+-][0-9]{{2}}:?[0-9]{{2}})?)?{_END}"
 )
 _FRACTION: Final = re.compile(
-    rf"(?<![\w./:,+–-])(?:([0-9]{{1,3}}) )?([0-9]{{1,2}})/([0-9]{{1,2}})(?![\w/]|[.,:/-][0-9])"
+    rf"(?<![\w./:,+–-])(?:([0-9]{{1,3}}) )?([1-9][0-9]?)/([1-9][0-9]?)(?![\w/]|[.,:/-][0-9])"
     rf"|([0-9]{{0,3}}) ?([{''.join(_VULGAR)}])"
 )
 _DECADE: Final = re.compile(r"(?<![\w.,-])(1[1-9][0-9]|20[0-9])0s\b")
@@ -99,7 +99,7 @@ def _rules(locale: Locale, *, month_first: bool) -> tuple[Rule, ...]:
         *(((_FRENCH_HOUR, partial(_clock, locale)),) if code == "fr" else ()),
         (_CLOCK, partial(_clock, locale)),
         *(((_HALF_DAY, lambda found: f"{found[1]}{found[2] or ''} {found[3].upper()}M"),) if code == "en" else ()),
-        (re.compile(rf"{_START}{sign}({number})(?:{between}({number}))?\s?%(?!\w)"), partial(_percent, locale)),
+        (re.compile(rf"{_START}{sign}({number})(?:(?:\s?%)?{between}({number}))?\s?%(?!\w)"), partial(_percent, locale)),
         (re.compile(rf"{_START}{sign}({number})(?:{between}({number}))?(\s?)({_UNIT_SIGN})(?![\w²³/°])"), partial(_unit, locale)),
         (re.compile(rf"{_START}({number})(\s?–\s?|-)({number}){_END}"), partial(_range, locale)),
         (_FRACTION, partial(_fraction, locale)),

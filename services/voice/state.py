@@ -224,6 +224,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[tuple[str, str], ...] = ()
     """What the user said and is not an event yet, by the provider's item."""
 
+    final: tuple[str, ...] = ()
+    """The provider's items that are events, the newest: what comes of them later is late."""
+
     turn: int = 0
     """The turn that these words belong to, once the model has begun to answer them."""
 
@@ -250,6 +253,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     muted: bool = False
     """What is left of the response is not wanted."""
+
+    called: bool = False
+    """In the turn that it is in, the model asked for a call: that is an answer too."""
+
+    over: bool = True
+    """The model is in no turn."""
 
     written: str = ""
     """Text of the response that was not spoken."""

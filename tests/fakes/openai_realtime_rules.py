@@ -206,7 +206,7 @@ class ResponseCancel(_Strict, frozen=True, tag_field="type", tag="response.cance
 
 
 ClientEvent = SessionUpdate | ItemCreate | Truncate | Append | Commit | Clear | ResponseCreate | ResponseCancel
-_events: Final = msgspec.json.Decoder(ClientEvent)
+_events: Final[msgspec.json.Decoder[ClientEvent]] = msgspec.json.Decoder(ClientEvent)
 
 
 def read(message: bytes | str) -> ClientEvent:

@@ -184,7 +184,7 @@ async def test_while_valkey_is_away_the_last_known_key_counts_for_a_minute(own_v
     assert await keys.usable() == {"gemini": True, "anthropic": True, "openai": True}
     time.now += 0.001
     for name in ("gemini", "anthropic"):
-        with pytest.raises(Unavailable, match="The keys are not known: Valkey does not answer"):
+        with pytest.raises(Unavailable, match="Valkey does not serve the keys of providers"):
             await keys.get(name)
     assert await keys.get("openai") == OTHER, "none was stored, and the environment is always there"
     for use in (keys.known(), keys.set("gemini", SECRET), keys.forget("gemini")):

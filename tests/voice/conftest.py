@@ -164,6 +164,11 @@ class Page:
         done = events.tools.ToolCompleted(call_id=called.call_id, name=called.name, result=result, ms=5)
         return await writer.append(done, ts=self._clock.now_us(), cause=None)
 
+    async def writes_as_tools(self, event: events.Event) -> int:
+        """Append an event as the tool executor."""
+        writer = SessionWriter(self.log, self.sid, "tools", stem=f"t{len(self.heard)}", fenced=False)
+        return await writer.append(event, ts=self._clock.now_us(), cause=None)
+
     def sent_ms(self, generation: int) -> int:
         """Audio of a generation that came."""
         return sum(len(pcm) for one, pcm in self.frames if one.generation == generation) * 1_000 // (2 * frames.OUTPUT_RATE)

@@ -7,6 +7,8 @@ import io
 import json
 import socket
 import ssl
+import subprocess
+import sys
 import wave
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -18,7 +20,7 @@ import pytest
 from services.voice import language
 from services.voice import models as models_module
 from services.voice.inputs import Completed, TextDelta, ToolRequested
-from services.voice.language import ARGUMENTS_LIMIT
+from services.voice.language import ARGUMENTS_LIMIT, LanguageModel
 from services.voice.models import TEXT_LIMIT, Models
 from services.voice.outputs import Complete, Message, ToolUse
 from shared.config import Config
@@ -394,6 +396,31 @@ async def test_a_key_may_change_between_two_requests(vendor: Vendor, monkeypatch
         await written(models, of("openai"))
     assert vendor.asked_with == ["Bearer sk-one", "Bearer sk-one", "Bearer sk-two"]
     await models.close()
+
+
+async def test_only_vendors_with_a_key_are_loaded_ahead_and_the_rest_never(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CLAUDE_KEY)
+    loaded: list[str] = []
+
+    def load(name: str) -> LanguageModel:
+        loaded.append(name)
+        return models._own
+
+    for name, later in models._later.items():
+        monkeypatch.setattr(later, "_load", lambda _, name=name: load(name))
+    await models.prepare()
+    await models.prepare()
+    with pytest.raises(VoxbridgeError, match="no key for gemini"):
+        await written(models, of("gemini"))
+    assert loaded == ["anthropic"]
+
+
+def test_a_worker_starts_without_the_vendors_sdks() -> None:
+    program = "import sys, services.voice.models as m; print([name for name in ('anthropic', 'google.genai') if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True, timeout=60)
+    assert found.stdout.strip() == "[]"
 
 
 async def test_a_key_that_the_vendor_refuses_is_never_quoted(monkeypatch: pytest.MonkeyPatch) -> None:

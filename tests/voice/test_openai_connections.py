@@ -24,7 +24,7 @@ from services.voice.realtime import ConnectionLost, Setup
 from tests.fakes import tls
 from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer
 from tests.fakes.openai_realtime_turns import Turn, tone
-from tests.voice.openai_calls import KEY, SETUP, Call, calling, the_key
+from tests.voice.openai_calls import SETUP, TIME, Call, calling, the_key
 
 
 @pytest.fixture
@@ -48,16 +48,13 @@ async def call(server: OpenAIRealtimeServer, model: OpenAIRealtime) -> AsyncIter
         assert not call.session.errors, call.session.errors
 
 
-# --- setting up
-
-
 async def test_a_session_is_set_up_in_the_ga_shape(server: OpenAIRealtimeServer, call: Call) -> None:
     settings = call.session.of("session.update")[0]["session"]
     assert settings["type"] == "realtime"
     assert settings["audio"]["input"] == {
         "format": {"type": "audio/pcm", "rate": 24_000},
         "transcription": {"model": openai_shapes.TRANSCRIPTION, "language": "de"},
-        "turn_detection": {"type": "server_vad", "create_response": True, "interrupt_response": True},
+        "turn_detection": {"type": "server_vad", "silence_duration_ms": 500, "create_response": True, "interrupt_response": True},
     }
     assert settings["audio"]["output"] == {"format": {"type": "audio/pcm", "rate": 24_000}, "voice": "marin"}
     assert settings["instructions"].startswith("Be kind.")
@@ -189,6 +186,17 @@ async def test_an_address_where_nobody_listens_is_tried_again(monkeypatch: pytes
         await model.close()
 
 
+async def test_a_door_that_nobody_opens_is_not_waited_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_realtime, "CONNECT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{deaf.getsockname()[1]}/v1")
+        model = OpenAIRealtime(the_key)
+        with pytest.raises(ConnectionLost, match="did not open a connection in time") as caught:
+            await model.connect(SETUP)
+        assert caught.value.retryable
+        await model.close()
+
+
 @pytest.mark.parametrize("trusted", [True, False])
 async def test_the_certificates_of_ssl_cert_file_are_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool) -> None:
     authority, context = tls.issue(tmp_path)
@@ -204,9 +212,6 @@ async def test_the_certificates_of_ssl_cert_file_are_trusted(tmp_path: Path, mon
                 await model.connect(SETUP)
             assert not caught.value.retryable
         await model.close()
-
-
-# --- the end
 
 
 async def test_an_event_that_was_refused_is_logged_without_what_was_said(call: Call, caplog: pytest.LogCaptureFixture) -> None:

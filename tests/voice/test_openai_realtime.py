@@ -11,8 +11,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from services.voice import openai_realtime, openai_responses
-from services.voice.openai_realtime import ARGUMENTS_LIMIT, CALLS_LIMIT, REFUSALS_LIMIT, OpenAIRealtime
+from services.voice import openai_connection, openai_responses
+from services.voice.openai_connection import ARGUMENTS_LIMIT, CALLS_LIMIT, REFUSALS_LIMIT
+from services.voice.openai_realtime import OpenAIRealtime
 from services.voice.provider import (
     AgentAudio,
     AgentText,
@@ -52,9 +53,6 @@ async def call(server: OpenAIRealtimeServer, model: OpenAIRealtime) -> AsyncIter
         assert not call.session.errors, call.session.errors
 
 
-# --- a turn
-
-
 async def test_speech_is_heard_and_answered(server: OpenAIRealtimeServer, call: Call) -> None:
     server.script(Turn(hears="What time is it?", says="It is noon.", audio_ms=300))
     await call.speak(SPEECH, SILENCE)
@@ -83,6 +81,14 @@ async def test_the_microphone_is_heard_at_24_khz_without_a_gap(call: Call) -> No
     came = np.frombuffer(bytes(call.session.heard), "<i2").astype(float)
     ideal = np.frombuffer(tone(201, rate=24_000), "<i2").astype(float)[: came.size]
     assert np.abs(came[100:] - np.roll(ideal, 12)[100:]).max() < 8_000 * 0.01
+
+
+async def test_a_microphone_that_is_paused_ends_what_was_being_said(server: OpenAIRealtimeServer, call: Call) -> None:
+    server.script(Turn(hears="Hello", writes="Hi."))
+    await call.speak(SPEECH)
+    await call.connection.end_audio()
+    await call.heard.until(AgentText)
+    assert [one.speaking for one in call.heard.of(UserVoice)] == [True, False]
 
 
 async def test_audio_is_reported_first_each_second_and_last(server: OpenAIRealtimeServer, call: Call) -> None:
@@ -150,9 +156,6 @@ async def test_the_reason_of_a_response_that_failed_is_told(
     assert call.heard.of(GenerationDone) == [GenerationDone(effect=7, ms=100)]
 
 
-# --- interruptions
-
-
 async def test_speech_over_a_response_interrupts_it(server: OpenAIRealtimeServer, call: Call) -> None:
     server.script(Turn(audio_ms=5_000, says="A long story.", hold_after_ms=300))
     await call.connection.say("Tell me a story.")
@@ -184,7 +187,7 @@ async def test_speech_over_audio_that_may_still_be_played_interrupts_it(
 async def test_speech_after_the_audio_was_played_interrupts_nothing(
     server: OpenAIRealtimeServer, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openai_realtime, "_TAIL_S", -60.0)
+    monkeypatch.setattr(openai_connection, "_TAIL_S", -60.0)
     server.script(Turn(audio_ms=5_000))
     await call.connection.say("Tell me a story.")
     await call.heard.until(ModelTurnDone)
@@ -243,9 +246,6 @@ async def test_a_response_is_truncated_at_what_was_heard_and_never_beyond_its_en
     assert list(call.session.truncated.values()) == ends
 
 
-# --- texts
-
-
 async def test_a_text_may_be_added_without_an_answer(call: Call) -> None:
     await call.connection.say("The door is open.", respond=False)
     await call.connection.say("Is the door open?")
@@ -285,9 +285,6 @@ async def test_a_request_that_came_too_early_is_repeated(server: OpenAIRealtimeS
     call.session.release()
     assert (await call.heard.until(AgentText)).text == "Yes."
     assert len(call.session.of("response.create")) == 2
-
-
-# --- calls
 
 
 def answer(call: CallRequested, **result: Any) -> Answer:
@@ -394,9 +391,6 @@ async def test_open_calls_are_bounded(server: OpenAIRealtimeServer, call: Call) 
     assert f"{CALLS_LIMIT} calls are open" in refused["item"]["output"]
 
 
-# --- the installation's own detector
-
-
 @pytest.fixture
 async def manual(server: OpenAIRealtimeServer, model: OpenAIRealtime) -> AsyncIterator[Call]:
     async with calling(server, model, msgspec.structs.replace(SETUP, manual_activity=True)) as call:
@@ -416,6 +410,15 @@ async def test_turns_may_be_told_instead_of_detected(server: OpenAIRealtimeServe
     assert kinds == ["input_audio_buffer.clear", "input_audio_buffer.commit", "response.create"]
     assert [one.text for one in manual.heard.of(UserWords)] == ["Hello."]
     assert manual.heard.of(UserVoice) + manual.heard.of(Interrupted) == []
+
+
+async def test_a_pause_is_no_end_where_turns_are_told(manual: Call) -> None:
+    await manual.connection.activity(speaking=True)
+    await manual.speak(SPEECH)
+    await manual.connection.end_audio()
+    await manual.connection.activity(speaking=False)
+    await manual.heard.until(ModelTurnDone)
+    assert len(manual.session.heard) == len(SPEECH) * 3 // 2
 
 
 async def test_a_turn_too_short_for_the_vendor_is_made_longer(manual: Call) -> None:

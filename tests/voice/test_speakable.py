@@ -12,19 +12,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.voice.phrases import cut
-from services.voice.speakable import LANGUAGES, speakable
+from services.voice.speakable import LANGUAGES, MOST_PASSES, speakable
 from services.voice.speakable_names import LONGEST_PATH
 from services.voice.speakable_rules import MOST_DECIMALS, MOST_FIGURES
 
 ROOT = Path(__file__).parents[2]
 MARKS = "*_`#|~[]{}\\"
-SNIPPETS = st.sampled_from(
-    (
-        "* ** _ __ ` ``` ~ ~~ # ## > | [ ] ( ) < > <b> </b> ![ ]( :// https:// www. @ . , ; : ! ? - – + = × ÷ & &amp; &lt; → -> ^ ° % $ € £ ¥ "
-        "CHF USD SEK km kg m s h °C GB v V No. Nr. n° n.º 0 1 2 5 10 12 31 99 1.5 1,5 1,250 1.250 2024 1999 00 007 :05 14:05 1/2 ½ ² st th er "
-        "º ª am PM Uhr h05 de der am Jan January Januar janvier enero API NASA HTML a b word get_user getUser e.g. z.B. 😀 1️⃣ é"
-    ).split()
+TOKENS = (
+    "* ** _ __ ` ``` ~ ~~ # ## > | [ ] ( ) < > <b> </b> ![ ]( :// https:// www. @ . , ; : ! ? - – + = × ÷ & &amp; &lt; → -> ^ ° % $ € "
+    "£ ¥ CHF USD SEK km kg m s h °C GB v V No. Nr. n° n.º 0 1 2 5 10 12 31 99 1.5 1,5 1,250 1.250 2024 1999 00 007 :05 14:05 1/2 ½ ² st "
+    "th er º ª am PM Uhr h05 de der am Jan January Januar janvier enero API NASA HTML a b word get_user getUser e.g. z.B. 😀 1️⃣ é"
 )
+SNIPPETS = st.sampled_from(TOKENS.split())
 RAGGED = st.lists(SNIPPETS | st.sampled_from([" ", "\n", "\t", "\u00a0"]), max_size=30).map("".join)
 ANY = st.text(max_size=200) | RAGGED
 TAGS = st.sampled_from([*LANGUAGES, "it", "", "en-GB", "de_DE"])
@@ -58,7 +57,7 @@ ENGLISH = [
     ("127.0.0.1", "one hundred and twenty-seven dot zero dot zero dot one"),
     ("call +1 (555) 123-4567 now", "call plus one, five five five, one two three, four five six seven now"),
     ("50% or 12.5 %", "fifty percent or twelve point five percent"),
-    ("10-20%", "ten to twenty percent"),
+    ("10-20% or 5%-10%", "ten to twenty percent or five to ten percent"),
     ("1 mi is 1.6 km", "one mile is one point six kilometers"),
     ("5-10 km at 100 mph", "five to ten kilometers at one hundred miles per hour"),
     ("-5 °C, 90° and 16 GB", "minus five degrees Celsius, ninety degrees and sixteen gigabytes"),
@@ -163,6 +162,7 @@ AS_IT_IS = [
     "12345678901234567890",
     "Dr. Who",
     "31/31/2024",
+    "01/02",
     "don't-stop",
 ]
 MARKUP = [
@@ -242,6 +242,19 @@ def test_a_long_path_is_not_read_out() -> None:
     edge = "a" * LONGEST_PATH
     assert speakable(f"https://example.org/{edge}") == f"example dot org slash {edge}"
     assert speakable(f"https://example.org/{edge}a") == "example dot org"
+
+
+@pytest.mark.parametrize("layers", [MOST_PASSES - 1, MOST_PASSES, 5 * MOST_PASSES])
+def test_markup_in_layers_is_undone_however_many_there_are(layers: int) -> None:
+    for text in (
+        "[" * layers + "word" + "](a)" * layers,
+        "> " * layers + "- " * layers + "word",
+        "**" * layers + "word",
+        "\\" * layers + "*word",
+        "&lt;" * layers + "word" + "&gt;" * layers,
+    ):
+        assert speakable(text) == "word"
+    assert speakable(f"a &{'amp;' * layers} b") == "a and b"
 
 
 @given(ANY, TAGS)

@@ -1,0 +1,36 @@
+"""The body of a request, within bounds of size and time.
+
+Owns the two bounds. Does not own what a body means. Nothing is lost in a crash here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+
+from shared.errors import Code, VoxbridgeError
+
+BODY_LIMIT: Final = 4_096
+"""Bytes of a body."""
+
+BODY_S: Final = 5.0
+"""How long a body may take to come."""
+
+
+async def read(request: Request) -> bytes:
+    """The whole body; raises `TOO_LARGE`, `TIMED_OUT`, or `CANCELLED` when its sender is gone."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for part in request.stream():
+                body += part
+                if len(body) > BODY_LIMIT:
+                    raise VoxbridgeError(Code.TOO_LARGE, f"The body has more than {BODY_LIMIT} bytes.", field="body", limit=BODY_LIMIT)
+    except TimeoutError:
+        raise VoxbridgeError(Code.TIMED_OUT, f"The body did not come within {BODY_S:g} s.", field="body") from None
+    except ClientDisconnect:
+        raise VoxbridgeError(Code.CANCELLED, "The client is gone.") from None
+    return bytes(body)

@@ -1,0 +1,65 @@
+"""What the tests of calls on realtime models share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shared.events import gateway
+from shared.events import voice as ev
+from tests.fakes.gemini import GeminiServer
+from tests.fakes.gemini_session import Session
+from tests.voice.conftest import Page
+from tests.voice.sounds import silence, speech
+
+UTTERANCE = silence(300) + speech(1_200) + silence(900)
+BARGE_IN = speech(700) + silence(900)
+
+
+async def connected(page: Page, mode: gateway.Mode = "gemini") -> Page:
+    """A session whose model listens."""
+    await page.open(mode)
+    await page.until(ev.ProviderConnected)
+    return page
+
+
+async def asks(page: Page, text: str) -> int:
+    """The user types."""
+    return await page.says(gateway.TextReceived(text=text))
+
+
+async def a_turn(page: Page, text: str = "Hello?", *, count: int = 1) -> None:
+    """The user types and is answered to the end."""
+    await asks(page, text)
+    await page.until(ev.TurnCompleted, count, reason="completed")
+
+
+def asked_in_text(session: Session) -> list[str]:
+    """Everything that a connection was told in text, but for the conversation that it was seeded with."""
+    turns: list[Any] = [turn for content in session.contents if content.get("turnComplete") for turn in content.get("turns", ())]
+    return [part["text"] for turn in turns for part in turn["parts"] if "text" in part] + session.texts
+
+
+def seeded_with(session: Session) -> list[tuple[str, str]]:
+    """The conversation that a connection was told at its start: `(role, text)`."""
+    turns: list[Any] = [turn for content in session.contents if not content.get("turnComplete") for turn in content.get("turns", ())]
+    return [(turn["role"], part["text"]) for turn in turns for part in turn["parts"] if "text" in part]
+
+
+def said(page: Page) -> list[str]:
+    """What was heard of the agent."""
+    return [one.text for one in page.told(ev.AgentSaid) if one.text]
+
+
+def user_said(page: Page) -> list[str]:
+    """What the user said."""
+    return [one.text for one in page.told(ev.UserSaid)]
+
+
+def restored(page: Page) -> list[str]:
+    """How the session was restored, each time."""
+    return [one.how for one in page.told(ev.SessionRestored)]
+
+
+async def rotated(google: GeminiServer, count: int) -> Session:
+    """The connection with this number, once it is there."""
+    return await google.opened(count)

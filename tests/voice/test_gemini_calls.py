@@ -1,0 +1,74 @@
+"""Calls on Gemini Live, through the real voice service, NATS and Valkey, and the vendor's SDK against the stand-in for Google."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.events import gateway
+from shared.events import voice as ev
+from tests.fakes.gemini import GeminiServer
+from tests.fakes.gemini_rules import Options
+from tests.fakes.gemini_turns import Call, Turn
+from tests.voice.conftest import Page, Workers
+from tests.voice.sounds import silence, speech
+
+pytestmark = pytest.mark.timeout(120)
+UTTERANCE = silence(300) + speech(1_200) + silence(900)
+
+
+@pytest.fixture
+async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
+    async with GeminiServer(tmp_path, Options()) as server:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
+        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
+        yield server
+
+
+async def test_a_typed_question_is_answered_in_the_models_voice(workers: Workers, page: Page, google: GeminiServer) -> None:
+    google.script(Turn(says="It is noon."))
+    async with workers.running():
+        await page.open("gemini")
+        started = (await page.until(ev.SessionStarted)).event
+        await page.until(ev.ProviderConnected)
+        await page.says(gateway.TextReceived(text="What time is it?"))
+        said = (await page.until(ev.AgentSaid)).event
+        done = (await page.until(ev.TurnCompleted)).event
+        await page.ends()
+    assert (said.text, said.turn, said.interrupted) == ("It is noon.", 1, False)
+    assert done.reason == "completed"
+    assert started.voice == "Puck"
+    assert page.sent_ms(said.generation) >= 100
+
+
+async def test_speech_is_heard_transcribed_and_answered(workers: Workers, page: Page, google: GeminiServer) -> None:
+    google.script(Turn(hears=("What ", "time is it?"), says="It is noon."))
+    async with workers.running():
+        await page.open("gemini")
+        await page.until(ev.ProviderConnected)
+        await page.speaks(UTTERANCE)
+        await page.until(ev.TurnCompleted, reason="completed")
+        await page.ends()
+    assert [one.text for one in page.told(ev.UserSaid)] == ["What time is it?"]
+    assert [one.text for one in page.told(ev.AgentSaid)] == ["It is noon."]
+    order = [type(one.event) for one in page.heard if isinstance(one.event, ev.UserSaid | ev.AgentSaid)]
+    assert order == [ev.UserSaid, ev.AgentSaid]
+
+
+async def test_a_function_is_called_and_its_result_reaches_the_model(workers: Workers, page: Page, google: GeminiServer) -> None:
+    google.script(Turn(calls=(Call("get_time", {"place": "Oslo"}),), after="In Oslo it is noon."))
+    async with workers.running():
+        await page.open("gemini")
+        await page.until(ev.ProviderConnected)
+        await page.says(gateway.TextReceived(text="What time is it in Oslo?"))
+        called = (await page.until(ev.ToolCalled)).event
+        await page.executes(called, {"time": "12:00"})
+        await page.until(ev.TurnCompleted, reason="completed")
+        await page.ends()
+    assert [one.how for one in page.told(ev.ToolDelivered)] == ["response"]
+    assert [one.text for one in page.told(ev.AgentSaid)] == ["In Oslo it is noon."]
