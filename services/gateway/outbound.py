@@ -66,7 +66,7 @@ def resumed(sid: str, known: Known, *, last_seq: int, snapshot: dict[str, Any] |
     message: Message = {"type": "resumed", "sessionId": sid, "mode": known.mode, "recovered": snapshot is None}
     if snapshot is None:
         message["from"] = last_seq
-    message |= {"to": known.top, "state": known.state, **msgspec.to_builtins(known.speaker)}
+    message |= {"to": known.top, "state": known.state, **msgspec.structs.asdict(known.speaker), "agents": list(known.speaker.agents)}
     if snapshot is not None:
         message["snapshot"] = snapshot
     return message

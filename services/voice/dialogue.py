@@ -450,7 +450,7 @@ def _written(d: Draft, text: str) -> None:
             handled=True,
         )
     )
-    turns.say(d, phrases.speakable(text), turn=turn)
+    turns.say(d, phrases.written(text), turn=turn)
 
 
 def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:

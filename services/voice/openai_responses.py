@@ -59,8 +59,9 @@ class Responses:
     async def stop(self) -> None:
         """Cancel the response that is being made, or the one that was asked for as soon as it is begun."""
         self._due = False
+        goes_on = self.active not in ("", self.muted)
         self.mute()
-        if self.active:
+        if goes_on:
             await self._cancel()
 
     async def take_turn(self) -> None:

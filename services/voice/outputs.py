@@ -59,12 +59,13 @@ class Complete(msgspec.Struct, frozen=True, kw_only=True, tag="complete"):
 
 
 class Synthesize(msgspec.Struct, frozen=True, kw_only=True, tag="synthesize"):
-    """Speak a piece of a reply; pieces of a generation are played in the order they were asked for. A successor repeats what had
-    not been heard, from the start of the sentence that was heard in part, as a new generation."""
+    """Speak a piece of a reply, its figures in the words of `language`; pieces of a generation are played in the order they were
+    asked for. A successor repeats what had not been heard, from the start of the sentence that was heard in part, as a new generation."""
 
     generation: int
     text: str
     voice: str
+    language: str = ""
     provider: str = ""
     model: str = ""
 

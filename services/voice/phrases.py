@@ -1,4 +1,4 @@
-"""Cutting a growing reply into pieces that can be spoken; what a voice says for a piece is in `speakable`.
+"""Cutting a growing reply into pieces that can be spoken. Pure; what a voice says for the figures in a piece is in `speakable`.
 
 The first piece is cut early, at a clause, because it decides when the user hears something.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from services.voice.speakable import speakable as speakable
+from services.voice.speakable.markup import bare, unmarked
 
 FIRST_CLAUSE: Final = 18
 """Characters after which the first piece may end at a comma."""
@@ -31,6 +31,11 @@ def cut(text: str, *, first: bool) -> tuple[list[str], str]:
         piece, text = text[:end], text[end:].lstrip()
         if piece.strip():
             pieces.append(piece.strip())
+
+
+def written(text: str) -> str:
+    """A piece as it is shown and remembered: without markup and pictures, figures as they are; empty if there is nothing to say."""
+    return " ".join(bare(unmarked(text)).split())
 
 
 def _end_of_piece(text: str, *, first: bool) -> int | None:

@@ -19,15 +19,14 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.client import JetStreamContext
 
-from services.voice import inputs, inspect, prompt
-from services.voice.gemini import Gemini
+from services.voice import figures, inputs, inspect, prompt
 from services.voice.handles import Handles
 from services.voice.models import Models
-from services.voice.openai_realtime import OpenAIRealtime
 from services.voice.orphans import Orphans
 from services.voice.past import Past
 from services.voice.session import Offer, Session, Workplace
 from services.voice.vad import SileroModel
+from services.voice.vendors import Vendors
 from services.voice.warmth import Warmth
 from shared import bus, events, log, streams
 from shared.agent_files import Agents
@@ -98,11 +97,12 @@ class VoiceService(Service):
         # These end by themselves: a command to Valkey that is cut off would leave its connection open.
         watching, leases = asyncio.create_task(self._orphans.watch()), asyncio.create_task(self._keep_leases())
         tenure = asyncio.create_task(self._place.tenure.keep(self._look_at_leases))
+        preparing = self._keep(self._prepare())
         draining = asyncio.create_task(self._draining.wait())
         done, _ = await asyncio.wait({draining, watching, leases, tenure, *running}, return_when=asyncio.FIRST_COMPLETED)
         self._draining.set()
         self._orphans.stop()
-        for task in (draining, *running, *self._warming.values()):
+        for task in (draining, preparing, *running, *self._warming.values()):
             task.cancel()
         for session in list(self._sessions.values()):
             session.drain()
@@ -116,9 +116,18 @@ class VoiceService(Service):
         await asyncio.wait({leases})
         tenure.cancel()
         await self._place.models.close()
-        await asyncio.gather(*(model.close() for model in self._place.realtime.values()))
+        if self._place.vendors is not None:
+            await self._place.vendors.close()
         for task in done & {watching, leases, tenure, *running}:
             task.result()  # what runs for ever has failed: so has the process
+
+    async def _prepare(self) -> None:
+        """Load, beside the work, what the first session would have to wait for."""
+        await figures.prepare()
+        if self._keys is not None and self._place.vendors is not None:
+            usable = await self._keys.usable()
+            await self._place.vendors.prepare(name for name, has in usable.items() if has)
+            await self._place.models.prepare()
 
     async def drain(self) -> None:
         """Give up every session, at the end of its turn if that comes soon, and take no more."""
@@ -343,7 +352,7 @@ async def build(resources: Resources) -> Service:
         models=Models(config, keys.get),
         vad=SileroModel(config.models_dir.expanduser() / "silero-vad" / "silero_vad.onnx"),
         worker=resources.process_id,
-        realtime={"gemini": Gemini(keys.get), "openai": OpenAIRealtime(keys.get)},
+        vendors=Vendors(keys.get),
         handles=Handles(store),
     )
     return VoiceService(place, store, keys)

@@ -21,15 +21,16 @@ from nats.errors import Error as NatsError
 
 from services.voice import core, gap, inputs
 from services.voice import outputs as out
+from services.voice.figures import speakable
 from services.voice.handles import Handles
 from services.voice.microphone import Microphone
 from services.voice.models import Models
 from services.voice.past import Past
-from services.voice.realtime import RealtimeModel
 from services.voice.speaker import Speaker
 from services.voice.state import State
 from services.voice.tenure import Tenure
 from services.voice.uplink import Uplink
+from services.voice.vendors import Vendors
 from shared import bus, events, frames, moments
 from shared.agents import Cast
 from shared.clock import Clock, wall_ms32
@@ -65,7 +66,7 @@ class Workplace:
     vad: Any
     worker: str
     tenure: Tenure = field(default_factory=Tenure)
-    realtime: dict[str, RealtimeModel] = field(default_factory=dict)
+    vendors: Vendors | None = None
     handles: Handles | None = None
 
 
@@ -357,9 +358,10 @@ class Session:
 
     def _line(self) -> Uplink:
         if self._uplink is None:
-            if self._place.handles is None:
-                raise RuntimeError("this workplace keeps no handles")
-            self._uplink = Uplink(self, self._place.realtime, self._place.handles)
+            place = self._place
+            if place.handles is None or place.vendors is None:
+                raise RuntimeError("this workplace has no realtime models")
+            self._uplink = Uplink(self, place.vendors, place.handles)
         return self._uplink
 
     def play(self, generation: int, pcm: bytes) -> None:
@@ -441,7 +443,8 @@ class Session:
     async def _synthesize(self, id: int, asked: out.Synthesize) -> None:
         made = 0
         speaker = self._voice()
-        speech = self._place.models.synthesize(asked.text, asked.voice, provider=asked.provider, model=asked.model)
+        text = await speakable(asked.text, asked.language or self._place.config.language)
+        speech = self._place.models.synthesize(text, asked.voice, provider=asked.provider, model=asked.model)
         async with aclosing(speech) as spoken:
             async for pcm in spoken:
                 await speaker.put(asked.generation, pcm)

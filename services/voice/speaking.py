@@ -110,7 +110,7 @@ def speak(d: Draft) -> None:
     pieces, rest = phrases.cut(text, first=not reply.pieces)
     if reply.closed or reply.uses:
         pieces, rest = [*pieces, rest.strip()], ""
-    spoken = [piece for piece in map(phrases.speakable, pieces) if piece]
+    spoken = [piece for piece in map(phrases.written, pieces) if piece]
     stamps = reply.stamps
     if spoken and stamps.first_sentence is None:
         stamps = msgspec.structs.replace(stamps, first_sentence=d.now)
@@ -139,7 +139,14 @@ def _spoken(d: Draft, reply: Reply, piece: Piece) -> out.Synthesize:
     tts, voice = d.state.agent.tts, d.state.voice
     if d.state.agent.realtime is not None:
         voice = ""  # a voice of the realtime model's provider is none of the speech model's
-    return out.Synthesize(generation=reply.generation, text=piece.text, voice=voice, provider=tts.provider, model=tts.model)
+    return out.Synthesize(
+        generation=reply.generation,
+        text=piece.text,
+        voice=voice,
+        language=d.state.agent.language,
+        provider=tts.provider,
+        model=tts.model,
+    )
 
 
 def audio_made(d: Draft, input: inputs.AudioMade) -> None:

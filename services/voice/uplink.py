@@ -17,7 +17,8 @@ from services.voice import outputs as out
 from services.voice import provider, realtime
 from services.voice.gap import samples as samples_of
 from services.voice.handles import Handles, Kept, reference
-from services.voice.realtime import Connection, ConnectionLost, RealtimeModel, Setup
+from services.voice.realtime import Connection, ConnectionLost, Setup
+from services.voice.vendors import Vendors
 from shared.errors import VoxbridgeError
 from shared.events.voice import Failure
 from shared.frames import INPUT_RATE, OUTPUT_RATE, PREFIX_SIZE
@@ -64,7 +65,7 @@ class House(Protocol):
 class Uplink:
     """`Listener` to the connection there is."""
 
-    def __init__(self, house: House, models: dict[str, RealtimeModel], handles: Handles) -> None:
+    def __init__(self, house: House, models: Vendors, handles: Handles) -> None:
         self.effect = 0
         self._house = house
         self._models = models
@@ -238,7 +239,7 @@ class Uplink:
                 await connection.close()
 
     async def _connect(self, asked: out.Connect) -> Connection:
-        model = self._models.get(asked.provider)
+        model = await self._models.get(asked.provider)
         if model is None:
             raise ConnectionLost(f"No provider {asked.provider!r} is known here.", close_code=0, retryable=False)
         handle = ""

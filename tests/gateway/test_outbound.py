@@ -25,7 +25,7 @@ FAILED = {"code": "TIMED_OUT", "message": "Too slow.", "retryable": True}
         (
             v.SessionStarted(mode="echo", model="", voice="", output="audio", resumed=True),
             {"type": "setup_complete", "sessionId": SID, "mode": "echo", "resumed": True},
-            {"resumeToken": "the-token"},
+            {"resumeToken": "the-token", "agent": "", "agents": [], "pipeline": "", "voice": "", "model": ""},
         ),
         (v.UserSaid(text="a", turn=2, source="speech"), {"type": "transcript", "role": "user", "text": "a"}, {"final": True, "turn": 2}),
         (
@@ -34,14 +34,19 @@ FAILED = {"code": "TIMED_OUT", "message": "Too slow.", "retryable": True}
             {"final": True, "turn": 2, "generation": 3, "unheard": "c", "interrupted": True},
         ),
         (
+            v.AgentSaid(text="b", turn=2, generation=3, agent="triage", voice="Puck"),
+            {"type": "transcript", "role": "assistant", "text": "b"},
+            {"final": True, "turn": 2, "generation": 3, "unheard": "", "interrupted": False, "agent": "triage", "voice": "Puck"},
+        ),
+        (
             v.AgentSaid(text="b", turn=2, generation=3, output="text"),
             {"type": "text", "text": "b"},
             {"turn": 2, "generation": 3, "unheard": "", "interrupted": False},
         ),
         (
-            v.TurnCompleted(number=4, reason="completed", latency=v.Latency(stt_final=90)),
+            v.TurnCompleted(number=4, reason="completed", latency=v.Latency(stt_final=90), usage=v.Usage(input_tokens=812)),
             {"type": "turn_complete", "turn": 4},
-            {"reason": "completed", "latency": {"stt_final": 90}},
+            {"reason": "completed", "latency": {"stt_final": 90}, "usage": {"input_tokens": 812, "output_tokens": 0}},
         ),
         (
             v.ToolCalled(call_id="c", name="n", arguments={"x": 1}, kind="async", turn=1, deadline_ms=1),
@@ -104,7 +109,34 @@ def test_what_was_cut_short_is_told_as_an_error(event: events.Event, code: str) 
         (v.ToolCancelled(call_id="c", name="n", reason="r"), {"type": "function_cancelled", "fn_call_id": "c", "name": "n", "seq": 9}),
         (
             v.SessionRestored(worker="w", term=2, how="reseeded", gap_ms=3_100, lost=("One reply was cut short.",)),
-            {"type": "restored", "how": "reseeded", "gap_ms": 3_100, "lost": ["One reply was cut short."], "seq": 9},
+            {"type": "restored", "how": "reseeded", "cause": "worker", "gap_ms": 3_100, "lost": ["One reply was cut short."], "seq": 9},
+        ),
+        (
+            v.SessionRestored(how="handle", gap_ms=210),
+            {"type": "restored", "how": "handle", "cause": "provider", "gap_ms": 210, "lost": [], "seq": 9},
+        ),
+        (
+            v.ProviderConnected(provider="gemini", model="m", agent="triage", voice="Puck", resumed_by="seed"),
+            {
+                "type": "provider", "status": "connected", "provider": "gemini", "model": "m", "agent": "triage", "voice": "Puck",
+                "resumed_by": "seed", "seq": 9,
+            },
+        ),
+        (
+            v.ProviderLost(provider="gemini", model="m", close_code=1006, error=FAILURE),
+            {"type": "provider", "status": "lost", "provider": "gemini", "model": "m", "reason": "Too slow.", "seq": 9},
+        ),
+        (
+            v.ProviderGoAway(provider="gemini", model="m", time_left_ms=9_000),
+            {"type": "provider", "status": "leaving", "provider": "gemini", "model": "m", "time_left_ms": 9_000, "seq": 9},
+        ),
+        (
+            v.HandoffStarted(source="triage", target="advisor", reason="a loan", summary="kept inside"),
+            {"type": "agent", "phase": "started", "from": "triage", "to": "advisor", "reason": "a loan", "seq": 9},
+        ),
+        (
+            v.HandoffCompleted(source="triage", target="advisor", voice="joe", model="m", ms=12, history="log"),
+            {"type": "agent", "phase": "completed", "from": "triage", "to": "advisor", "voice": "joe", "model": "m", "ms": 12, "seq": 9},
         ),
         (v.SessionEnded(reason="idle"), {"type": "session_ended", "reason": "idle", "seq": 9}),
         (

@@ -22,6 +22,15 @@ RESUME = {"type": "resume", "sessionId": SID, "resumeToken": TOKEN, "last_seq": 
 v, t, g = events.voice, events.tools, events.gateway
 
 
+ANSWER = {"type": "resumed", "sessionId": SID, "mode": "local", "to": 30, "state": "listening"} | {
+    "agent": "", "agents": [], "pipeline": "", "voice": "", "model": ""
+}  # fmt: skip
+BEGUN = v.SessionStarted(mode="local", model="m", voice="v", output="audio", agent="triage", agents=("triage", "advisor"), pipeline="p")
+HANDED = v.HandoffCompleted(source="triage", target="advisor", voice="joe", model="n", ms=3, history="log")
+LOST = v.ProviderLost(provider="gemini", model="m", close_code=1006, error=v.Failure(code="UNAVAILABLE", message="Gone."))
+CONNECTED = v.ProviderConnected(provider="gemini", model="m", agent="", resumed_by="handle")
+
+
 def known(*, top: int = 30, begins: int = 0, started: bool = True, state: moments.State = "listening") -> resume.Known:
     return resume.Known(mode="local", top=top, begins=begins, started=started, turns=2, state=state)
 
@@ -51,7 +60,7 @@ STARTED = recorded(v.SessionStarted(mode="local", model="m", voice="v", output="
 def test_a_resume_is_answered_with_the_positions_between_which_events_were_missed_and_the_socket_is_attached() -> None:
     connection, outputs = resumed()
     assert outputs == [
-        Send({"type": "resumed", "sessionId": SID, "mode": "local", "recovered": True, "from": 20, "to": 30, "state": "listening"}),
+        Send({**ANSWER, "recovered": True, "from": 20}),
         Attach(g.ClientConnected(gateway="g", connection="g-1", resumed=True, last_seq=20)),
     ]
     assert (connection.phase, connection.last_seq) == (Phase.LIVE, 20)
@@ -63,9 +72,7 @@ def test_a_resume_is_answered_with_the_positions_between_which_events_were_misse
 def test_a_snapshot_stands_in_for_everything_up_to_the_top() -> None:
     snapshot = {"transcript": [], "turns": 2}
     connection, outputs = resumed(snapshot=snapshot)
-    assert outputs[0] == Send(
-        {"type": "resumed", "sessionId": SID, "mode": "local", "recovered": False, "to": 30, "state": "listening", "snapshot": snapshot}
-    )
+    assert outputs[0] == Send({**ANSWER, "recovered": False, "snapshot": snapshot})
     assert connection.last_seq == 30
     assert connection.receive_event(user(30)) == ()
     assert len(connection.receive_event(user(31))) == 1
@@ -234,6 +241,11 @@ REQUESTED = recorded(g.SessionRequested(mode="local"), 1)
         ([STARTED, user(5), called(kind="server", seq=7)], True, "calling_tool"),
         ([STARTED, user(5), called(seq=7), recorded(v.ToolCancelled(call_id="c1", name="n", reason="r"), 8)], True, "thinking"),
         ([STARTED, user(5), called(seq=7), recorded(v.TurnCompleted(number=1, reason="completed"), 9)], True, "listening"),
+        ([STARTED, recorded(CONNECTED, 5), recorded(LOST, 6)], True, "restoring"),
+        ([STARTED, recorded(LOST, 5), recorded(CONNECTED, 6)], True, "listening"),
+        ([STARTED, recorded(LOST, 5), recorded(HANDED, 6)], True, "listening"),
+        ([STARTED, recorded(LOST, 5), recorded(v.ProviderFailed(part="llm", error=LOST.error, turn=1), 6)], True, "listening"),
+        ([STARTED, recorded(LOST, 5), recorded(v.ProviderFailed(part="stt", error=LOST.error, turn=1), 6)], True, "restoring"),
     ],
 )
 def test_the_state_is_what_the_last_facts_tell(last: list[events.Recorded], owned: bool | None, state: str) -> None:
@@ -241,6 +253,50 @@ def test_the_state_is_what_the_last_facts_tell(last: list[events.Recorded], owne
     assert found is not None
     assert found.state == state
     assert found.top == max((one.seq for one in last if one.visible), default=0)
+
+
+@pytest.mark.parametrize(
+    ("last", "speaker"),
+    [
+        ([STARTED], resume.Speaker(voice="v", model="m")),
+        ([recorded(BEGUN, 2)], resume.Speaker(agent="triage", agents=("triage", "advisor"), pipeline="p", voice="v", model="m")),
+        (
+            [recorded(BEGUN, 2), recorded(HANDED, 9)],
+            resume.Speaker(agent="advisor", agents=("triage", "advisor"), pipeline="p", voice="joe", model="n"),
+        ),
+        (
+            [recorded(v.AgentSaid(text="a", turn=1, generation=1, agent="closer", voice="amy"), 9)],
+            resume.Speaker(agent="closer", voice="amy"),
+        ),
+        ([recorded(HANDED, 9)], resume.Speaker(agent="advisor", voice="joe", model="n")),
+        ([user(9)], resume.Speaker()),
+    ],
+)
+def test_who_speaks_is_who_was_handed_the_conversation_last(last: list[events.Recorded], speaker: resume.Speaker) -> None:
+    found = resume.known(last, mode="local", begins=0, owned=True)
+    assert found is not None
+    assert found.speaker == speaker
+
+
+def test_a_snapshot_says_who_spoke_with_which_voice() -> None:
+    said = recorded(v.AgentSaid(text="a", turn=1, generation=1, agent="triage", voice="Puck"), 8)
+    (entry,) = resume.snapshot([said], known())["transcript"]
+    assert (entry["agent"], entry["voice"]) == ("triage", "Puck")
+    assert not {"agent", "voice"} & set(resume.snapshot([agent(8)], known())["transcript"][0])
+
+
+def test_a_session_without_its_model_is_resumed_as_restoring_and_what_is_replayed_changes_no_state() -> None:
+    found = resume.known([STARTED, recorded(LOST, 30)], mode="local", begins=0, owned=True)
+    assert found is not None
+    connection, outputs = resumed(found=found)
+    assert isinstance(outputs[0], Send)
+    assert outputs[0].message["state"] == "restoring"
+    for event in (recorded(CONNECTED, 25), recorded(LOST, 30)):
+        assert [one.message["type"] for one in connection.receive_event(event) if isinstance(one, Send)] == ["provider"]
+    assert connection.tick(1_000, owned=True) == ()
+    told = connection.receive_event(recorded(CONNECTED, 31))
+    assert [one.message["type"] for one in told if isinstance(one, Send)] == ["provider", "state"]
+    assert told[-1] == Send({"type": "state", "state": "listening"})
 
 
 def test_an_ended_session_is_not_known_and_turns_are_those_completed() -> None:

@@ -35,7 +35,6 @@ OUTSIDE = {
     "keyword",
     "math",
     "msgspec",
-    "num2words",
     "numpy",
     "operator",
     "re",

@@ -19,12 +19,13 @@ from services.voice.provider import (
     AgentAudio,
     AgentText,
     ModelTurnDone,
+    ProviderInput,
 )
 from services.voice.realtime import ConnectionLost, Setup
 from tests.fakes import tls
 from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer
 from tests.fakes.openai_realtime_turns import Turn, tone
-from tests.voice.openai_calls import SETUP, TIME, Call, calling, the_key
+from tests.voice.openai_calls import SETUP, SPEECH, TIME, Call, calling, the_key
 
 
 @pytest.fixture
@@ -293,6 +294,16 @@ async def test_what_cannot_be_read_ends_the_connection(server: OpenAIRealtimeSer
     await call.connection.say("Hello?")
     lost = await call.lost()
     assert (lost.message, lost.retryable) == ("OpenAI sent something that cannot be read.", True)
+
+
+async def test_what_the_listener_stumbles_over_is_not_blamed_on_the_vendor(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(input: ProviderInput) -> None:
+        raise ValueError(input)
+
+    monkeypatch.setattr(call.heard, "take", stumble)
+    await call.speak(SPEECH)
+    with pytest.raises(ValueError, match="UserVoice"):
+        await call.running
 
 
 async def test_events_that_nobody_knows_yet_are_passed_over(server: OpenAIRealtimeServer, call: Call) -> None:

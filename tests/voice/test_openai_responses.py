@@ -104,6 +104,29 @@ async def test_a_response_waits_for_all_of_its_calls(wire: Recorded, responses: 
     assert wire.kinds == ["create"]
 
 
+async def test_a_response_is_stopped_once(wire: Recorded, responses: Responses) -> None:
+    await responses.stop()
+    await responses.begun("resp_1")
+    await responses.stop()
+    await responses.stop()
+    assert wire.kinds == ["cancel"]
+    await responses.ended("resp_1")
+    await responses.stop()
+    assert wire.kinds == ["cancel"]
+
+
+async def test_while_the_user_speaks_nothing_is_asked_for(wire: Recorded, responses: Responses) -> None:
+    await responses.begun("resp_1")
+    responses.user_speaks = True
+    await responses.take_turn()
+    assert wire.kinds == ["cancel"]
+    await responses.ended("resp_1")
+    responses.called("call_1", "resp_1")
+    responses.answered("call_1")
+    await responses.go_on()
+    assert wire.kinds == ["cancel"]
+
+
 async def test_the_end_of_a_response_that_is_not_the_active_one_frees_nothing(wire: Recorded, responses: Responses) -> None:
     await responses.begun("resp_1")
     await responses.ended("resp_0")

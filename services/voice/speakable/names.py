@@ -1,6 +1,6 @@
 """Addresses, telephone numbers, versions, signs and acronyms into what a voice says for them. Pure.
 
-Owns what is read letter by letter, figure by figure or part by part; amounts are in `speakable_rules`. A crash here loses nothing.
+Owns what is read letter by letter, figure by figure or part by part; amounts are in `rules`. A crash here loses nothing.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from services.voice import speakable_words as words
-from services.voice.speakable_locales import LOCALES, Locale
+from services.voice.speakable import words as words
+from services.voice.speakable.locales import LOCALES, Locale
 
 LONGEST_PATH: Final = 40
 """Characters of a URL's path; a longer one is not read out."""

@@ -1,8 +1,8 @@
 """A piece of a reply as a voice should say it: no markup, and numbers, dates, money, units, signs and addresses in words.
 
-Pure, since the voice core calls it on every piece and its result is in the log: the same text and language give the same words on every
-machine and in every replay. Nothing is taken from the machine's locale, clock or time zone; num2words, beneath, is told the language
-with each call. So a change of a rule or a table, or of num2words, changes what a replay of an old call says.
+The log and the captions keep a piece as it was written (`phrases.written`); this is for the speech model alone. The same text and
+language give the same words on every machine: nothing is taken from its locale, clock or time zone, and num2words, beneath, is told the
+language with each call.
 
 Rules are conservative: what none understands stays as it is. A piece is made speakable by itself, so nothing moves between pieces.
 
@@ -14,10 +14,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from services.voice import speakable_markup as markup
-from services.voice import speakable_names as names
-from services.voice import speakable_rules as rules
-from services.voice.speakable_locales import LOCALES
+from services.voice.speakable import markup, names, rules
+from services.voice.speakable.locales import LOCALES
 
 MOST_PASSES: Final = 8
 """Undoing one layer of markup may bare another; a text that still changes after so many passes was made to."""

@@ -3,7 +3,7 @@
 A reply is spoken in pieces, mostly lines and sentences, so a span or a table is rarely seen whole: a parser of documents would
 take its halves for plain text. Each mark is therefore undone where it stands, and a half of a pair like the whole.
 
-Owns what is said of Markdown, HTML tags, emoji and code; not amounts (`speakable_rules`), signs and addresses (`speakable_names`). A crash
+Owns what is said of Markdown, HTML tags, emoji and code; not amounts (`rules`), signs and addresses (`names`). A crash
 here loses nothing.
 """
 

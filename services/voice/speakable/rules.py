@@ -3,7 +3,7 @@
 What a rule does not understand stays as it is, and so do plain whole numbers and English clock times with AM or PM: every voice reads those
 right, and a transcript is easier to read with them. Rules run in one order, from the most to the least telling.
 
-Owns how amounts are found and said; words and separators are in `speakable_locales`. A crash here loses nothing.
+Owns how amounts are found and said; words and separators are in `locales`. A crash here loses nothing.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from decimal import Decimal
 from functools import partial
 from typing import Final
 
-from services.voice import speakable_words as words
-from services.voice.speakable_locales import CODES, LOCALES, Currency, Locale
-from services.voice.speakable_units import CURRENCIES
+from services.voice.speakable import words as words
+from services.voice.speakable.locales import CODES, LOCALES, Currency, Locale
+from services.voice.speakable.units import CURRENCIES
 
 MOST_FIGURES: Final = 15
 """Of a whole number that is spelled; a longer one stays as it is."""

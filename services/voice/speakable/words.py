@@ -2,7 +2,7 @@
 
 num2words is told the language with each call and looks at nothing of the machine's.
 
-Owns agreement in gender; not how amounts are found in a text (`speakable_rules`). A crash here loses nothing.
+Owns agreement in gender; not how amounts are found in a text (`rules`). A crash here loses nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final
 
 from num2words import num2words  # type: ignore[import-untyped]
 
-from services.voice import speakable_units as tables
-from services.voice.speakable_locales import Locale
+from services.voice.speakable import units as tables
+from services.voice.speakable.locales import Locale
 
 _FEMININE: Final = {
     "de": re.compile(r"^\w*(?:[Mm]eile|[Ss]tunde|[Mm]inute|[Ss]ekunde|[Uu]nze|kalorie|Rupie)n?\b"),
@@ -87,7 +87,7 @@ def unit(code: str, sign: str, *, one: bool) -> str:
 
 
 def currency(code: str, iso: str, *, one: bool) -> str:
-    """What a currency of `speakable_units` is called, for one or for many."""
+    """What a currency of `units` is called, for one or for many."""
     return _CURRENCIES[code, iso][0 if one else -1]
 
 

@@ -1,4 +1,4 @@
-"""The names of months, units and of currencies that `speakable_locales` has no everyday name for, in each language: tables only. Pure.
+"""The names of months, units and of currencies that `locales` has no everyday name for, in each language: tables only. Pure.
 
 The names are the CLDR's. They are kept here, not read through a library: the ones that carry the CLDR ask for the locale and the time zone
 of the process as they are imported, and with a new release of theirs an old call would replay to other words. A crash here loses nothing.

@@ -1,6 +1,6 @@
 """What a language writes and says for separators, signs, money and fractions: tables only. Pure.
 
-Months, units and the names of rarer currencies are in `speakable_units`; numbers in words come from num2words (`speakable_words`).
+Months, units and the names of rarer currencies are in `units`; numbers in words come from num2words (`words`).
 A crash here loses nothing.
 """
 
