@@ -211,8 +211,9 @@ export class VoiceAgent {
   #hello(): ClientMessage {
     const { ticket } = this.#resumption;
     if (ticket !== null) return this.#resumption.hello(ticket);
-    const { mode = "local", model, voice, systemPrompt } = this.#options;
-    return { type: "start", mode, ...(model ? { model } : {}), ...(voice ? { voice } : {}), ...(systemPrompt ? { systemPrompt } : {}) };
+    const { mode = "local", model, voice, systemPrompt, agent, output } = this.#options;
+    const wishes = Object.entries({ model, voice, systemPrompt, agent, output }).filter(([, wish]) => wish);
+    return { type: "start", mode, ...Object.fromEntries(wishes) };
   }
 
   #send(message: ClientMessage): void {

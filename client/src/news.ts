@@ -27,9 +27,11 @@ export function returned({ gapMs, reloaded, recovered, truncated, speaking }: Re
   return `${gap}; nothing was lost.`;
 }
 
-export function restored({ how, lost }: Extract<ServerMessage, { type: "restored" }>): string {
-  if (how === "fresh") return "The voice worker was replaced and begins afresh: it does not know what was said before.";
-  const [first] = lost;
-  if (first === undefined) return "The voice worker was replaced; you lost nothing.";
-  return `The voice worker was replaced. Lost: ${lost.join("; ").replace(/\.$/, "")}.`;
+const KNOWS = { handle: "goes on where it was", reseeded: "was told the conversation again", fresh: "begins afresh, with at most a summary of what was said" };
+
+export function restored({ how, cause, lost }: Extract<ServerMessage, { type: "restored" }>): string {
+  const model = cause === "provider";
+  const what = model ? "The model was connected again" : "The voice worker was replaced";
+  if (how === "fresh" || (model && lost.length === 0)) return `${what}; ${model ? "it" : "the model"} ${KNOWS[how]}.`;
+  return lost.length === 0 ? `${what}; you lost nothing.` : `${what}. Lost: ${lost.join("; ").replace(/\.$/, "")}.`;
 }

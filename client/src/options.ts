@@ -10,6 +10,10 @@ export interface VoiceAgentOptions {
   model?: string;
   voice?: string;
   systemPrompt?: string;
+  /** An agent or a pipeline of the installation, by name; it says what mode and model would. */
+  agent?: string;
+  /** How replies come; as the mode or the agent says by default. */
+  output?: "audio" | "text";
   /** False for a conversation in text; or constraints beside echo cancellation, noise suppression and gain control, which are on. */
   microphone?: boolean | MediaTrackConstraints;
   /** Play into the AudioContext's destination instead of an `<audio>` element. */

@@ -5,7 +5,7 @@
 import type { PlaybackReport } from "./audio/playback-queue";
 
 export const SUBPROTOCOL = "voxbridge.v1";
-export type Mode = "local" | "echo" | "gemini" | "claude";
+export type Mode = "local" | "echo" | "gemini" | "openai" | "claude";
 export type Json = Record<string, unknown>;
 
 export const SESSION_STATES = [
@@ -34,7 +34,7 @@ export type Stamp = (typeof STAMPS)[number];
 export type Latency = Partial<Record<Stamp, number>>;
 
 export type ClientMessage =
-  | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string }
+  | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string; agent?: string; output?: "audio" | "text" }
   | { type: "resume"; sessionId: string; resumeToken: string; last_seq: number }
   | { type: "text"; text: string }
   | { type: "browser_function_result"; name: string; result: Json; fn_call_id?: string }
@@ -54,22 +54,42 @@ interface Words extends Fact {
   generation?: number;
   interrupted?: boolean;
   unheard?: string;
+  /** Who said it, and with which voice; absent where agents have no names. */
+  agent?: string;
+  voice?: string;
+}
+
+/** Who speaks, and who else may. Empty strings where nobody has a name. */
+export interface Speaker {
+  agent: string;
+  agents: readonly string[];
+  pipeline: string;
+  voice: string;
+  model: string;
+}
+
+/** Tokens of a turn, as the model's provider counted them. */
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
 }
 
 /** The conversation as a whole, for a client whose position the log no longer has. */
 export interface Recap {
-  transcript: { seq: number; role: "user" | "assistant"; turn: number; text: string; unheard?: string; interrupted?: boolean }[];
+  transcript: { seq: number; role: "user" | "assistant"; turn: number; text: string; unheard?: string; interrupted?: boolean; agent?: string }[];
   turns: number;
   truncated?: boolean;
 }
 
 export type ServerMessage =
-  | ({ type: "setup_complete"; sessionId: string; mode: Mode; resumed: boolean; resumeToken?: string } & Fact)
-  | { type: "resumed"; sessionId: string; mode: Mode; recovered: boolean; to: number; from?: number; state?: SessionState; snapshot?: Recap }
-  | ({ type: "restored"; how: "handle" | "reseeded" | "fresh"; gap_ms: number; lost: string[] } & Fact)
+  | ({ type: "setup_complete"; sessionId: string; mode: Mode; resumed: boolean; resumeToken?: string } & Partial<Speaker> & Fact)
+  | ({ type: "resumed"; sessionId: string; mode: Mode; recovered: boolean; to: number; from?: number; state?: SessionState; snapshot?: Recap } & Partial<Speaker>)
+  | ({ type: "restored"; how: "handle" | "reseeded" | "fresh"; cause?: "worker" | "provider"; gap_ms: number; lost: string[] } & Fact)
+  | ({ type: "agent"; phase: "started" | "completed"; from: string; to: string; reason?: string; voice?: string; model?: string; ms?: number } & Fact)
+  | ({ type: "provider"; status: "connected" | "lost" | "leaving"; provider: string; model: string; resumed_by?: string } & Fact)
   | ({ type: "text" } & Words)
   | ({ type: "transcript"; role: "user" | "assistant"; final?: boolean } & Words)
-  | ({ type: "turn_complete"; turn: number; reason?: string; latency?: Latency } & Fact)
+  | ({ type: "turn_complete"; turn: number; reason?: string; latency?: Latency; usage?: Usage } & Fact)
   | ({ type: "function_call"; name: string; args: Json; server_handled: boolean; fn_call_id?: string } & Fact)
   | ({ type: "function_result"; name: string; result: unknown; fn_call_id?: string } & Fact)
   | ({ type: "function_cancelled"; name: string; fn_call_id: string } & Fact)
@@ -89,6 +109,8 @@ const REQUIRED: Record<ServerMessageType, Record<string, Check>> = {
   setup_complete: { sessionId: "string", mode: "string" },
   resumed: { sessionId: "string", mode: "string", recovered: "boolean", to: "number" },
   restored: { how: "string" },
+  agent: { phase: "string", from: "string", to: "string" },
+  provider: { status: "string" },
   text: { text: "string" },
   transcript: { role: "string", text: "string" },
   turn_complete: { turn: "number" },

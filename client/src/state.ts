@@ -4,7 +4,7 @@
  */
 import type { Interruption } from "./backoff";
 import type { AgentErrorFields, Closed } from "./errors";
-import type { Json, Latency, Mode, Recap, ServerMessage, SessionState } from "./protocol";
+import type { Json, Latency, Mode, Recap, ServerMessage, SessionState, Speaker, Usage } from "./protocol";
 
 export type Connection = "idle" | "connecting" | "connected" | "reconnecting" | "closed";
 export type Microphone = "off" | "asking" | "on" | "muted";
@@ -33,6 +33,19 @@ export interface Said {
   turn: number | null;
   generation: number | null;
   seq: number | null;
+  /** Who said it, where agents have names. */
+  agent: string;
+}
+
+/** One agent hands the conversation over to another. */
+export interface Handoff {
+  kind: "handoff";
+  key: string;
+  from: string;
+  to: string;
+  reason: string;
+  /** Until the other one could speak; null before. */
+  ms: number | null;
 }
 
 export interface Call {
@@ -59,7 +72,7 @@ export interface Task {
   ms: number | null;
 }
 
-export type Entry = Said | Call | Task;
+export type Entry = Said | Call | Task | Handoff;
 
 export interface Snapshot {
   connection: Connection;
@@ -77,6 +90,10 @@ export interface Snapshot {
   turn: number;
   /** Of the last turn that had a spoken answer. */
   latency: Latency | null;
+  speaker: Speaker;
+  /** Tokens of the last turn, and of all turns that this page knows of. */
+  usage: Usage;
+  spent: Usage;
   error: AgentErrorFields | null;
   closed: Closed | null;
   /** The browser stopped the sound; `resumeAudio()` within a click starts it again. */
@@ -87,6 +104,8 @@ export interface Snapshot {
 }
 
 export const MAX_ENTRIES = 500;
+
+const NONE: Usage = { input_tokens: 0, output_tokens: 0 };
 
 export const INITIAL: Snapshot = {
   connection: "idle",
@@ -100,6 +119,9 @@ export const INITIAL: Snapshot = {
   conversation: [],
   turn: 0,
   latency: null,
+  speaker: { agent: "", agents: [], pipeline: "", voice: "", model: "" },
+  usage: NONE,
+  spent: NONE,
   error: null,
   closed: null,
   audioBlocked: false,
@@ -131,12 +153,15 @@ function failed(result: unknown): boolean {
   return fields["success"] === false || fields["error"] !== undefined;
 }
 
+function line(role: Said["role"], more: Partial<Said>): Said {
+  return {
+    kind: "said", key: key(), role, text: "", final: true, typed: false, interrupted: false, cut: false, unheard: "", turn: null, generation: null, seq: null, agent: "", ...more,
+  };
+}
+
 /** What the user typed, shown at once. */
 export function typed(snapshot: Snapshot, text: string): Snapshot {
-  const said: Said = {
-    kind: "said", key: key(), role: "user", text, final: true, typed: true, interrupted: false, cut: false, unheard: "", turn: null, generation: null, seq: null,
-  };
-  return append(snapshot, said);
+  return append(snapshot, line("user", { text, typed: true }));
 }
 
 type Transcript = Extract<ServerMessage, { type: "transcript" }>;
@@ -167,6 +192,7 @@ function said(snapshot: Snapshot, message: Transcript): Snapshot {
     turn: message.turn ?? entry.turn,
     generation: generation ?? entry.generation,
     seq: message.seq ?? entry.seq,
+    agent: message.agent ?? (message.role === "user" ? "" : snapshot.speaker.agent),
   });
   const isSame = (entry: Entry): entry is Said => {
     if (entry.kind !== "said" || entry.role !== message.role) return false;
@@ -176,16 +202,16 @@ function said(snapshot: Snapshot, message: Transcript): Snapshot {
   const replaced = replace(snapshot, isSame, update);
   if (replaced !== null) return replaced;
   if (message.text.trim() === "" && (message.unheard ?? "") === "") return snapshot;
-  return append(
-    snapshot,
-    update({
-      kind: "said", key: key(), role: message.role, text: "", final, typed: false, interrupted: false, cut: false, unheard: "", turn: null, generation, seq: null,
-    }),
-  );
+  return append(snapshot, update(line(message.role, { generation })));
 }
 
 function ofCall(name: string, id: string | undefined): (entry: Entry) => entry is Call {
   return (entry): entry is Call => entry.kind === "call" && (id === undefined ? entry.name === name && entry.status === "running" : entry.id === id);
+}
+
+/** Who speaks after a message that says so; nothing changes where it does not. */
+function speaker({ speaker }: Snapshot, { agent = speaker.agent, agents = speaker.agents, pipeline = speaker.pipeline, voice = speaker.voice, model = speaker.model }: Partial<Speaker>): Speaker {
+  return { agent, agents, pipeline, voice, model };
 }
 
 /** The snapshot after a message from the server; `now` in ms of any clock that does not jump, null for what happened before. */
@@ -193,12 +219,12 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
   const since = (then: number | null): number | null => (now === null || then === null ? null : now - then);
   switch (message.type) {
     case "setup_complete":
-      return { ...snapshot, connection: "connected", sessionId: message.sessionId, mode: message.mode, error: now === null ? snapshot.error : null };
+      return { ...snapshot, connection: "connected", sessionId: message.sessionId, mode: message.mode, speaker: speaker(snapshot, message), error: now === null ? snapshot.error : null };
     case "resumed": {
       const { mode, sessionId, snapshot: recap } = message;
       const conversation = recap === undefined ? snapshot.conversation.filter((entry) => entry.kind !== "said" || entry.final) : recapped(snapshot, recap);
       const turn = recap?.turns ?? snapshot.turn;
-      return { ...snapshot, connection: "connected", sessionId, mode, conversation, turn, state: message.state ?? "listening", reason: "", interruption: null };
+      return { ...snapshot, connection: "connected", sessionId, mode, conversation, turn, speaker: speaker(snapshot, message), state: message.state ?? "listening", reason: "", interruption: null };
     }
     case "state":
       return { ...snapshot, state: message.state, reason: message.reason ?? "" };
@@ -207,7 +233,19 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
     case "text":
       return transcript(snapshot, { ...message, type: "transcript", role: "assistant", final: true });
     case "turn_complete":
-      return { ...snapshot, error: null, turn: message.turn, latency: message.latency && Object.keys(message.latency).length > 0 ? message.latency : snapshot.latency };
+      return {
+        ...snapshot,
+        error: null,
+        turn: message.turn,
+        latency: message.latency && Object.keys(message.latency).length > 0 ? message.latency : snapshot.latency,
+        ...spent(snapshot, message.usage),
+      };
+    case "agent": {
+      const { from, to, phase, reason = "", ms = null } = message;
+      if (phase === "started") return append(snapshot, { kind: "handoff", key: key(), from, to, reason, ms });
+      const isOpen = (entry: Entry): entry is Handoff => entry.kind === "handoff" && entry.ms === null;
+      return { ...(replace(snapshot, isOpen, (entry) => ({ ...entry, ms })) ?? snapshot), speaker: speaker(snapshot, { ...message, agent: to }) };
+    }
     case "function_call":
       return append(snapshot, {
         kind: "call", key: key(), id: message.fn_call_id ?? null, name: message.name, args: message.args, status: "running", result: null, ms: null, startedAt: now,
@@ -233,17 +271,25 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
     case "session_ended":
       return { ...snapshot, state: "ended", reason: "" };
     case "restored":
+    case "provider":
     case "go_away":
     case "start_tour":
       return snapshot;
   }
 }
 
+/** A turn that no model took part in leaves the figures as they are. */
+function spent({ usage, spent }: Snapshot, turn: Usage = NONE): Pick<Snapshot, "usage" | "spent"> {
+  const { input_tokens: input, output_tokens: output } = turn;
+  if (input + output === 0) return { usage, spent };
+  return { usage: turn, spent: { input_tokens: spent.input_tokens + input, output_tokens: spent.output_tokens + output } };
+}
+
 /** The conversation as the server told it at once; what was typed and is still on its way stays below it. */
 function recapped(snapshot: Snapshot, { transcript }: Recap): Entry[] {
-  const said = transcript.map(({ role, text, turn, seq, unheard, interrupted = false }, i): Said => ({
-    kind: "said", key: key(), role, text, final: true, typed: false, interrupted, cut: interrupted && turn > 0 && transcript.slice(i + 1).some((next) => next.role === role && next.turn === turn), unheard: unheard ?? "", turn, generation: null, seq,
-  }));
+  const said = transcript.map(({ role, text, turn, seq, unheard = "", interrupted = false, agent = "" }, i) =>
+    line(role, { text, interrupted, cut: interrupted && turn > 0 && transcript.slice(i + 1).some((next) => next.role === role && next.turn === turn), unheard, turn, seq, agent }),
+  );
   const pending = snapshot.conversation.filter((entry) => entry.kind === "said" && entry.typed && entry.seq === null);
   return [...said, ...pending].slice(-MAX_ENTRIES);
 }
@@ -257,7 +303,7 @@ export function reconnecting(snapshot: Snapshot, interruption: Interruption): Sn
 export function disconnected(snapshot: Snapshot, closed: Closed, error: AgentErrorFields | null, state: AgentState = "ended"): Snapshot {
   const conversation = snapshot.conversation.map((entry) => {
     if (entry.kind === "said") return entry.final ? entry : { ...entry, final: true };
-    return entry.status === "running" && entry.kind === "call" ? { ...entry, status: "cancelled" as const } : entry;
+    return entry.kind === "call" && entry.status === "running" ? { ...entry, status: "cancelled" as const } : entry;
   });
   return {
     ...snapshot,

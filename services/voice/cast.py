@@ -38,6 +38,7 @@ def enter(d: Draft, agent: Agent) -> None:
     state = d.state
     state.agent = agent
     state.output = agent.output
+    state.model = model_of(agent, state.usual)
     state.voice = agent.voice
     allowed = state.catalogue if agent.tools is None else tuple(one for one in state.catalogue if one.name in agent.tools)
     handoff = handoff_function(agent, state.agents)

@@ -220,8 +220,8 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
     d.state.agents = agents if agents[0].name else ()
+    d.state.usual = input.model
     cast.enter(d, agents[0])
-    d.state.model = cast.model_of(agents[0], input.model)
     d.append(
         ev.SessionStarted(
             mode=request.mode,

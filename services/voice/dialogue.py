@@ -154,13 +154,11 @@ def interrupted(d: Draft, input: provider.Interrupted) -> None:
     """The user spoke over the model."""
     line = _line(d)
     words_final(d)
-    reply = d.reply
-    making = reply is not None and reply.line == line.effect and not reply.closed
     if line.go_on and line.going_on:
         d.append(ev.TurnCompleted(number=line.going_on, reason="interrupted"))
     live.change(
         d,
-        cut=making or line.cut or line.muted,
+        cut=True,
         muted=False,
         asking=True,
         go_on=False,
@@ -379,7 +377,7 @@ def _response(d: Draft, audio_ms: int) -> Reply:
     reply = Reply(generation=d.state.generation, turn=turn, line=line.effect, agent=d.state.agent.name, voice=d.state.voice, stamps=stamps)
     d.state.reply, d.state.unplayed = reply, None
     d.outputs.append(out.Play(line.effect, reply.generation))
-    live.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, over=False)
+    live.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, over=False, cut=False)
     return reply
 
 

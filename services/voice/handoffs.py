@@ -8,7 +8,7 @@ that is open stays open where the same model goes on, and is cancelled where it 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from services.voice import cast, inputs, listening, live, turns
 from services.voice import outputs as out
@@ -16,6 +16,8 @@ from services.voice.draft import Draft
 from services.voice.state import Handoff, Stamps
 from shared.agents import REASON_LIMIT, SUMMARY_LIMIT
 from shared.events import voice as ev
+
+ARRIVAL: Final = "(Note: It is your turn now. Go on with what the user wants.)"
 
 
 def called(d: Draft, arguments: dict[str, Any]) -> str:
@@ -64,15 +66,14 @@ def settle(d: Draft) -> None:
     if reply is not None:
         turns.hand_on(d)
     line = state.line
-    instruction = " ".join(filter(None, [handoff.note, agent.arrival]))
+    turns.remember_note(d, handoff.note)
     cast.enter(d, agent)
     d.outputs.append(out.Route(listening.route_of(d)))
     if agent.realtime is not None:
         live.begin(d, agent)
-        live.say(d, instruction)
+        live.say(d, agent.arrival or ARRIVAL)
         live.change(d, asking=False, asked="", go_on=False, said="", notice=not turn, going_on=turn, words=(), turn=0)
         d.set_timer("turn", state.turn_timeout_s * 1_000)
-        turns.remember_note(d, handoff.note)
         return
     if line is not None:
         for call in line.calls:
@@ -80,7 +81,8 @@ def settle(d: Draft) -> None:
             d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="handoff"))
             d.forget_call(call.call_id)
         live.leave(d)
-    turns.remember_note(d, instruction)
+    if agent.arrival:
+        turns.remember_note(d, f"(Note: {agent.arrival})")
     completed(d, "log")
     turns.begin_reply(d, turn, Stamps())
 
@@ -96,7 +98,7 @@ def completed(d: Draft, history: Literal["handle", "seed", "summary", "log"]) ->
             source=handoff.source,
             target=handoff.target,
             voice=agent.voice,
-            model=cast.model_of(agent, d.state.model),
+            model=d.state.model,
             ms=(d.now - handoff.at) // 1_000,
             history=history,
         )

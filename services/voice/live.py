@@ -140,9 +140,9 @@ def ready(d: Draft, input: provider.ProviderReady) -> None:
         restored = ev.SessionRestored(worker=line.worker, term=d.state.term, how=_RUNGS[line.resumes], gap_ms=gap_ms, lost=lost)
         d.append(restored)
     notes = line.notes
-    missed = prompt.told(d.state.history, newest=d.state.asked - line.handle_knows) if line.resumes == "handle" else ""
+    missed = _missed(d, line) if line.resumes == "handle" else ""
     if missed:
-        notes = (Note(MEANWHILE.format(missed), respond=False), *notes)
+        notes = _told(Note(MEANWHILE.format(missed), respond=False), notes)
     change(d, ready=True, restoring=False, worker="", lost=(), lost_at=0, notes=(), audio_ms=input.audio_ms)
     for note in notes:
         say(d, note.text, respond=note.respond)
@@ -271,8 +271,28 @@ def change(d: Draft, **changes: Any) -> None:
 
 def _is_good(d: Draft, line: Line) -> bool:
     """Whether the handle is worth trying: not too old, and what was said since can still be told."""
-    missed = prompt.told(d.state.history, newest=d.state.asked - line.handle_knows)
-    return bool(line.handle) and len(missed) < prompt.SUMMARY_CHARACTERS and d.now - line.handle_at < HANDLE_S * 1_000_000
+    if not line.handle or d.now - line.handle_at >= HANDLE_S * 1_000_000:
+        return False
+    missed = _missed(d, line)
+    # Some models answer whatever they are told: what was missed can be told only where an answer is wanted.
+    wanted = can(line).late_content or d.state.handoff is not None
+    return not missed or (wanted and len(missed) < prompt.SUMMARY_CHARACTERS)
+
+
+def _missed(d: Draft, line: Line) -> str:
+    """What was said that the handle does not know of; nothing of what will be asked again."""
+    newest = d.state.asked - line.handle_knows
+    if line.asked and d.state.handoff is None:
+        return prompt.told(d.state.history[:-1], newest=newest - 1) if newest > 1 else ""
+    return prompt.told(d.state.history, newest=newest)
+
+
+def _told(first: Note, notes: tuple[Note, ...]) -> tuple[Note, ...]:
+    """`first` before what else is said; in one with what is to be answered."""
+    for index, note in enumerate(notes):
+        if note.respond:
+            return (*notes[:index], Note(f"{first.text}\n\n{note.text}", respond=True), *notes[index + 1 :])
+    return (first, *notes)
 
 
 def can(line: Line) -> capabilities.Capabilities:

@@ -185,7 +185,7 @@ def audio_sent(d: Draft, generation: int, sequence: int) -> None:
 def end_speech(d: Draft) -> None:
     """When all of a reply was made, mark its end, and wait until it was heard."""
     reply = d.reply
-    if reply is None or reply.held or not turns.spoken_out(reply):
+    if reply is None or reply.held or d.state.handoff is not None or not turns.spoken_out(reply):
         return
     if d.state.output == "text" or not reply.pieces:
         turns.finish_reply(d)

@@ -381,6 +381,9 @@ class State(msgspec.Struct, kw_only=True):
     line: Line | None = None
     """The connection of an agent that is a realtime model; nothing for one of the cascade."""
 
+    usual: str = ""
+    """The name of the installation's own language model."""
+
     handoff: Handoff | None = None
     asked: int = 0
     """Messages of the user that ever came into the history."""

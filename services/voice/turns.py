@@ -394,6 +394,7 @@ def remember_user(d: Draft, text: str) -> None:
 
 def remember_note(d: Draft, text: str) -> None:
     """Put what an agent has to know into the history."""
+    d.state.asked += 1
     _remember(d, out.Message(role="user", text=text))
 
 

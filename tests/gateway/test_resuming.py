@@ -86,6 +86,7 @@ async def test_another_gateway_tells_exactly_what_was_missed_and_goes_on(running
         assert answer == {
             "type": "resumed", "sessionId": session.sid, "mode": "local", "recovered": True,
             "from": ready["seq"], "to": missed[-1], "state": "thinking",
+            "agent": "", "agents": [], "pipeline": "", "voice": "none", "model": "none",
         }  # fmt: skip
         assert await facts(client, 3) == await visible(voice.log, session.sid, ready["resumeToken"], after=ready["seq"])
         live = await session.says(v.AgentSaid(text="hello", turn=3, generation=1))
@@ -314,7 +315,7 @@ async def test_a_session_without_a_worker_is_resumed_as_restoring_and_told_when_
     async with running.client() as client:
         assert (await client.resume(ready, ready["seq"]))["state"] == "restoring"
         seq = await session.says(v.SessionRestored(worker="w", term=2, how="reseeded", gap_ms=900))
-        assert await client.next() == {"type": "restored", "how": "reseeded", "gap_ms": 900, "lost": [], "seq": seq}
+        assert await client.next() == {"type": "restored", "how": "reseeded", "cause": "worker", "gap_ms": 900, "lost": [], "seq": seq}
 
 
 async def test_a_client_that_reads_slowly_while_it_is_told_is_closed_with_4008_and_resumes_again(

@@ -107,15 +107,15 @@ class Page:
         self._sequence = 0
         self._plays = True
 
-    async def open(self, mode: gateway.Mode = "local", *, plays: bool = True, age_s: float = 0, live: bool = True) -> Page:
-        """Ask for a session. `plays` reports at once that each reply was heard to its end."""
+    async def open(self, mode: gateway.Mode = "local", *, plays: bool = True, age_s: float = 0, live: bool = True, **options: Any) -> Page:
+        """Ask for a session with these `options`. `plays` reports at once that each reply was heard to its end."""
         self._plays = plays
         await self._feed.start()
         await self._connection.subscribe(bus.audio_out(self.sid), cb=self._audio)
         await self._connection.subscribe(bus.moments(self.sid), cb=self._moment)
         client = gateway.ClientCapabilities(protocol="voxbridge.v1")
         now = self._clock.now_us() - round(age_s * 1_000_000)
-        request = gateway.SessionRequested(mode=mode, client=client)
+        request = gateway.SessionRequested(mode=mode, client=client, **options)
         self.position = await self._writer.append(request, ts=now, cause=None)
         if live:
             await self._store.session_opened(self.sid, now)
