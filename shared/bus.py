@@ -71,9 +71,14 @@ def audio_out(sid: str) -> str:
     return f"vx.s.{sid}.audio.out"
 
 
-def recorded(sid: str, channel: str) -> str:
-    """Where the copies of audio frames are kept while recording is on; `channel` is `in` or `out`."""
-    return f"vxr.{sid}.{channel}"
+def audio(sid: str) -> str:
+    """Filter for the frames of both directions."""
+    return f"vx.s.{sid}.audio.*"
+
+
+def recorded(sid: str) -> str:
+    """Where the sealed blocks of a recording are stored."""
+    return f"vxr.{sid}.audio"
 
 
 def moments(sid: str) -> str:

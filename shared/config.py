@@ -95,8 +95,9 @@ class Config:
 
     recording: str = _setting(
         "off",
-        "`on` keeps the audio of every session, both voices, for the timeline of Studio. Only with the consent of those who are heard.",
-        form=("off|on", "`off` or `on`"),
+        "`off`: no audio is kept. `allow`: that of sessions whose agent or client asks for it. `on`: that of every session where neither "
+        "refuses. Encrypted, both voices; only with the consent of those who are heard.",
+        form=("off|allow|on", "`off`, `allow` or `on`"),
     )
     recording_hours: int = _setting(24, "Hours that recorded audio is kept.", low=1, high=8_760)
     recording_mb: int = _setting(2_048, "Megabytes of recorded audio that are kept; the oldest goes first.", low=16, high=1_000_000)
@@ -155,7 +156,7 @@ class Config:
     @property
     def record(self) -> Recording | None:
         """How much audio is kept; nothing while recording is off."""
-        return Recording(hours=self.recording_hours, max_bytes=self.recording_mb * 1_000_000) if self.recording == "on" else None
+        return Recording(hours=self.recording_hours, max_bytes=self.recording_mb * 1_000_000) if self.recording != "off" else None
 
     @property
     def named_endpoints(self) -> dict[str, str]:

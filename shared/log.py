@@ -112,7 +112,7 @@ class Log:
     async def ensure_streams(self, *, retention_days: int, recording: Recording | None = None) -> None:
         """Create the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`.
 
-        With `recording`, copies of all audio go to the record until this is called without it; what is there stays until it is too old.
+        With `recording` there is a stream for it too; what is in it stays until it is too old.
         """
         self._wanted = (retention_days, recording)
         await streams.ensure_streams(self.js, retention_days=retention_days, recording=recording)

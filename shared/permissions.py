@@ -60,7 +60,7 @@ RIGHTS: Final[Mapping[str, Rights]] = {
     ),
     "voice": _service(
         "voice",
-        publish=("vx.s.*.audio.out", "vx.s.*.ctl.voice", "vx.svc.voice.released"),
+        publish=("vx.s.*.audio.out", "vx.s.*.ctl.voice", "vx.svc.voice.released", "vx.svc.voice.room", "vxr.*.audio"),
         subscribe=("vx.s.*.audio.in",),
         streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM, bus.RECORD_STREAM),
         consumer=VOICE_CONSUMER,
@@ -88,8 +88,12 @@ _COMMON_KEYS: Final = (
     "vx:probe",
 )
 
-CLOSED_KEYS: Final = ("vx:key:*", "vx:handle:*")
-"""Keys that gateway and voice alone may use: those of providers, sealed as they are, and what resumes a conversation with one."""
+CLOSED_KEYS: Final = ("vx:key:*", "vx:handle:*", "vx:datakey:*")
+"""Keys that gateway and voice alone may use: those of providers and of recordings, sealed as they are, and what resumes a
+conversation with a provider."""
+
+_ERASING: Final = " +bgrewriteaof (-@all +del %W~vx:handle:* %W~vx:datakey:*)"
+"""What `ADMIN` may beside its keys, to erase a session: delete what it may not read, and have Valkey's file written anew without it."""
 
 VALKEY_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     ADMIN: _COMMON_KEYS,
@@ -103,7 +107,8 @@ VALKEY_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 def valkey_users(digests: Mapping[str, str]) -> str:
     """The users of Valkey by the SHA-256 of their passwords, without what could empty, stop or reconfigure it."""
     return "".join(
-        f"user {name} on #{digest} {' '.join(f'~{pattern}' for pattern in VALKEY_KEYS[name])} &* +@all -@admin -@dangerous +info\n"
+        f"user {name} on #{digest} {' '.join(f'~{pattern}' for pattern in VALKEY_KEYS[name])} &* +@all -@admin -@dangerous +info"
+        f"{_ERASING if name == ADMIN else ''}\n"
         for name, digest in digests.items()
     )
 

@@ -51,6 +51,18 @@ _RELEASE: Final = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
+_HAND_OVER: Final = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local term = tonumber(redis.call('GET', KEYS[2]) or '0') + 1
+redis.call('SET', KEYS[2], term, 'EX', 2592000)
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return term
+"""
+_HANDED: Final = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return tonumber(redis.call('GET', KEYS[2]) or '1')
+"""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +88,8 @@ class Store:
         self._acquire = redis.register_script(_ACQUIRE)
         self._renew = redis.register_script(_RENEW)
         self._release = redis.register_script(_RELEASE)
+        self._hand_over = redis.register_script(_HAND_OVER)
+        self._handed = redis.register_script(_HANDED)
 
     async def acquire_lease(self, sid: str, worker: str, *, floor: int = 0) -> int | None:
         """Take the lease of a session: its new term, or nothing while somebody holds it.
@@ -97,6 +111,15 @@ class Store:
     async def release_lease(self, sid: str, worker: str) -> None:
         """Give up the lease, if it is ours."""
         await self._run(self._release(keys=[_lease(sid)], args=[worker]))
+
+    async def hand_over_lease(self, sid: str, worker: str, to: str) -> bool:
+        """Make a lease of `worker` that of `to`, under a new term; whether it was there to give. It runs out like any other, so a
+        worker that does not take it up loses it to everybody."""
+        return bool(await self._run(self._hand_over(keys=[_lease(sid), _term(sid)], args=[worker, to, LEASE_MS])))
+
+    async def handed_lease(self, sid: str, worker: str) -> int | None:
+        """Take up a lease that another worker handed over: its term, or nothing when it has run out. It is renewed."""
+        return int(await self._run(self._handed(keys=[_lease(sid), _term(sid)], args=[worker, LEASE_MS]))) or None
 
     async def held(self, sids: Sequence[str]) -> list[bool]:
         """For each session, whether a worker holds its lease now; one command."""
@@ -236,6 +259,19 @@ class Store:
         if surplus:
             await self._run(self.redis.zrem(key, *surplus))
             await self._run(self.redis.hdel(f"{key}:text", *surplus))
+
+    async def erase(self, sid: str, notes: Sequence[tuple[str, str]]) -> int:
+        """Delete all keys of a session but its place in the index, and the notes that came from it, as `(account, note_id)`; returns
+        how many of those there were. The key of its recording is `shared.recordings`'s."""
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            for key in (_lease(sid), _term(sid), _resumable(sid), _handle(sid)):
+                pipeline.delete(key)  # one by one: who may delete one of them need not have rights to the others
+            pipeline.zrem(_LIVE, sid)
+            for account, note_id in notes:
+                pipeline.hdel(f"{_notes(account)}:text", note_id)
+                pipeline.zrem(_notes(account), note_id)
+            answers = await self._run(pipeline.execute())
+        return sum(answers[6::2])
 
     async def notes(self, account: str) -> list[Note]:
         """The notes of an account, newest first."""

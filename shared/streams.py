@@ -40,15 +40,16 @@ _log = logging.getLogger(__name__)
 
 
 def streams(retention_days: int, recording: Recording | None = None) -> tuple[StreamConfig, ...]:
-    """Every stream, with the settings it should have. With `recording`, copies of all audio frames go to a stream on disk, whose newest
-    may be lost with the server: it is not synced for each frame."""
+    """Every stream, with the settings it should have. With `recording` there is one on disk for the sealed blocks of recorded sessions,
+    whose newest may be lost with the machine: it is not synced for each."""
     record = StreamConfig(
         name=bus.RECORD_STREAM,
         subjects=[bus.RECORD_SUBJECTS],
         storage=StorageType.FILE,
         persist_mode=PersistMode.ASYNC,
         allow_direct=True,
-        no_ack=True,
+        no_ack=False,
+        duplicate_window=_DUPLICATE_WINDOW_S,
         max_age=recording.hours * 3_600 if recording is not None else None,
         max_bytes=recording.max_bytes if recording is not None else None,
     )
@@ -72,8 +73,6 @@ def streams(retention_days: int, recording: Recording | None = None) -> tuple[St
             max_age=_AUDIO_SECONDS,
             max_bytes=_AUDIO_BYTES,
             duplicate_window=_AUDIO_SECONDS,
-            # Not a source of the record: that stands still once this stream counts from 1 again, after a restart of the server.
-            republish=RePublish(src="vx.s.*.audio.*", dest="vxr.{{wildcard(1)}}.{{wildcard(2)}}") if recording is not None else None,
         ),
         *((record,) if recording is not None else ()),
     )
@@ -102,7 +101,7 @@ CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
 async def ensure_streams(js: JetStreamContext, *, retention_days: int, recording: Recording | None = None) -> None:
     """Make the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`, and `INTERNAL` for a refusal.
 
-    Without `recording` no more is recorded; what was recorded stays until it is too old.
+    Without `recording` what was recorded stays until it is too old.
     """
     try:
         for wanted in streams(retention_days, recording):
@@ -113,7 +112,7 @@ async def ensure_streams(js: JetStreamContext, *, retention_days: int, recording
                     raise _not_made(f"stream {wanted.name}") from None
                 await _make(js, wanted)
             else:
-                if may_make(js._nc) and (differs(wanted, found) or (found.republish is not None and wanted.republish is None)):
+                if may_make(js._nc) and (differs(wanted, found) or _is_older(wanted, found)):
                     await js.update_stream(wanted)
     except BadRequestError as error:
         raise VoxbridgeError(Code.INTERNAL, f"NATS refused a stream: {error.description}.", retryable=False) from error
@@ -162,6 +161,11 @@ def differs(wanted: StreamConfig | ConsumerConfig, found: StreamConfig | Consume
     """Whether any setting that is `wanted` is another one there; what is left to the server is not looked at."""
     there = _plain(found)
     return any(there.get(name) != value for name, value in _plain(wanted).items() if value not in (None, 0, 0.0, False))
+
+
+def _is_older(wanted: StreamConfig, found: StreamConfig) -> bool:
+    """Whether an earlier release made it: that copied all audio to the record, frame by frame, and the record answered nobody."""
+    return (found.republish is not None and wanted.republish is None) or (found.no_ack is True and wanted.no_ack is False)
 
 
 def _plain(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:

@@ -16,12 +16,13 @@ import numpy as np
 
 from services.voice import core, inputs
 from services.voice import outputs as out
-from shared import bus, events, frames
+from shared import bus, events, frames, recordings
 from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.events.journal import Taken, VoiceJournal
 from shared.functions import Function
 from shared.log import Log
+from shared.recordings import DataKeys
 from shared.step import Append, LogInput
 
 TURN_S: Final = 10
@@ -301,10 +302,11 @@ class Call:
             else:
                 await log.nc.publish(subject, payload)
 
-    async def record(self, log: Log) -> int:
+    async def record(self, log: Log, keys: DataKeys) -> int:
         """Put both voices' audio into the record, 20 ms a frame: silence with tones where somebody speaks. Returns the frames."""
         end = self.at_ms()
-        count = 0
+        key = await keys.make(self.sid)
+        made: list[recordings.Frame] = []
         for channel, rate in (("in", frames.INPUT_RATE), ("out", frames.OUTPUT_RATE)):
             spoken = sorted((began, ended) for which, began, ended in self.speech if which == channel)
             stretches = [(0, end)] if channel == "in" else spoken
@@ -312,15 +314,13 @@ class Call:
                 for at in range(began, ended, 20):
                     loud = any(first <= at < last for first, last in spoken)
                     frame = frames.pack(
-                        frames.PCM16, generation if channel == "out" else 0, count, (self._began // 1_000 + at + 20 * (channel == "in")),
-                        _tone(rate, at, loud=loud),
+                        frames.PCM16, generation if channel == "out" else 0, len(made),
+                        self._began // 1_000 + at + 20 * (channel == "in"), _tone(rate, at, loud=loud),
                     )  # fmt: skip
-                    await log.nc.publish(bus.recorded(self.sid, channel), frame)
-                    count += 1
-                    if count % 512 == 0:
-                        await log.nc.flush()
-        await log.nc.flush()
-        return count
+                    made.append(recordings.Frame(recordings.CHANNELS.index(channel), len(made) + 1, len(made) + 1, frame))
+        for block in recordings.blocks(made):
+            await log.js.publish(bus.recorded(self.sid), recordings.seal(key, self.sid, block))
+        return len(made)
 
 
 def _tone(rate: int, at: int, *, loud: bool) -> bytes:

@@ -18,6 +18,7 @@ _LATER: Final = {
     "admin": ("voxbridge.admin_cli", "admin"),
     "agents": ("voxbridge.agents_cli", "agents"),
     "doctor": ("voxbridge.doctor.command", "doctor"),
+    "erase": ("voxbridge.erase_cli", "erase"),
     "health": ("voxbridge.health_cli", "health"),
     "keys": ("voxbridge.keys_cli", "keys"),
     "models": ("voxbridge.models_cli", "models"),

@@ -1,6 +1,6 @@
-"""`voxbridge sessions`: the calls in the log, one call from its beginning to its end, and a call as it happens.
+"""`voxbridge sessions`: the calls in the log, one call from its beginning to its end, a call as it happens, and its move elsewhere.
 
-Owns the words and the look of these commands. Does not own what is told (`voxbridge.sessions`).
+Owns the words and the look of these commands. Does not own what is told (`voxbridge.sessions`) nor what is moved (`voxbridge.move`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shared import events
 from shared.config import Config
 from shared.feed import Feed
 from shared.log import Log
-from voxbridge import sessions
+from voxbridge import move, sessions
 from voxbridge.eventlog import opened
 from voxbridge.replay import moment
 
@@ -55,13 +55,15 @@ _STYLES: Final = {
 
 @click.group("sessions")
 def group() -> None:
-    """The calls in the log: list them, read one, follow one.
+    """The calls in the log: list them, read one, follow one; and move one to another worker.
 
     \b
     Examples:
       voxbridge sessions ls                   the newest calls
       voxbridge sessions show 4f1c            the call whose id begins with 4f1c
       voxbridge sessions tail 4f1c --json     every event as it is recorded, one JSON object a line
+      voxbridge sessions move 4f1c            have another voice worker go on with the call
+      voxbridge sessions workers              the voice workers, their calls and their load
 
     The log is that of the product that runs on VOXBRIDGE_DATA_DIR, or the one at rest there, or that of VOXBRIDGE_NATS_URL.
     """
@@ -136,6 +138,59 @@ def tail(sid: str | None, as_json: bool) -> None:
         asyncio.run(follow())
     except KeyboardInterrupt:
         raise click.exceptions.Exit(130) from None
+
+
+@group.command("move")
+@click.argument("sid")
+@click.option("--to", default="", metavar="WORKER", help="The worker that is to have the call; else the first to say that it has room.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def move_session(sid: str, to: str, as_json: bool) -> None:
+    """Move a live call to another voice worker, between two turns.
+
+    \b
+    SID is the id of the call, or enough of its beginning. A turn in progress gets 1.8 s to end. A worker that
+    is named has the call to itself for 3 s; then any may take it. With no room elsewhere nothing is given up.
+
+    \b
+    Examples:
+      voxbridge sessions move 4f1c                        to whoever has room
+      voxbridge sessions move 4f1c --to voice-5d0c81aa    to this one; `voxbridge sessions workers` names them
+    """
+
+    async def ask() -> move.Report:
+        async with opened(Config.from_env(), live=True) as found:
+            return await move.move(found.log, await sessions.find(found.log, sid), to)
+
+    report = asyncio.run(ask())
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        click.echo(f"{report.session}: from {report.source} to {report.to}, a pause of {report.pause_ms} ms")
+
+
+@group.command("workers")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def list_workers(as_json: bool) -> None:
+    """List the voice workers that are running: their calls, their room, and their load over the last ten seconds."""
+
+    async def ask() -> list[move.Worker]:
+        async with opened(Config.from_env(), live=True) as found:
+            return await move.workers(found.log.nc)
+
+    listed = asyncio.run(ask())
+    if as_json:
+        for one in listed:
+            click.echo(msgspec.json.encode(one))
+        return
+    if not listed:
+        click.echo("No voice worker answers.")
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("worker", "calls", "room", "loop lag p95", "CPU"):
+        table.add_column(name, no_wrap=True, justify="left" if name == "worker" else "right")
+    for one in listed:
+        table.add_row(one.process, str(one.sessions), str(one.room), f"{one.loop_lag_p95_ms:.1f} ms", f"{one.cpu_share:.0%}")
+    Console(soft_wrap=True).print(table)
 
 
 async def _chosen(log: Log, sid: str | None) -> str:

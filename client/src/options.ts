@@ -12,8 +12,8 @@ export interface VoiceAgentOptions {
   systemPrompt?: string;
   /** An agent or a pipeline of the installation, by name; it says what mode and model would. */
   agent?: string;
-  /** How replies come; as the mode or the agent says by default. */
-  output?: "audio" | "text";
+  /** How replies come; empty, and by default, as the mode or the agent says. */
+  output?: "" | "audio" | "text";
   /** False for a conversation in text; or constraints beside echo cancellation, noise suppression and gain control, which are on. */
   microphone?: boolean | MediaTrackConstraints;
   /** Play into the AudioContext's destination instead of an `<audio>` element. */

@@ -383,6 +383,12 @@ test("without a window, a lost socket is the end of the call and no ticket is ke
   assert.equal(agent.getSnapshot().error?.code, "CONNECTION_LOST");
 });
 
+test("what was chosen is asked for, and what was left out is not", async () => {
+  const world = new World();
+  await world.call({ mode: "gemini", voice: "Aoede", model: "", agent: "triage", output: "audio" });
+  assert.deepEqual(world.gateway.newest.messages[0], { type: "start", mode: "gemini", voice: "Aoede", agent: "triage", output: "audio" });
+});
+
 test("another worker is a sentence, and what it could not carry on is in it", async () => {
   const world = new World();
   const agent = await world.call();
@@ -395,6 +401,10 @@ test("another worker is a sentence, and what it could not carry on is in it", as
   assert.equal(agent.getSnapshot().notice?.text, "The voice worker was replaced. Lost: 2.0 s of what you said.");
   world.gateway.fact({ type: "restored", how: "fresh", gap_ms: 3200 });
   assert.match(agent.getSnapshot().notice?.text ?? "", /begins afresh/);
+  for (const [how, words] of [["handle", /connected again; it goes on where/], ["reseeded", /it was told the conversation again/], ["fresh", /at most a summary/]] as const) {
+    world.gateway.fact({ type: "restored", how, cause: "provider", gap_ms: 210, lost: [] });
+    assert.match(agent.getSnapshot().notice?.text ?? "", words);
+  }
   agent.clearNotice();
   assert.equal(agent.getSnapshot().notice, null);
 });

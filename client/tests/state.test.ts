@@ -71,7 +71,41 @@ test("after the socket closed nothing is running any more", () => {
   const snapshot = disconnected(open, describeClose(1012, "", false), null);
   assert.equal(snapshot.connection, "closed");
   assert.equal(snapshot.closed?.retryable, true);
-  assert.ok(snapshot.conversation.every((entry) => (entry.kind === "said" ? entry.final : entry.status === "cancelled")));
+  assert.ok(snapshot.conversation.every((entry) => (entry.kind === "said" ? entry.final : entry.kind === "call" && entry.status === "cancelled")));
+});
+
+const SET_UP: ServerMessage = {
+  type: "setup_complete", sessionId: "s", mode: "local", resumed: false, agent: "triage", agents: ["triage", "advisor"], pipeline: "advice", voice: "Aoede", model: "gemini-live",
+};
+
+test("a handoff is one line, and from its completion on the other one speaks", () => {
+  const before = fold([SET_UP, { type: "agent", phase: "started", from: "triage", to: "advisor", reason: "a loan" }]);
+  assert.deepEqual(before.speaker, { agent: "triage", agents: ["triage", "advisor"], pipeline: "advice", voice: "Aoede", model: "gemini-live" });
+  const words: ServerMessage[] = [
+    { type: "transcript", role: "assistant", text: "One moment.", agent: "triage", generation: 1, final: true },
+    { type: "agent", phase: "completed", from: "triage", to: "advisor", voice: "joe", model: "claude", ms: 9 },
+    { type: "transcript", role: "user", text: "Hello?", final: true },
+    { type: "transcript", role: "assistant", text: "So a lo", generation: 2, final: false },
+  ];
+  const { speaker, conversation } = fold(words, before);
+  assert.deepEqual([speaker.agent, speaker.voice, speaker.model, speaker.pipeline], ["advisor", "joe", "claude", "advice"]);
+  const shown = conversation.map((entry) => (entry.kind === "handoff" ? [entry.from, entry.to, entry.reason, entry.ms] : entry.kind === "said" ? [entry.role, entry.agent] : []));
+  assert.deepEqual(shown, [["triage", "advisor", "a loan", 9], ["assistant", "triage"], ["user", ""], ["assistant", "advisor"]]);
+});
+
+test("a resumed call knows who speaks, and a gateway that does not say so changes nothing", () => {
+  const resumed: ServerMessage = { type: "resumed", sessionId: "s", mode: "local", recovered: true, to: 9 };
+  assert.equal(receive(fold([SET_UP]), resumed, 0).speaker.agent, "triage");
+  assert.equal(receive(fold([SET_UP]), { ...resumed, agent: "advisor", voice: "joe" }, 0).speaker.agent, "advisor");
+  const recap = { transcript: [{ seq: 4, role: "assistant" as const, turn: 1, text: "Hi.", agent: "closer" }], turns: 1 };
+  const [line] = receive(INITIAL, { ...resumed, recovered: false, snapshot: recap }, 0).conversation as Said[];
+  assert.equal(line?.agent, "closer");
+});
+
+test("tokens are those of the last turn that had any, and their sum", () => {
+  const turn = (number: number, input: number, output: number): ServerMessage => ({ type: "turn_complete", turn: number, usage: { input_tokens: input, output_tokens: output } });
+  const { usage, spent } = fold([turn(1, 800, 40), turn(2, 900, 60), turn(3, 0, 0), { type: "turn_complete", turn: 4 }]);
+  assert.deepEqual([usage, spent], [{ input_tokens: 900, output_tokens: 60 }, { input_tokens: 1700, output_tokens: 100 }]);
 });
 
 test("the stamps of the last spoken turn stay when a turn has none", () => {

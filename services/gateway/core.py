@@ -294,6 +294,7 @@ class Connection:
                     system_prompt=message.system_prompt or "",
                     agent=message.agent or "",
                     output=message.output or "",  # type: ignore[arg-type]  # checked against OUTPUTS
+                    record=message.record,
                     client=events.gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reader.v1 else "vox"),
                     resume_hash=self._resume_hash,
                 )

@@ -43,6 +43,7 @@ class Start(msgspec.Struct, frozen=True, tag="start", rename="camel"):
     system_prompt: str | None = None
     agent: str | None = None
     output: str | None = None
+    record: bool | None = None
     session_token: str | None = msgspec.field(name="session_token", default=None)
 
 

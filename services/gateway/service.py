@@ -28,6 +28,7 @@ from services.gateway.waveforms import Waveforms
 from shared.errors import VoxbridgeError
 from shared.ids import new_session_id
 from shared.keys import Keys
+from shared.recordings import DataKeys
 from shared.service import Resources, Service
 from shared.store import LEASE_MS, Store
 
@@ -61,7 +62,7 @@ class Gateway(Service):
         self.microphones = Microphones(resources.audio_nc, self.metrics)
         self.readiness = Readiness(resources, self.log)
         self.sessions = Sessions(self.log, self.store, resources.clock)
-        self.waveforms = Waveforms(self.log, resources.config)
+        self.waveforms = Waveforms(self.log, DataKeys.of(resources.config, resources.redis))
         self.connections: set[Vox] = set()
         self.draining = False
         self._trouble = -LEASE_MS / 1_000

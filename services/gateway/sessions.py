@@ -34,7 +34,11 @@ _SUMMARY: Final = (
     ("voice", True, "session.started"),
     ("voice", True, "turn.completed"),
     ("voice", True, "session.ended"),
+    ("operator", True, "session.erased"),
 )
+_BEGINNINGS: Final = frozenset(("session.requested", "session.erased"))
+"""Of these a session has one."""
+
 _PER_READ: Final = 1_024 // len(_SUMMARY)
 _JOURNAL: Final = ".journal"
 STATE: Final = "vx.svc.voice.state"
@@ -108,7 +112,7 @@ class Sessions:
             subject = bus.event_subject(check_session_id(sid), "gateway", visible=False, type="session.requested")
             found = await self._log.last([subject])
             if not found:
-                raise _not_found()
+                raise _erased() if sid in await self.summaries([sid]) else _not_found()
             if len(self._began) >= LIST_LIMIT:
                 self._began.pop(next(iter(self._began)))
             self._began[sid] = found[0].ts
@@ -145,7 +149,14 @@ class Sessions:
             by_session: dict[str, dict[str, events.Recorded]] = {}
             for recorded in await self._log.last(subjects):
                 by_session.setdefault(recorded.sid, {})[recorded.type] = recorded
-            found |= {sid: _summary(sid, facts) for sid, facts in by_session.items() if "session.requested" in facts}
+            found |= {sid: _summary(sid, facts) for sid, facts in by_session.items() if not facts.keys().isdisjoint(_BEGINNINGS)}
+        return found
+
+    async def _erased(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        async for one in self._log.read_all("*", writer="operator", visibility="c", type="session.erased"):
+            if isinstance(one.event, events.operator.SessionErased):
+                found[one.sid] = one.event.began
         return found
 
     async def live(self) -> int:
@@ -169,11 +180,24 @@ class Sessions:
                     over = {one.sid for one in ended}
                     await self._store.add_to_index(started, {sid: ts for sid, ts in started.items() if sid not in over})
                     count += len(requests)
+            await self._store.add_to_index(await self._erased(), {})
             await self._store.index_built()
             _log.info("The index of sessions was built from the log: %d sessions.", count)
 
 
 def _summary(sid: str, facts: dict[str, events.Recorded]) -> dict[str, Any]:
+    erased = facts.get("session.erased")
+    if erased is not None and isinstance(erased.event, events.operator.SessionErased):
+        began_ms, ended_ms = erased.event.began // 1_000, erased.ts // 1_000
+        return {
+            "id": sid,
+            "mode": erased.event.mode,
+            "started_at_ms": began_ms,
+            "state": "ended",
+            "turns": 0,
+            "ended_at_ms": ended_ms,
+            "ended_reason": "erased",
+        }
     requested = facts["session.requested"]
     summary: dict[str, Any] = {"id": sid, "mode": "local", "started_at_ms": requested.ts // 1_000, "state": "connecting", "turns": 0}
     if isinstance(requested.event, events.gateway.SessionRequested):
@@ -218,6 +242,10 @@ def _page(found: Page, after: int, journals: bool) -> bytes:
 def _told(answer: bytes) -> VoxbridgeError:
     told = msgspec.json.decode(answer, type=_Told)
     return VoxbridgeError(told.code, told.message, field=told.field, retryable=told.retryable, limit=told.limit)
+
+
+def _erased() -> VoxbridgeError:
+    return VoxbridgeError(Code.NOT_FOUND, "This session was erased.", field="session_id")
 
 
 def _not_found() -> VoxbridgeError:

@@ -24,7 +24,7 @@ from services.gateway.outputs import TOO_SLOW, Append, Attach, Close, Ended, Ope
 from services.gateway.socket import Socket
 from shared import bus, events, frames, moments
 from shared.clock import Clock, wall_ms32
-from shared.errors import Unavailable, VoxbridgeError
+from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.feed import Feed
 from shared.log import Log
 from shared.service import Resources
@@ -194,6 +194,9 @@ class Vox:
 
     async def _enter(self, event: events.gateway.SessionRequested) -> None:
         house = self._house
+        if event.record and house.resources.config.recording == "off":
+            message = "This installation records nothing. Leave out `record`, or have VOXBRIDGE_RECORDING set to `allow`."
+            raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="record", retryable=False)
         await self._listen()
         began = self._clock.now_us()
         house.background(house.store.session_opened(self.sid, began))

@@ -1,7 +1,8 @@
 """Waveforms of sessions: peaks of the recorded audio, or of what a live session said in the last seconds.
 
 Owns which stream is read and how much of it for one request. Recorded audio is read once, page by page, and only its peaks are kept,
-for the sessions that were looked at last; a long recording is therefore given in parts. Nothing is lost in a crash here.
+for the sessions that were looked at last; a long recording is therefore given in parts. Whether there is a recording is asked for each
+request, by its key: the peaks of one that was erased are dropped. Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
-from shared import bus
-from shared.config import Config
+from shared import bus, recordings
 from shared.log import Log, position
+from shared.recordings import CHANNELS, DataKeys, Passed
 
 if TYPE_CHECKING:
     from services.gateway.peaks import Peaks
@@ -27,17 +28,21 @@ LONGEST_MS: Final = 6 * 3_600_000
 PAGE: Final = 250
 """Frames that are read at a time: events of live sessions wait no longer than those take."""
 
+BLOCKS: Final = 4
+"""The same in blocks of a recording, of 200 frames each."""
+
 BUDGET_S: Final = 0.25
 """How long one request reads; the rest is for the next one."""
 
 
 class Channel:
-    """What was read of one channel."""
+    """What was read of one channel. `key` opens its recording; nothing where the last seconds are read from the bus."""
 
-    def __init__(self, stream: str, subject: str, peaks: Peaks) -> None:
-        self.stream = stream
-        self.subject = subject
+    def __init__(self, name: str, key: bytes | None, peaks: Peaks) -> None:
+        self.name = name
+        self.key = key
         self.peaks = peaks
+        self.passed = Passed()
         self.after = 0
         self.complete = False
         self.reading = asyncio.Lock()
@@ -46,9 +51,9 @@ class Channel:
 class Waveforms:
     """Reads what was recorded."""
 
-    def __init__(self, log: Log, config: Config) -> None:
+    def __init__(self, log: Log, keys: DataKeys) -> None:
         self._log = log
-        self._recording = config.record is not None
+        self._keys = keys
         self._kept: OrderedDict[tuple[str, str], Channel] = OrderedDict()
 
     async def waveform(
@@ -56,14 +61,21 @@ class Waveforms:
     ) -> dict[str, Any]:
         """The peaks of a channel from `from_ms` to `to_ms` of the session (by default to the end of its audio).
 
-        `complete` is false while a long recording is being read: asked again, it goes on. Raises `UNAVAILABLE`.
+        `complete` is false while a long recording is being read: asked again, it goes on. Raises `UNAVAILABLE`, and
+        `WrongKey` for a recording that was sealed with another vault key.
         """
-        found = self._channel(sid, channel, began_ms, live=live)
+        key = await self._keys.find(sid)
+        found = self._channel(sid, channel, began_ms, key)
         async with found.reading:
-            await self._read_on(found)
+            if key is not None:
+                await self._read_on(sid, found, key)
+            elif live:
+                await self._read_live(sid, found)
+            else:
+                found.complete = True
         peaks = found.peaks
         end_ms = peaks.end_ms if to_ms is None else to_ms
-        recorded = found.stream == bus.RECORD_STREAM and peaks.end_ms > 0
+        recorded = key is not None and peaks.end_ms > 0
         answer: dict[str, Any] = {
             "recorded": recorded,
             "source": "record" if recorded else "live" if peaks.end_ms > 0 else "none",
@@ -78,30 +90,38 @@ class Waveforms:
             answer["low"], answer["high"] = await asyncio.to_thread(peaks.between, from_ms, end_ms, bins)
         return answer
 
-    def _channel(self, sid: str, channel: str, began_ms: int, *, live: bool) -> Channel:
+    def _channel(self, sid: str, channel: str, began_ms: int, key: bytes | None) -> Channel:
         # numpy is not loaded until somebody looks: a gateway starts within its second.
         from services.gateway.peaks import Peaks
 
-        # What is live and not recorded is still in the memory that bridges a takeover, for ten seconds.
-        stream = bus.AUDIO_STREAM if live and not self._recording else bus.RECORD_STREAM
         found = self._kept.get((sid, channel))
-        if found is None or (found.stream != stream and not found.peaks.end_ms):
-            passing = bus.audio_in if channel == "in" else bus.audio_out
-            subject = bus.recorded(sid, channel) if stream == bus.RECORD_STREAM else passing(sid)
-            found = self._kept[sid, channel] = Channel(stream, subject, Peaks(channel, began_ms))
+        if found is None or found.key != key:
+            found = self._kept[sid, channel] = Channel(channel, key, Peaks(channel, began_ms))
         self._kept.move_to_end((sid, channel))
         if len(self._kept) > KEPT:
             self._kept.popitem(last=False)
         return found
 
-    async def _read_on(self, channel: Channel) -> None:
+    async def _read_on(self, sid: str, channel: Channel, key: bytes) -> None:
         loop = asyncio.get_running_loop()
         until = loop.time() + BUDGET_S
+        wanted = CHANNELS.index(channel.name)
         more = True
         while more and loop.time() < until:
-            page = await self._log.frames(channel.stream, channel.subject, after=channel.after, limit=PAGE)
+            page = await recordings.read(self._log, sid, key, after=channel.after, limit=BLOCKS)
+            fresh = [frame for frame in page.frames if channel.passed.fresh(frame.seq, frame.at)]
+            await asyncio.to_thread(channel.peaks.take, [frame.data for frame in fresh if frame.channel == wanted])
+            channel.after, more = page.after, page.more
+        channel.complete = not more
+
+    async def _read_live(self, sid: str, channel: Channel) -> None:
+        """What is live and not recorded is still in the memory that bridges a takeover, for ten seconds."""
+        subject = bus.audio_in(sid) if channel.name == "in" else bus.audio_out(sid)
+        more = True
+        while more:
+            page = await self._log.frames(bus.AUDIO_STREAM, subject, after=channel.after, limit=PAGE)
             if page.messages:
                 await asyncio.to_thread(channel.peaks.take, [message.data for message in page.messages])
                 channel.after = position(page.messages[-1])
-            more = page.more
-        channel.complete = not more
+            more = page.more and bool(page.messages)
+        channel.complete = True

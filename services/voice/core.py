@@ -189,8 +189,8 @@ def _input(d: Draft, input: Any) -> None:
             takeover.taken_over(d, input)
             if d.state.away_since:
                 d.set_timer("grace", max(GRACE_MS, _window_ms(d) - (d.now - d.state.away_since) // 1_000))
-        case inputs.Released(worker=worker, term=term):
-            d.append(ev.SessionReleased(worker=worker, term=term, reason="drain"))
+        case inputs.Released(worker=worker, term=term, reason=why):
+            d.append(ev.SessionReleased(worker=worker, term=term, reason=why))
             d.state.released = True
             d.outputs.append(out.Close())
         case inputs.GatewayLost(gateway=lost) if d.state.gateway == lost and not d.state.away_since:
@@ -214,6 +214,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
         _end(d, "refused", ev.Failure(code="PROVIDER_UNAVAILABLE", message=f"Session start failed: {message}"))
         return
     d.state.phase = "open"
+    d.state.recorded = input.record
     d.state.reports_playback = request.client.protocol == "voxbridge.v1"
     d.state.catalogue = input.functions if request.mode != "echo" else ()
     d.state.speak_results = input.speak_results
@@ -232,6 +233,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
             agent=d.state.agent.name,
             agents=tuple(agent.name for agent in d.state.agents),
             pipeline=input.cast.pipeline if input.cast is not None else "",
+            recorded=input.record,
         )
     )
     d.outputs.append(out.Route(listening.route_of(d)))

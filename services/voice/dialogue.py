@@ -327,8 +327,8 @@ def taken_over(d: Draft, *, left_ms: int | None) -> None:
     line = _line(d)
     if d.reply is not None:
         pause(d, "takeover", left_ms=left_ms)
-    elif not line.asking or line.asked:
-        live.change(d, go_on=bool(line.asked), going_on=d.state.turns if line.asked else 0)
+    elif line.asked and not line.calls:  # the result of a call is an answer's beginning
+        _ask_again_later(d, line)
     live.taken_over(d)
 
 
@@ -341,8 +341,8 @@ def lost(d: Draft, input: provider.ProviderLost) -> None:
     line = _line(d)
     if d.reply is not None and d.reply.line == line.effect and not d.reply.closed:
         live.break_off(d)
-    elif line.asked and not (d.reply is not None and d.reply.line == line.effect):
-        live.change(d, go_on=True, going_on=d.state.turns)
+    elif line.asked and not line.calls and not (d.reply is not None and d.reply.line == line.effect):
+        _ask_again_later(d, line)
     live.lost(d, input)
 
 
@@ -403,6 +403,12 @@ def _finish_words(d: Draft) -> None:
     if _joined(line.words) and not line.turn:
         _begin_turn(d)
     words_final(d)
+
+
+def _ask_again_later(d: Draft, line: Line) -> None:
+    """What was asked last is asked over the next connection, once."""
+    notes = tuple(note for note in line.notes if not note.respond)
+    live.change(d, go_on=True, going_on=line.going_on or d.state.turns, notes=notes)
 
 
 def _mute(d: Draft) -> bool:

@@ -5,7 +5,7 @@ All of them are journalled, so a field here is part of the log: add with a defau
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -38,6 +38,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
 
     cast: Cast | None = None
     """Who was asked for by name; nothing where the session's options make the agent."""
+
+    record: bool = False
+    """Whether the session is recorded."""
 
 
 class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):
@@ -150,10 +153,11 @@ class TakenOver(msgspec.Struct, frozen=True, kw_only=True, tag="taken_over"):
 
 
 class Released(msgspec.Struct, frozen=True, tag="released"):
-    """This worker is being stopped and gives the session up for another one to take."""
+    """This worker is being stopped, or another one is to have the session: it is given up for another one to take."""
 
     worker: str
     term: int
+    reason: Literal["drain", "move"] = "drain"
 
 
 class GatewayLost(msgspec.Struct, frozen=True, tag="gateway_lost"):

@@ -282,7 +282,7 @@ def _is_good(d: Draft, line: Line) -> bool:
 def _missed(d: Draft, line: Line) -> str:
     """What was said that the handle does not know of; nothing of what will be asked again."""
     newest = d.state.asked - line.handle_knows
-    if line.asked and d.state.handoff is None:
+    if line.asked and line.go_on and d.state.handoff is None:
         return prompt.told(d.state.history[:-1], newest=newest - 1) if newest > 1 else ""
     return prompt.told(d.state.history, newest=newest)
 

@@ -42,7 +42,7 @@ class House(Protocol):
         """Those that it has or is taking."""
 
     def room(self) -> int:
-        """How many more it takes."""
+        """How many more it takes, those that are being taken over left out."""
 
     async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
         """Go on with a session; returns when it does."""
@@ -88,6 +88,11 @@ class Orphans:
         if sid not in self._house.held():
             self._begin(sid)
 
+    def handed(self, sid: str) -> None:
+        """A worker gave this session up for this one, which has its lease already. Not taken, the lease runs out."""
+        if sid not in self._house.held():
+            self._begin(sid, handed=True)
+
     async def forget(self, sid: str) -> None:
         """Take an ended session off the index, then give up its lease."""
         try:
@@ -117,15 +122,16 @@ class Orphans:
             if quiet or now - self._free[sid] >= GRACE_S:
                 self._begin(sid)
 
-    def _begin(self, sid: str) -> None:
-        if sid not in self._taking and not self._stopped.is_set() and len(self._taking) < self._house.room():
-            task = self._taking[sid] = asyncio.create_task(self._try(sid))
+    def _begin(self, sid: str, *, handed: bool = False) -> None:
+        if sid not in self._taking and not self._stopped.is_set() and self._house.room() > 0:
+            task = self._taking[sid] = asyncio.create_task(self._try(sid, handed=handed))
             task.add_done_callback(lambda _: self._taking.pop(sid, None))
 
-    async def _try(self, sid: str) -> None:
+    async def _try(self, sid: str, *, handed: bool) -> None:
         async with self._turn:
             try:
-                term = await self._store.acquire_lease(sid, self._place.worker)
+                take = self._store.handed_lease if handed else self._store.acquire_lease
+                term = await take(sid, self._place.worker)
                 if term is not None:
                     await self.take(sid, term)
             except Conflict as error:

@@ -21,9 +21,12 @@ from nats.js.client import JetStreamContext
 
 from services.voice import figures, inputs, inspect, prompt
 from services.voice.handles import Handles
+from services.voice.load import Load
 from services.voice.models import Models
+from services.voice.moving import MOVE, RELEASED, ROOM, Moves
 from services.voice.orphans import Orphans
 from services.voice.past import Past
+from services.voice.recorder import Recorders
 from services.voice.session import Offer, Session, Workplace
 from services.voice.vad import SileroModel
 from services.voice.vendors import Vendors
@@ -34,6 +37,7 @@ from shared.errors import Code, Conflict, VoxbridgeError
 from shared.events.gateway import SessionRequested
 from shared.ids import check_session_id
 from shared.keys import Keys
+from shared.recordings import DataKeys, wanted
 from shared.service import Resources, Service
 from shared.store import Store
 
@@ -47,9 +51,6 @@ REFUSE_S: Final = 6
 
 AGAIN_S: Final = 0.5
 """Before a request that was given back is tried again."""
-
-RELEASED: Final = "vx.svc.voice.released"
-"""Says that a session was given up, so that the other workers look at once; the payload is its id."""
 
 RENEW_S: Final = 1.0
 LOST_LOOKS: Final = 2
@@ -68,7 +69,7 @@ _log = logging.getLogger(__name__)
 class VoiceService(Service):
     """All sessions of one process."""
 
-    def __init__(self, place: Workplace, store: Store, keys: Keys | None = None) -> None:
+    def __init__(self, place: Workplace, store: Store, keys: Keys | None = None, data_keys: DataKeys | None = None) -> None:
         self._place = place
         self._store = store
         self._keys = keys
@@ -79,6 +80,9 @@ class VoiceService(Service):
         self._warming: dict[str, asyncio.Task[None]] = {}
         self._warmth = Warmth(place.models, store, place.config.llm_model, prompt.instructions(""), idle=lambda: not self._sessions)
         self._orphans = Orphans(place, store, self)
+        self.moves = Moves(place.log.nc, store, place.worker, self)
+        self._load = Load()
+        self._recorders = Recorders(place.log, data_keys)
         self._missing: dict[str, int] = {}
         self._unknown_until = 0.0
         self._draining = asyncio.Event()
@@ -90,7 +94,8 @@ class VoiceService(Service):
         """Take requests and keep the leases until drained."""
         subscription = await self._place.log.js.pull_subscribe_bind(durable=CONSUMER, stream=bus.EVENT_STREAM)
         nudges = await self._place.log.nc.subscribe(RELEASED, cb=self._released)
-        work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription)]
+        questions = await self._place.log.nc.subscribe(ROOM, cb=self.moves.asked_for_room)
+        work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription), self._load.keep()]
         if self._place.models.local:
             work.append(self._warmth.keep())
         running = [asyncio.create_task(one) for one in work]
@@ -108,10 +113,12 @@ class VoiceService(Service):
             session.drain()
         with suppress(NatsError, OSError):
             await nudges.unsubscribe()
+            await questions.unsubscribe()
         await asyncio.wait({watching})
         while self._sessions or self._tasks:
             self._changed.clear()
             await self._changed.wait()
+        await self.moves.stop()
         self._finished.set()
         await asyncio.wait({leases})
         tenure.cancel()
@@ -141,24 +148,37 @@ class VoiceService(Service):
         except BaseException as error:
             session.give_up(error if isinstance(error, VoxbridgeError) else VoxbridgeError(Code.INTERNAL, f"{error!r}"))
             raise
+        await self._record(session)
         if self._draining.is_set():
             session.drain()
+
+    async def _record(self, session: Session) -> None:
+        if session.state.recorded and self._sessions.get(session.sid) is session:
+            await self._recorders.begin(session.sid)
 
     def health(self) -> Mapping[str, bool]:
         """Whether this process takes sessions and can keep their leases."""
         return {"leases": self._leases_held, "room": self.room() > 0}
 
     def stats(self) -> Mapping[str, float]:
-        """Sessions held and how many more there is room for."""
-        return {"sessions": len(self._sessions), "room": self.room()}
+        """Sessions held, how many more there is room for, and the load (`load.Load.figures`)."""
+        return {"sessions": len(self._sessions), "room": self.room(), **self._load.figures()}
 
     def held(self) -> set[str]:
         """The sessions that this process has or is opening."""
         return {*self._sessions, *self._opening.values()}
 
     def room(self) -> int:
-        """How many more it takes."""
-        return self._place.config.max_sessions - len(self.held())
+        """How many more it takes: the cap less what it holds, opens, takes over, or keeps room for. Never below zero."""
+        return self._place.config.max_sessions - len({*self.held(), *self._orphans.taking(), *self.moves.promised()})
+
+    def session(self, sid: str) -> Session | None:
+        """A session that this process has."""
+        return self._sessions.get(sid)
+
+    def draining(self) -> bool:
+        """Whether it gives up what it has."""
+        return self._draining.is_set()
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -178,6 +198,9 @@ class VoiceService(Service):
                 continue
             try:
                 for message in await subscription.fetch(min(FETCH, room), timeout=_FETCH_TIMEOUT_S):
+                    if self.room() <= 0:  # a session of another worker came in between
+                        self._keep(self._give_back(message))
+                        continue
                     task = self._keep(self._take(message))
                     self._opening[task] = bus.parse_event_subject(message.subject)[0]
                     task.add_done_callback(self._opening.pop)
@@ -186,6 +209,10 @@ class VoiceService(Service):
             except NatsError as error:
                 _log.warning("requests cannot be read: %s; trying again", error)
                 await asyncio.sleep(_BACK_OFF_S)
+
+    async def _give_back(self, message: Msg) -> None:
+        with suppress(NatsError):  # it comes again by itself, later
+            await message.nak()
 
     async def _take(self, message: Msg) -> None:
         try:
@@ -222,7 +249,7 @@ class VoiceService(Service):
             if taken is None:
                 return False
             term = taken
-            offer = await self._offer(requested)
+            offer = await self._recorded(requested, await self._offer(requested))
         except VoxbridgeError as error:
             failure = error
         if again and (await self._place.log.position(sid, "voice"))[0]:
@@ -244,6 +271,14 @@ class VoiceService(Service):
         cast = self._agents.current().cast(request.agent) if request.agent else None
         return Offer(functions=functions, providers=providers, cast=cast)
 
+    async def _recorded(self, requested: events.Recorded, offer: Offer) -> Offer:
+        """The offer, and whether the session is recorded; then its key is made, before there is anything to seal. Raises `UNAVAILABLE`."""
+        asked = requested.event.record if isinstance(requested.event, SessionRequested) else None
+        record = wanted(self._place.config.recording, [agent.record for agent in offer.cast.agents] if offer.cast else [], asked)
+        if record:
+            await self._recorders.prepare(requested.sid)
+        return offer._replace(record=record)
+
     async def _begin(self, session: Session, requested: events.Recorded, offer: Offer, failure: VoxbridgeError | None) -> bool:
         self._sessions[session.sid] = session
         try:
@@ -253,6 +288,7 @@ class VoiceService(Service):
         except VoxbridgeError as error:
             _log.error("session %s could not be opened: %s", session.sid, error.message)
             await session.refuse(requested, error)
+        await self._record(session)
         state = session.state
         cascade = state.agent.realtime is None and state.agent.llm.provider in ("", "local")
         if state.phase == "open" and state.request is not None and state.request.mode != "echo" and cascade and self._place.models.local:
@@ -270,6 +306,9 @@ class VoiceService(Service):
 
     async def _leave(self, session: Session) -> None:
         await session.close()
+        self._keep(self._recorders.end(session.sid))
+        if await self.moves.closed(session):
+            return
         if session.state.phase == "ended":
             await self._orphans.forget(session.sid)
             if self._place.handles is not None:
@@ -280,9 +319,15 @@ class VoiceService(Service):
             await bus.publish_now(self._place.log.nc, RELEASED, session.sid.encode())
 
     async def _released(self, message: Msg) -> None:
-        if not self._draining.is_set():
-            with suppress(VoxbridgeError, UnicodeDecodeError):
-                self._orphans.released(check_session_id(message.data.decode()))
+        if self._draining.is_set():
+            return
+        with suppress(VoxbridgeError, UnicodeDecodeError):
+            sid, _, to = message.data.decode().partition(" ")
+            self.moves.settle(check_session_id(sid))
+            if not to:
+                self._orphans.released(sid)
+            elif to == self._place.worker:
+                self._orphans.handed(sid)
 
     async def _keep_leases(self) -> None:
         while not self._finished.is_set():
@@ -355,4 +400,7 @@ async def build(resources: Resources) -> Service:
         vendors=Vendors(keys.get),
         handles=Handles(store),
     )
-    return VoiceService(place, store, keys)
+    service = VoiceService(place, store, keys, DataKeys.of(config, resources.redis))
+    # A queue group of its own each: all workers hear the question, and the owner answers.
+    await resources.micro.add_endpoint(name="move", subject=MOVE, handler=service.moves.serve, queue_group=resources.process_id)
+    return service

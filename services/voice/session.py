@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -76,6 +76,7 @@ class Offer(NamedTuple):
     functions: tuple[Function, ...] = ()
     providers: tuple[str, ...] = ("local", "echo")
     cast: Cast | None = None
+    record: bool = False
 
 
 class Session:
@@ -100,6 +101,7 @@ class Session:
         self._uplink: Uplink | None = None
         self._audio_out = bus.audio_out(sid)
         self._leaving: asyncio.TimerHandle | None = None
+        self._why: Literal["drain", "move"] = "drain"
         self._live: list[bytes] | None = None
         """Microphone frames that came before the gap was heard; nothing when there is no gap."""
 
@@ -146,6 +148,7 @@ class Session:
                 resume_window_s=config.resume_window_s,
                 model_patience_s=config.model_patience_s,
                 cast=offer.cast,
+                record=offer.record,
             )
         )
         self._going_on.set()
@@ -235,9 +238,11 @@ class Session:
         self.take(inputs.Refused(worker=self._place.worker, term=self.term, error=failure))
         await self._writer.flushed()
 
-    def drain(self) -> None:
-        """Give the session up because this worker stops: between two turns, or after `MID_TURN_S`. What was not begun is left to
-        another worker as if it had never been here."""
+    def drain(self, why: Literal["drain", "move"] = "drain") -> None:
+        """Give the session up because this worker stops, or another one is to have it: between two turns, or after `MID_TURN_S`.
+        What was not begun is left to another worker as if it had never been here."""
+        if self._leaving is None:
+            self._why = why
         if self.state.phase == "new":
             self._finish()
         elif _between_turns(self.state):
@@ -249,7 +254,7 @@ class Session:
         if self._leaving is not None:
             self._leaving.cancel()
             self._leaving = None
-        self.take(inputs.Released(self._place.worker, self.term))
+        self.take(inputs.Released(self._place.worker, self.term, self._why))
 
     def give_up(self, error: VoxbridgeError) -> None:
         """Somebody else owns the session: say nothing more."""

@@ -360,6 +360,9 @@ class State(msgspec.Struct, kw_only=True):
 
     resume_window_s: int = 10
     model_patience_s: int = 0
+    recorded: bool = False
+    """Its audio is kept."""
+
     released: bool = False
     """Its worker gave it up, and nobody has taken it since."""
 

@@ -62,8 +62,35 @@ class House(Protocol):
         """Run something beside."""
 
 
+class Heard:
+    """The `Listener` of one connection: once another one is opened, nothing of it counts."""
+
+    def __init__(self, uplink: Uplink, effect: int) -> None:
+        self.effect = effect
+        self._uplink = uplink
+
+    @property
+    def audio_ms(self) -> int:
+        """Microphone audio heard so far, ms."""
+        return self._uplink.audio_ms
+
+    def take(self, input: provider.ProviderInput) -> None:
+        """What the model says."""
+        if self.effect == self._uplink.effect:
+            self._uplink.take(input)
+
+    def play(self, pcm: bytes) -> None:
+        """Audio of the model's response."""
+        if self.effect == self._uplink.effect:
+            self._uplink.play(pcm)
+
+    def keep_handle(self, handle: str) -> str:
+        """Keep a resumption handle; returns its reference."""
+        return self._uplink.keep_handle(handle) if self.effect == self._uplink.effect else reference(handle)
+
+
 class Uplink:
-    """`Listener` to the connection there is."""
+    """Keeps one connection at a time."""
 
     def __init__(self, house: House, models: Vendors, handles: Handles) -> None:
         self.effect = 0
@@ -266,7 +293,7 @@ class Uplink:
             raise ConnectionLost(f"The connection was not there within {CONNECT_S:.0f} s.") from None
 
     async def _converse(self, effect: int, asked: out.Connect, connection: Connection) -> None:
-        listening = asyncio.create_task(connection.run(self))
+        listening = asyncio.create_task(connection.run(Heard(self, effect)))
         sending = asyncio.create_task(self._send(asked, connection))
         try:
             done, _ = await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)

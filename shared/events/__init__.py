@@ -5,11 +5,12 @@
 | `gateway` | what clients asked for, said and reported |
 | `voice` | the life of a session and of its turns |
 | `tools` | the life of calls and tasks |
+| `operator` | what was done to a whole session from outside |
 | `journal` | the inputs each service took, in order |
 | `envelope` | what they have in common |
 """
 
-from shared.events import gateway, journal, tools, voice
+from shared.events import gateway, journal, operator, tools, voice
 from shared.events.envelope import KINDS, Event, Recorded, Unknown, Unreadable, decode, encode, event, kind_of, read, upcaster
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "gateway",
     "journal",
     "kind_of",
+    "operator",
     "read",
     "tools",
     "upcaster",

@@ -32,6 +32,9 @@ class SessionRequested(Event, frozen=True, kw_only=True):
     output: Literal["", "audio", "text"] = ""
     """How replies come; empty: as the mode or the agent says."""
 
+    record: bool | None = None
+    """Whether the client wants its audio kept, or refuses it; nothing: as the agent and the installation say."""
+
     account: str = "local"
     client: ClientCapabilities = ClientCapabilities()
     resume_hash: str = ""

@@ -49,11 +49,11 @@ class SessionOwned(Event, frozen=True, kw_only=True):
 
 @event("session.released", writer="voice")
 class SessionReleased(Event, frozen=True, kw_only=True):
-    """The worker gave the session up for another one to take at once."""
+    """The worker gave the session up for another one to take at once: it is being stopped, or was asked to move the session."""
 
     worker: str
     term: int
-    reason: Literal["drain"]
+    reason: Literal["drain", "move"]
 
 
 @event("session.restored", writer="voice", visible=True)
@@ -86,6 +86,8 @@ class SessionStarted(Event, frozen=True, kw_only=True):
 
     agents: tuple[str, ...] = ()
     pipeline: str = ""
+    recorded: bool = False
+    """Whether the audio is kept."""
 
 
 @event("session.ended", writer="voice", visible=True)

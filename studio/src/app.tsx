@@ -1,8 +1,10 @@
 /** The frame around the rooms: navigation, theme, help. Owns the call, so that it goes on while another room is open. */
 import { type ReactElement, useEffect, useRef } from "react";
 import { useVoiceAgent } from "voxbridge/react";
+import { AgentsRoom } from "./agents/room";
 import { Help } from "./help";
 import { Icon, Wordmark } from "./icons";
+import { KeysRoom } from "./keys/room";
 import { expose, isProbing } from "./probe";
 import { Link, usePath } from "./router";
 import { SessionList } from "./sessions/list";
@@ -10,6 +12,12 @@ import { SessionRoom } from "./sessions/room";
 import { TalkRoom } from "./talk/room";
 import { useTheme } from "./theme";
 import { STATE_WORDS } from "./words";
+
+const ROOMS: [path: string, name: string][] = [
+  ["agents", "Agents"],
+  ["sessions", "Sessions"],
+  ["keys", "Keys"],
+];
 
 export function App(): ReactElement {
   const call = useVoiceAgent({ probe: isProbing() });
@@ -26,11 +34,11 @@ export function App(): ReactElement {
     return () => removeEventListener("keydown", onKey);
   }, []);
   const [, room, id] = path.split("/");
-  const title = room === "sessions" ? "Sessions" : "Talk";
+  const title = ROOMS.find(([path]) => path === room)?.[1] ?? "Talk";
   useEffect(() => {
     document.title = `${title} · Voxbridge`;
   }, [title]);
-  const elsewhere = room === "sessions" && (call.connection === "connected" || call.connection === "reconnecting");
+  const elsewhere = room !== "" && (call.connection === "connected" || call.connection === "reconnecting");
   return (
     <>
       <header className="topbar">
@@ -41,9 +49,9 @@ export function App(): ReactElement {
         <nav aria-label="Rooms">
           <Link to="/" current={room === ""}>
             Talk
-            {elsewhere && <span className="in-call"> · {STATE_WORDS[call.state].toLowerCase()}</span>}
+            {elsewhere && <span className="in-call"><span aria-hidden="true" /> {STATE_WORDS[call.state].toLowerCase()}</span>}
           </Link>
-          <Link to="/sessions" current={room === "sessions"}>Sessions</Link>
+          {ROOMS.map(([path, name]) => <Link key={path} to={`/${path}`} current={room === path}>{name}</Link>)}
         </nav>
         <div className="tools">
           <button type="button" className="quiet" onClick={nextTheme} aria-label={`Theme: ${theme}. Change it`} title={`Theme: ${theme}`}>
@@ -54,7 +62,10 @@ export function App(): ReactElement {
           </button>
         </div>
       </header>
-      {room === "sessions" ? id ? <SessionRoom key={id} id={decodeURIComponent(id)} /> : <SessionList /> : <TalkRoom call={call} />}
+      {room === "sessions" && (id ? <SessionRoom key={id} id={decodeURIComponent(id)} /> : <SessionList />)}
+      {room === "agents" && <AgentsRoom />}
+      {room === "keys" && <KeysRoom />}
+      {title === "Talk" && <TalkRoom call={call} />}
       <Help dialog={help} />
     </>
   );

@@ -3,6 +3,7 @@ import "./fonts.css";
 import "./styles/base.css";
 import "./styles/talk.css";
 import "./styles/sessions.css";
+import "./styles/agents.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app";

@@ -1,4 +1,4 @@
-/** Which room is shown. Owns the address bar; three paths need no library. */
+/** Which room is shown. Owns the address bar; a handful of paths needs no library. */
 import { type MouseEvent, type ReactElement, type ReactNode, useSyncExternalStore } from "react";
 
 const MOVED = "voxbridge-moved";

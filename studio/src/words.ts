@@ -51,6 +51,63 @@ export function functionName(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** `front-desk` as a person reads it. */
+export function agentName(name: string): string {
+  return functionName(name.replaceAll("-", " "));
+}
+
+const PROVIDERS: Record<string, string> = { gemini: "Gemini", openai: "OpenAI", anthropic: "Claude", local: "Local models", "": "Local models" };
+
+export function providerName(provider: string): string {
+  return PROVIDERS[provider] ?? provider;
+}
+
+/** `gemini:gemini-3.8-live` as a person reads it. */
+export function modelName(named: string): string {
+  const [provider = "", ...model] = named.split(":");
+  return [providerName(provider), ...(model.length === 0 ? [] : [model.join(":")])].join(" · ");
+}
+
+/** `1,204`. */
+export function tokens(count: number): string {
+  return count.toLocaleString("en");
+}
+
+export function handedOver(from: string, to: string, reason: string, done: boolean): string {
+  const words = `${from === "" ? "The agent" : agentName(from)} ${done ? "handed" : "is handing"} over to ${agentName(to)}`;
+  return reason === "" ? `${words}.` : `${words}: ${reason.replace(/[.!?]?$/, ".")}`;
+}
+
+const RESUMED: Record<string, string> = {
+  handle: "It took up the conversation where it was.",
+  seed: "It was told the conversation again.",
+  summary: "It was told a summary of the conversation.",
+  log: "It reads the same history.",
+};
+
+/** What an event of agents and their models says, in a sentence; empty for other events. */
+export function told(type: string, data: Record<string, unknown>): string {
+  const text = (name: string): string => (typeof data[name] === "string" ? data[name] : "");
+  const number = (name: string): number => (typeof data[name] === "number" ? data[name] : 0);
+  const provider = providerName(text("provider"));
+  switch (type) {
+    case "handoff.requested":
+      return `An operator asked for ${agentName(text("target"))}.`;
+    case "handoff.started":
+      return handedOver(text("source"), text("target"), text("reason"), false);
+    case "handoff.completed":
+      return `${agentName(text("target"))} goes on after ${duration(number("ms"))}. ${RESUMED[text("history")] ?? ""}`.trim();
+    case "provider.connected":
+      return `${provider} is connected. ${RESUMED[text("resumed_by")] ?? ""}`.trim();
+    case "provider.lost":
+      return `The connection to ${provider} was lost (${number("close_code")}).`;
+    case "provider.go_away":
+      return `${provider} closes this connection in ${duration(number("time_left_ms"))}; the call moves to a new one.`;
+    default:
+      return "";
+  }
+}
+
 /** Milliseconds for a person: `84 ms`, `1.24 s`, `2 m 05 s`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;

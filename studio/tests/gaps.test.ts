@@ -83,3 +83,26 @@ test("a model that was asked again is a gap of its own kind of end", () => {
   assert.match(found(...BEGIN, failed("stt"))[0]?.why[1] ?? "", /asked again/);
   assert.match(found(...BEGIN, failed("turn"))[0]?.why[1] ?? "", /silence alone/);
 });
+
+const LOST = { provider: "gemini", model: "m", close_code: 1006, error: { message: "The socket was closed" } };
+
+test("a model whose connection was lost leaves a gap until it is there again, however often it was tried, and no worker is blamed", () => {
+  const all = found(
+    ...BEGIN,
+    event(5000, "voice", "provider.lost", LOST),
+    event(5200, "voice", "provider.lost", LOST),
+    event(5600, "voice", "provider.connected", { provider: "gemini", resumed_by: "seed" }),
+    event(5600, "voice", "session.restored", { worker: "", how: "reseeded", gap_ms: 600, lost: [] }),
+  );
+  const [gap] = all;
+  assert.equal(all.length, 1);
+  assert.deepEqual([gap?.kind, gap?.from, gap?.to, gap?.title], ["model", 5000, 5600, "Connection to Gemini lost"]);
+  assert.deepEqual(gap?.why, ["The socket was closed.", "It was there again after 600 ms. It was told the conversation again from the log.", "Nothing was lost."]);
+});
+
+test("a model that was given up and one that is still away have gaps too", () => {
+  const [given] = found(...BEGIN, event(5000, "voice", "provider.lost", LOST), event(9000, "voice", "provider.failed", { part: "llm", error: LOST.error }));
+  assert.deepEqual([given?.from, given?.to, given?.why[1]], [5000, 9000, "It could not be had again, and the agent said so."]);
+  const [away] = found(...BEGIN, event(5000, "voice", "provider.lost", LOST), event(6000, "gateway", "playback.reported"));
+  assert.deepEqual([away?.from, away?.to, away?.why], [5000, 6000, ["It is opened again."]]);
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LogEvent } from "../src/sessions/api";
-import { lastBefore, layout, stateAt, ticks } from "../src/sessions/layout";
+import { lastBefore, layout, stateAt, ticks, tokensOf } from "../src/sessions/layout";
 import { pan, reveal, zoom } from "../src/sessions/timeline-keys";
 
 let seq = 0;
@@ -128,4 +128,34 @@ test("zooming keeps the moment under the pointer in place, and stays within the 
   assert.deepEqual(pan(view, 10_000, 1000), { from: 500, to: 1000 });
   assert.deepEqual(reveal(view, 300, 1000), view);
   assert.ok(reveal(view, 900, 1000).to >= 900);
+});
+
+const TEAM = [
+  event(0, "gateway", "session.requested", { mode: "local", agent: "advice" }),
+  event(40, "voice", "session.started", { agent: "triage", voice: "Aoede", model: "gemini-live" }),
+  event(1000, "voice", "handoff.started", { source: "triage", target: "advisor", reason: "a loan" }),
+  event(1200, "voice", "handoff.completed", { source: "triage", target: "advisor", voice: "joe", model: "claude" }),
+  event(2000, "voice", "turn.completed", { number: 1, usage: { input_tokens: 800, output_tokens: 20 } }),
+];
+
+test("who speaks is a lane of its own, with each handoff between", () => {
+  const { spans } = layout(TEAM);
+  assert.deepEqual(spans.filter(({ lane }) => lane === "Who").map(({ kind, from, to, label, note }) => [kind, from, to, label, note]), [
+    ["heard", 40, 1000, "Triage", "voice Aoede · gemini-live"],
+    ["handoff", 1000, 1200, "to Advisor", "a loan"],
+    ["heard", 1200, 2000, "Advisor", "voice joe · claude"],
+  ]);
+  assert.equal(TEAM.reduce((sum, one) => sum + tokensOf(one), 0), 820);
+});
+
+test("whoever has no name is known by the model", () => {
+  const [span] = layout([event(0, "voice", "session.started", { model: "qwen", voice: "joe" })]).spans;
+  assert.deepEqual([span?.label, span?.note], ["qwen", "voice joe"]);
+});
+
+test("a session without its model is restoring until it is there again", () => {
+  const lost = [...TEAM, event(2100, "voice", "provider.lost", { provider: "gemini" })];
+  assert.equal(stateAt(lost, lost.length - 1), "restoring");
+  const back = [...lost, event(2400, "voice", "provider.connected", { provider: "gemini", resumed_by: "handle" })];
+  assert.equal(stateAt(back, back.length - 1), "listening");
 });

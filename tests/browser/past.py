@@ -1,7 +1,7 @@
 """A past that Studio can look at without models: real servers, a real gateway and the voice service's inspector, in a process of their own.
 
 `python -m tests.browser.past FOLDER` writes a long call and its recording into the log, prints one line of JSON and stays until its
-standard input ends.
+standard input ends. Agents are those of FOLDER/agents.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from shared.config import Config
 from shared.embedded import NatsServer, ValkeyServer
 from shared.ids import new_session_id
 from shared.log import Log
+from shared.recordings import DataKeys
 from shared.service import connected
 from shared.writer import SessionWriter
 from tests.long_call import TURN_S, Call
@@ -95,7 +96,15 @@ def past(folder: Path) -> Iterator[Past]:
 async def serve(folder: Path) -> None:
     """Serve until standard input ends."""
     with NatsServer(folder / "nats", sync_interval="1s") as bus, ValkeyServer(folder / "valkey") as store:
-        config = Config(port=free_port(), nats_url=bus.url, redis_url=store.url, models_port=free_port(), recording="on")
+        config = Config(
+            port=free_port(),
+            nats_url=bus.url,
+            redis_url=store.url,
+            models_port=free_port(),
+            recording="on",
+            data_dir=folder / "data",
+            agents_dir=folder / "agents",
+        )
         async with connected(config, "gateway", "gateway-past", SystemClock()) as resources:
             gateway = Gateway(resources)
             serving = asyncio.create_task(gateway.serve())
@@ -126,7 +135,7 @@ async def _written(log: Log) -> dict[str, str]:
         first += len(call.facts)
         calls[name] = call.sid
         if name == "short":
-            await call.record(log)
+            await call.record(log, DataKeys.of(config, resources.redis))
     return calls
 
 

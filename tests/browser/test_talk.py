@@ -99,9 +99,9 @@ def test_space_is_held_to_talk(product: Product, open_studio: OpenStudio) -> Non
 def test_an_echo_comes_back_as_it_was_said(product: Product, open_studio: OpenStudio) -> None:
     phrase = "The quick brown fox jumps over the lazy dog."
     studio = open_studio(clips={"fox": spoken(product.models, phrase)})
-    studio.button("Call settings").click()
+    studio.page.get_by_role("button", name="Talk to").click()
     studio.page.get_by_role("radio", name="Echo").check()
-    studio.page.keyboard.press("Escape")
+    studio.button("Done").click()
     studio.start()
     studio.say("fox")
     studio.after(4.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import httpx
 import pytest
 
 from services.gateway.bodies import BODY_LIMIT
-from services.gateway.messages import AGENT_LIMIT
+from services.gateway.messages import AGENT_LIMIT, MODES
+from services.voice.capabilities import DEFAULT_MODELS, TEXT_MODELS
 from shared import bus, events
 from shared.agents import REASON_LIMIT
 from shared.log import Log
@@ -188,3 +190,11 @@ async def test_only_an_administrator_hands_over_where_others_may_reach_the_gatew
         taken: httpx.Response = await ask(running, "POST", to(sid), json={"to": "advisor"}, headers={"Authorization": f"Bearer {token}"})
         assert taken.status_code == 202
         assert (await running.get("/api/agents")).status_code == 200
+
+
+def test_the_models_that_studio_names_are_those_that_a_session_gets() -> None:
+    text = (Path(__file__).parents[2] / "studio" / "src" / "talk" / "choice.ts").read_text()
+    shown = dict(re.findall(r'\{ mode: "(\w+)",.*? model: "([^"]*)"', text))
+    usual = {"gemini": DEFAULT_MODELS["gemini"], "openai": DEFAULT_MODELS["openai"], "claude": TEXT_MODELS["anthropic"]}
+    assert {mode: shown[mode] for mode in usual} == usual
+    assert set(shown) == set(MODES)

@@ -6,21 +6,24 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import nats.micro
 import pytest
 from nats.aio.client import Client
+from nats.js.api import RePublish
 from nats.micro.request import Request
 
 from services.gateway.service import Gateway
 from services.gateway.waveforms import BINS_LIMIT, KEPT, LONGEST_MS
 from services.voice.inspect import SUBJECT, Inspector
-from shared import bus, frames
+from shared import bus, frames, recordings
 from shared.clock import SystemClock
 from shared.config import Config, Recording
 from shared.connections import AUDIO_PENDING, connect_nats
 from shared.log import Log
+from shared.recordings import DataKeys
 from shared.service import connected
 from tests.gateway.conftest import PATIENCE_S, Running, listening
 from tests.gateway.test_http import held
@@ -31,9 +34,9 @@ BEGAN_US = 1_790_000_000_000_000
 
 
 @asynccontextmanager
-async def recording(nats_url: str, redis_url: str) -> AsyncIterator[Running]:
+async def recording(nats_url: str, redis_url: str, folder: Path) -> AsyncIterator[Running]:
     """A gateway of an installation that records."""
-    config = Config(port=free_port(), nats_url=nats_url, redis_url=redis_url, models_port=free_port(), recording="on")
+    config = Config(port=free_port(), nats_url=nats_url, redis_url=redis_url, models_port=free_port(), recording="on", data_dir=folder)
     async with connected(config, "gateway", "gateway-test", SystemClock()) as resources:
         gateway = Gateway(resources)
         serving = asyncio.create_task(gateway.serve())
@@ -47,9 +50,13 @@ async def recording(nats_url: str, redis_url: str) -> AsyncIterator[Running]:
 
 
 @pytest.fixture
-async def recorder(nats_url: str, redis_url: str) -> AsyncIterator[Running]:
-    async with recording(nats_url, redis_url) as running:
+async def recorder(nats_url: str, redis_url: str, tmp_path: Path) -> AsyncIterator[Running]:
+    async with recording(nats_url, redis_url, tmp_path) as running:
         yield running
+
+
+def keys_of(running: Running) -> DataKeys:
+    return DataKeys.of(running.gateway.resources.config, running.gateway.resources.redis)
 
 
 @pytest.fixture
@@ -181,7 +188,7 @@ async def test_what_the_voice_service_refuses_is_told_with_its_reason(running: R
 
 async def test_a_recording_is_given_as_peaks_that_lie_where_somebody_spoke(recorder: Running) -> None:
     call = await written(recorder)
-    await call.record(recorder.gateway.log)
+    await call.record(recorder.gateway.log, keys_of(recorder))
     for channel in ("in", "out"):
         found = await waveform(recorder, call.sid, channel, bins=min(BINS_LIMIT, call.at_ms() // 20))
         assert (found["recorded"], found["source"], found["channel"]) == (True, "record", channel)
@@ -197,7 +204,7 @@ async def test_a_recording_is_given_as_peaks_that_lie_where_somebody_spoke(recor
 
 async def test_a_stretch_of_a_waveform_is_finer_than_the_whole(recorder: Running) -> None:
     call = await written(recorder, turns=2)
-    await call.record(recorder.gateway.log)
+    await call.record(recorder.gateway.log, keys_of(recorder))
     whole = await waveform(recorder, call.sid, "in", bins=10)
     close = (await recorder.get(f"/api/sessions/{call.sid}/waveform?channel=in&bins=100&from_ms=500&to_ms=2500")).json()
     assert (close["from_ms"], close["to_ms"], len(close["high"]), len(whole["high"])) == (500, 2_500, 100, 10)
@@ -225,22 +232,35 @@ async def test_while_recording_is_off_nothing_is_kept_and_the_last_seconds_of_a_
     assert (await running.get("/api/vox/status")).json()["recording"] is False
 
 
-async def test_an_installation_that_records_keeps_what_passes_and_says_so(recorder: Running) -> None:
+async def test_an_installation_that_records_says_so_and_what_passes_is_copied_nowhere(recorder: Running) -> None:
     assert (await recorder.get("/api/vox/status")).json()["recording"] is True
     sid = "c" * 32
     nc = recorder.gateway.resources.audio_nc
-    for subject in (bus.audio_in(sid), bus.audio_out(sid)):
-        await nc.publish(subject, frames.pack(frames.PCM16, 1, 0, 0, b"ab"))
+    await nc.publish(bus.audio_in(sid), frames.pack(frames.PCM16, 1, 0, 0, b"ab"))
     await nc.flush()
     log = recorder.gateway.log
-    async with asyncio.timeout(PATIENCE_S):
-        while (await log.js.stream_info(bus.RECORD_STREAM)).state.messages < 2:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    await log.ensure_streams(retention_days=1)
-    await nc.publish(bus.audio_in(sid), frames.pack(frames.PCM16, 1, 1, 0, b"cd"))
-    await nc.flush()
-    assert (await log.js.stream_info(bus.AUDIO_STREAM)).state.messages == 3
-    assert [message.data[-2:] for message in (await log.frames(bus.RECORD_STREAM, bus.recorded(sid, "in"))).messages] == [b"ab"]
+    assert (await log.js.stream_info(bus.AUDIO_STREAM)).state.messages == 1
+    assert (await log.js.stream_info(bus.RECORD_STREAM)).state.messages == 0
+
+
+async def test_the_streams_of_an_earlier_release_are_brought_to_what_they_should_be(recorder: Running) -> None:
+    log = recorder.gateway.log
+    audio = (await log.js.stream_info(bus.AUDIO_STREAM)).config
+    await log.js.update_stream(audio.evolve(republish=RePublish(src="vx.s.*.audio.*", dest="vxr.{{wildcard(1)}}.{{wildcard(2)}}")))
+    record = (await log.js.stream_info(bus.RECORD_STREAM)).config
+    await log.js.update_stream(record.evolve(no_ack=True))
+    await log.ensure_streams(retention_days=1, recording=Recording(hours=1, max_bytes=20_000_000))
+    assert (await log.js.stream_info(bus.AUDIO_STREAM)).config.republish is None
+    assert not (await log.js.stream_info(bus.RECORD_STREAM)).config.no_ack
+
+
+async def test_the_peaks_of_a_recording_are_gone_with_its_key(recorder: Running) -> None:
+    call = await written(recorder, turns=2)
+    await call.record(recorder.gateway.log, keys_of(recorder))
+    assert (await waveform(recorder, call.sid, "in", bins=10))["recorded"] is True
+    await recorder.gateway.resources.redis.delete(recordings.name(call.sid))
+    found = (await recorder.get(f"/api/sessions/{call.sid}/waveform?channel=in")).json()
+    assert (found["recorded"], found["source"], found["low"], found["complete"]) == (False, "none", [], True)
 
 
 async def test_the_record_is_bounded_in_age_and_bytes(recorder: Running) -> None:

@@ -15,9 +15,9 @@ UTTERANCE = silence(300) + speech(1_200) + silence(900)
 BARGE_IN = speech(700) + silence(900)
 
 
-async def connected(page: Page, mode: gateway.Mode = "gemini") -> Page:
+async def connected(page: Page, mode: gateway.Mode = "gemini", **options: Any) -> Page:
     """A session whose model listens."""
-    await page.open(mode)
+    await page.open(mode, **options)
     await page.until(ev.ProviderConnected)
     return page
 

@@ -1,4 +1,7 @@
 /** Reading the log over HTTP (docs/protocol.md, section 7). Owns the shapes as this app reads them. */
+import { ask } from "../http";
+
+export { ReadError } from "../http";
 
 export interface SessionSummary {
   id: string;
@@ -69,29 +72,8 @@ export interface SessionState {
   effects: { id: number; kind: string; since: number }[];
 }
 
-/** The gateway said no, or nothing; `status` is 0 where it did not answer. */
-export class ReadError extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
-async function read<Body>(path: string, signal: AbortSignal): Promise<Body> {
-  let answer: Response;
-  try {
-    answer = await fetch(path, { signal, headers: { accept: "application/json" } });
-  } catch (cause) {
-    if (signal.aborted) throw cause;
-    throw new ReadError(0, "The gateway does not answer.");
-  }
-  if (!answer.ok) {
-    const body = (await answer.json().catch(() => null)) as { message?: string } | null;
-    throw new ReadError(answer.status, body?.message ?? `The gateway answered ${answer.status}.`);
-  }
-  return (await answer.json()) as Body;
+function read<Body>(path: string, signal: AbortSignal): Promise<Body> {
+  return ask(path, { signal });
 }
 
 export function fetchSessions(before: number | null, signal: AbortSignal): Promise<{ sessions: SessionSummary[]; next_before?: number }> {

@@ -1,6 +1,6 @@
 /** One event, whole, and the inputs that its writer had taken ahead of it. */
 import { type ReactElement, useState } from "react";
-import { duration } from "../words";
+import { duration, told } from "../words";
 import { fetchEvents, type LogEvent, ReadError } from "./api";
 
 interface DetailsProps {
@@ -29,6 +29,7 @@ export function Details({ id, event, before, at, index, count, onStep }: Details
         <p className="empty-line">Choose a mark on the timeline.</p>
       ) : (
         <>
+          {told(event.type, event.data) !== "" && <p className="event-told">{told(event.type, event.data)}</p>}
           <dl className="facts">
             <div><dt>At</dt><dd>{duration(at)}</dd></div>
             <div><dt>Writer</dt><dd>{event.writer}</dd></div>

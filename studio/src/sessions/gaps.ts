@@ -1,5 +1,5 @@
 /** Where a session stood still or broke, and why, from its facts. Pure. */
-import { duration } from "../words";
+import { duration, providerName } from "../words";
 import type { LogEvent } from "./api";
 import { number, text, type Timeline } from "./layout";
 
@@ -20,6 +20,12 @@ const HOW: Record<string, string> = {
   fresh: "The past could not be folded, so the model began afresh.",
 };
 
+const RESUMED: Record<string, string> = {
+  handle: "It took up the conversation where it was.",
+  seed: "It was told the conversation again from the log.",
+  summary: "It was told a summary of the conversation.",
+};
+
 interface Away {
   at: number;
   index: number;
@@ -33,16 +39,20 @@ interface Seen {
   away: Away | null;
   attached: { at: number; gateway: string } | null;
   ended: string | null;
+  /** The connection to a realtime model that was lost, and the last gap of that kind. */
+  lost: { at: number; index: number; event: LogEvent } | null;
+  line: Gap | null;
 }
 
 /** The gaps of a session in the order of time. */
 export function gaps(events: readonly LogEvent[], { times, end }: Timeline): Gap[] {
   const found: Gap[] = [];
-  const seen: Seen = { owner: "", released: null, away: null, attached: null, ended: null };
+  const seen: Seen = { owner: "", released: null, away: null, attached: null, ended: null, lost: null, line: null };
   for (const [index, event] of events.entries()) {
     const gap = take(seen, event, times[index] ?? 0, index);
     if (gap !== null) found.push(gap);
   }
+  if (seen.lost !== null && end - seen.lost.at > 50) found.push({ ...lineGap(seen.lost, end, ""), why: ["It is opened again."] });
   if (seen.away !== null && end - seen.away.at > 50) found.push(gone(seen.away, end, seen.ended));
   return found.sort((a, b) => a.from - b.from);
 }
@@ -56,7 +66,18 @@ function take(seen: Seen, event: LogEvent, at: number, index: number): Gap | nul
     case "session.released":
       seen.released = { at, reason: text(event, "reason") };
       break;
+    case "provider.lost":
+      seen.lost ??= { at, index, event };
+      break;
+    case "provider.connected":
+      if (seen.lost !== null) gap = seen.line = lineGap(seen.lost, at, text(event, "resumed_by"));
+      seen.lost = null;
+      break;
     case "session.restored":
+      if (text(event, "worker") === "") {
+        seen.line?.why.push(...lostWords(event));
+        break;
+      }
       gap = workerGap(event, at, index, seen.owner, seen.released);
       seen.owner = text(event, "worker");
       seen.released = null;
@@ -72,7 +93,8 @@ function take(seen: Seen, event: LogEvent, at: number, index: number): Gap | nul
       seen.attached = { at, gateway: text(event, "gateway") };
       break;
     case "provider.failed":
-      gap = modelGap(event, at, index);
+      gap = seen.lost !== null && text(event, "part") === "llm" ? lineGap(seen.lost, at, null) : modelGap(event, at, index);
+      if (text(event, "part") === "llm") seen.lost = null;
       break;
     case "session.ended":
       seen.ended = text(event, "reason");
@@ -92,7 +114,6 @@ function workerGap(event: LogEvent, at: number, index: number, owner: string, re
   const gap = Math.max(0, number(event, "gap_ms"));
   const from = released?.at ?? at - gap;
   const taker = text(event, "worker");
-  const lost = Array.isArray(event.data["lost"]) ? event.data["lost"].map(String) : [];
   const was = owner === "" ? "The voice worker" : `The worker ${owner}`;
   const gone =
     released === null
@@ -104,8 +125,22 @@ function workerGap(event: LogEvent, at: number, index: number, owner: string, re
     to: at,
     index,
     title: released === null ? "Worker lost" : "Worker stopped",
-    why: [gone, HOW[text(event, "how")] ?? "", lost.length === 0 ? "Nothing was lost." : `Lost: ${lost.join(" ")}`].filter((line) => line !== ""),
+    why: [gone, HOW[text(event, "how")] ?? "", ...lostWords(event)].filter((line) => line !== ""),
   };
+}
+
+function lostWords(event: LogEvent): string[] {
+  const lost = Array.isArray(event.data["lost"]) ? event.data["lost"].map(String) : [];
+  return [lost.length === 0 ? "Nothing was lost." : `Lost: ${lost.join(" ")}`];
+}
+
+/** `by` is how the model knows the conversation; null where it was given up. */
+function lineGap({ at, index, event }: NonNullable<Seen["lost"]>, to: number, by: string | null): Gap {
+  const error = (event.data["error"] ?? {}) as Record<string, unknown>;
+  const message = typeof error["message"] === "string" ? error["message"] : "It is not known why.";
+  const name = providerName(text(event, "provider"));
+  const back = by === null ? "It could not be had again, and the agent said so." : `It was there again after ${duration(to - at)}. ${RESUMED[by] ?? ""}`.trim();
+  return { kind: "model", from: at, to, index, title: `Connection to ${name} lost`, why: [sentence(message), back] };
 }
 
 function clientGap(away: Away, at: number, event: LogEvent): Gap {

@@ -11,7 +11,7 @@ export const ROW = 19;
 export const STAGE = 4;
 const GAP = 8;
 const NEAR = 8;
-const HEIGHTS: Record<LaneName, number> = { You: 36 + CAPTION, Agent: 36 + CAPTION, Tools: TOOL_ROWS * ROW + 2, Latency: 7 * STAGE + 4, Worker: 24, Client: 24, Events: 20 };
+const HEIGHTS: Record<LaneName, number> = { You: 36 + CAPTION, Agent: 36 + CAPTION, Who: 24, Tools: TOOL_ROWS * ROW + 2, Latency: 7 * STAGE + 4, Worker: 24, Client: 24, Events: 20 };
 
 export interface Box {
   name: LaneName;

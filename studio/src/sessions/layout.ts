@@ -3,7 +3,7 @@
  * Owns what becomes a span and where; canvas and pointer know only what comes out of here.
  */
 import { type Latency, STAMPS } from "voxbridge/react";
-import { duration, functionName } from "../words";
+import { agentName, duration, functionName } from "../words";
 import { stages } from "../talk/waterfall";
 import type { LogEvent } from "./api";
 
@@ -13,10 +13,10 @@ export interface View {
   to: number;
 }
 
-export type LaneName = "You" | "Agent" | "Tools" | "Latency" | "Worker" | "Client" | "Events";
-export const LANES: readonly LaneName[] = ["You", "Agent", "Tools", "Latency", "Worker", "Client", "Events"];
+export type LaneName = "You" | "Agent" | "Who" | "Tools" | "Latency" | "Worker" | "Client" | "Events";
+export const LANES: readonly LaneName[] = ["You", "Agent", "Who", "Tools", "Latency", "Worker", "Client", "Events"];
 
-export type Kind = "speech" | "typed" | "thinking" | "speaking" | "cut" | "tool" | "task" | "failed" | "stage" | "held" | "connected";
+export type Kind = "speech" | "typed" | "thinking" | "speaking" | "cut" | "tool" | "task" | "failed" | "stage" | "held" | "connected" | "heard" | "handoff";
 
 export interface Span {
   lane: LaneName;
@@ -75,6 +75,8 @@ class Weaver {
   #thinking: Span | null = null;
   #worker: Span | null = null;
   #client: Span | null = null;
+  #who: Span | null = null;
+  #handoff: Span | null = null;
   readonly #speaking = new Map<number, Span>();
   readonly #calls = new Map<string, Span>();
   readonly #asked = new Map<number, { at: number; typed: boolean }>();
@@ -122,6 +124,8 @@ class Weaver {
         this.#stopThinking(at);
         this.#worker = close(this.#worker, at);
         this.#client = close(this.#client, at);
+        this.#who = close(this.#who, at);
+        this.#handoff = close(this.#handoff, at);
         break;
       default:
         this.#takeOther(event, at);
@@ -147,13 +151,34 @@ class Weaver {
       case "client.disconnected":
         if (this.#client?.note === text(event, "connection")) this.#client = close(this.#client, at);
         break;
+      case "session.started":
+        this.#who = this.#speaker(text(event, "agent"), event, at);
+        break;
+      case "handoff.started":
+        close(this.#handoff, at);
+        this.#handoff = this.#open({ lane: "Who", from: at, label: `to ${agentName(text(event, "target"))}`, kind: "handoff", note: text(event, "reason") });
+        break;
+      case "handoff.completed":
+        this.#who = close(this.#who, this.#handoff?.from ?? at);
+        this.#handoff = close(this.#handoff, at);
+        this.#who = this.#speaker(text(event, "target"), event, at);
+        break;
       default:
         this.#takeTool(event, at);
     }
   }
 
+  /** Whoever has no name is known by the model. */
+  #speaker(agent: string, event: LogEvent, at: number): Span | null {
+    const [voice, model] = [text(event, "voice"), text(event, "model")];
+    if (agent === "" && model === "") return null;
+    const note = [voice === "" ? "" : `voice ${voice}`, agent === "" ? "" : model].filter((part) => part !== "").join(" · ");
+    return this.#open({ lane: "Who", from: at, label: agent === "" ? model : agentName(agent), kind: "heard", note });
+  }
+
   /** The worker before was gone for so long when the next one took over. */
   #restored(event: LogEvent, at: number): void {
+    if (text(event, "worker") === "") return; // only the model's connection was opened anew
     const before = this.spans.findLast((span) => span.lane === "Worker" && span !== this.#worker);
     const gone = at - Math.max(0, number(event, "gap_ms"));
     if (before !== undefined) before.to = Math.max(before.from, Math.min(before.to, gone));
@@ -243,6 +268,13 @@ export function latencyOf(event: LogEvent): Latency {
   return Object.fromEntries(STAMPS.flatMap((stamp) => (typeof stamped[stamp] === "number" ? [[stamp, stamped[stamp]]] : [])));
 }
 
+/** The tokens of a turn that is over, in and out. */
+export function tokensOf({ type, data }: LogEvent): number {
+  if (type !== "turn.completed") return 0;
+  const usage = (data["usage"] ?? {}) as Record<string, unknown>;
+  return Object.values(usage).reduce((sum: number, count) => sum + (typeof count === "number" ? count : 0), 0);
+}
+
 /** Lay out a session's events, which are in the order of the log. What has no end yet lasts until the end, `since` ms after the last event. */
 export function layout(events: readonly LogEvent[], since = 0): Timeline {
   const first = events.reduce((least, { ts }) => Math.min(least, ts), Number.POSITIVE_INFINITY);
@@ -253,7 +285,7 @@ export function layout(events: readonly LogEvent[], since = 0): Timeline {
   const marks = events.map((event, index) => {
     const at = times[index] as number;
     weaver.take(event, at);
-    return { at, index, failed: event.type === "provider.failed" || event.type.endsWith(".failed") };
+    return { at, index, failed: event.type === "provider.failed" || event.type === "provider.lost" || event.type.endsWith(".failed") };
   });
   for (const span of weaver.spans) if (Number.isNaN(span.to)) span.to = end;
   return { spans: weaver.spans, marks, turns: weaver.turns, times, start, end };
@@ -266,8 +298,11 @@ export function lastBefore(times: readonly number[], at: number): number {
 
 /** The state that the session was in after the events up to `index`, as far as the facts tell. */
 export function stateAt(events: readonly LogEvent[], index: number): string {
+  let connected = false;
   for (let i = index; i >= 0; i--) {
     const { type, data } = events[i] as LogEvent;
+    if (type === "provider.connected" || type === "handoff.completed" || type === "provider.failed") connected = true;
+    if (type === "provider.lost" && !connected) return "restoring";
     if (type === "session.ended") return "ended";
     if (type === "session.released") return "restoring";
     if (type === "speech.started") return "user_speaking";

@@ -138,7 +138,7 @@ function drawSpan(context: CanvasRenderingContext2D, span: Span, scene: Scene, p
   const { top, height } = rowOf(span);
   const fills: Record<Span["kind"], string> = {
     speech: palette.ink, typed: palette.muted, thinking: palette.accent, speaking: palette.accent, cut: palette.accent,
-    tool: palette.soft, task: palette.soft, failed: palette.danger, stage: palette.accent, held: palette.soft, connected: palette.soft,
+    tool: palette.soft, task: palette.soft, failed: palette.danger, stage: palette.accent, held: palette.soft, connected: palette.soft, heard: palette.soft, handoff: palette.accent,
   };
   context.globalAlpha = span.kind === "thinking" ? 0.35 : span.kind === "stage" ? 0.45 + 0.09 * span.row : 1;
   // A short call is a line of its own colour: there is no room for a ground and an edge.
@@ -155,7 +155,7 @@ function drawSpan(context: CanvasRenderingContext2D, span: Span, scene: Scene, p
   if (room < 24) return;
   context.font = `500 11px ${scene.font}`;
   context.textAlign = "left";
-  context.fillStyle = inside && span.kind === "failed" ? palette.surface : palette.ink;
+  context.fillStyle = inside && (span.kind === "failed" || span.kind === "handoff") ? palette.surface : palette.ink;
   context.fillText(shorten(context, span.label, room), inside ? left + 6 : right + 5, top + height / 2 + 0.5);
 }
 

@@ -1,10 +1,10 @@
 /** What was said, as the log has it; each line is a place in time. */
 import { memo, type ReactElement, useEffect, useMemo, useRef } from "react";
-import { duration, functionName } from "../words";
+import { agentName, duration, functionName, handedOver } from "../words";
 import type { LogEvent } from "./api";
 import { text } from "./layout";
 
-const SHOWN = new Set(["user.said", "agent.said", "tool.called"]);
+const SHOWN = new Set(["user.said", "agent.said", "tool.called", "handoff.started"]);
 
 interface TranscriptProps {
   events: readonly LogEvent[];
@@ -45,16 +45,28 @@ interface EntryProps extends Line {
   onSelect: (index: number) => void;
 }
 
+const ROLES: Record<string, string> = { "user.said": "user", "agent.said": "assistant", "handoff.started": "handoff" };
+
+function who(role: string, event: LogEvent): string {
+  if (role === "assistant") return text(event, "agent") === "" ? "Agent" : agentName(text(event, "agent"));
+  return role === "user" ? "You" : role === "handoff" ? "" : "Tool";
+}
+
+function words(role: string, event: LogEvent): string {
+  if (role === "tool") return functionName(text(event, "name"));
+  return role === "handoff" ? handedOver(text(event, "source"), text(event, "target"), text(event, "reason"), true) : text(event, "text");
+}
+
 /** Of a long session only the lines that change are drawn again while the playhead moves. */
 const Entry = memo(function Entry({ event, index, at, current, onSelect }: EntryProps): ReactElement {
-  const role = event.type === "user.said" ? "user" : event.type === "agent.said" ? "assistant" : "tool";
+  const role = ROLES[event.type] ?? "tool";
   return (
     <li>
       <button type="button" data-role={role} aria-current={current} onClick={() => onSelect(index)}>
         <span className="transcript-time">{duration(at)}</span>
-        <span className="transcript-who">{role === "user" ? "You" : role === "assistant" ? "Agent" : "Tool"}</span>
+        <span className="transcript-who">{who(role, event)}</span>
         <span>
-          {role === "tool" ? functionName(text(event, "name")) : text(event, "text")}
+          {words(role, event)}
           {text(event, "unheard") !== "" && <span className="unheard"> {text(event, "unheard")}</span>}
         </span>
       </button>

@@ -2,6 +2,8 @@
 import { type ReactElement, useState } from "react";
 import type { UseVoiceAgent } from "voxbridge/react";
 import { Icon, type IconName } from "../icons";
+import type { Choice } from "./choice";
+import { Chooser } from "./chooser";
 
 function Round({ icon, label, disabled, onClick }: { icon: IconName; label: string; disabled?: boolean; onClick: () => void }): ReactElement {
   return (
@@ -11,17 +13,25 @@ function Round({ icon, label, disabled, onClick }: { icon: IconName; label: stri
   );
 }
 
-export function Controls({ call, onStart }: { call: UseVoiceAgent; onStart: () => void }): ReactElement {
+interface ControlsProps {
+  call: UseVoiceAgent;
+  choice: Choice;
+  choose: (choice: Choice) => void;
+  onStart: () => void;
+}
+
+export function Controls({ call, choice, choose, onStart }: ControlsProps): ReactElement {
   const { agent, connection, microphone, state } = call;
   if (connection === "idle" || connection === "closed") {
     const elsewhere = state === "elsewhere";
     return (
-      <div className="controls">
+      <div className="controls" data-idle="true">
         {elsewhere && <button type="button" className="primary" onClick={() => agent.takeBack()}>Take the call back</button>}
         <button type="button" className={elsewhere ? "button" : "primary"} onClick={onStart}>
           {!elsewhere && <Icon name="microphone" />}
           {call.sessionId === null ? "Start talking" : elsewhere ? "Start a new call" : "Start again"}
         </button>
+        <Chooser choice={choice} choose={choose} />
       </div>
     );
   }

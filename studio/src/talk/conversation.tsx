@@ -1,10 +1,11 @@
 /** Live captions of both sides, with tool calls between them. Follows the newest line until the person scrolls away. */
 import { type ReactElement, useEffect, useRef } from "react";
 import type { Entry, Said } from "voxbridge/react";
+import { agentName, handedOver } from "../words";
 import { Card } from "./cards";
 
 function Line({ said }: { said: Said }): ReactElement {
-  const who = said.role === "user" ? "You" : "Voxbridge";
+  const who = said.role === "user" ? "You" : said.agent === "" ? "Voxbridge" : agentName(said.agent);
   return (
     <div className="line" data-role={said.role} data-partial={!said.final}>
       <span className="line-who">
@@ -19,6 +20,12 @@ function Line({ said }: { said: Said }): ReactElement {
       {said.interrupted && <span className="line-note">{said.cut ? "The connection broke off here. The rest is said again." : "You interrupted here. The rest was not heard."}</span>}
     </div>
   );
+}
+
+function Shown({ entry }: { entry: Entry }): ReactElement {
+  if (entry.kind === "said") return <Line said={entry} />;
+  if (entry.kind === "handoff") return <p className="handoff">{handedOver(entry.from, entry.to, entry.reason, entry.ms !== null)}</p>;
+  return <Card entry={entry} />;
 }
 
 export function Conversation({ entries, empty }: { entries: readonly Entry[]; empty: string }): ReactElement {
@@ -45,7 +52,7 @@ export function Conversation({ entries, empty }: { entries: readonly Entry[]; em
     <section className="conversation" aria-label="Conversation">
       <div className="conversation-scroll" ref={box} onScroll={onScroll} tabIndex={0} role="log" aria-live="polite" aria-relevant="additions text" aria-label="Captions">
         {entries.length === 0 && <p className="empty-line">{empty}</p>}
-        {entries.map((entry) => (entry.kind === "said" ? <Line key={entry.key} said={entry} /> : <Card key={entry.key} entry={entry} />))}
+        {entries.map((entry) => <Shown key={entry.key} entry={entry} />)}
       </div>
     </section>
   );

@@ -31,5 +31,5 @@ export function News({ call }: { call: UseVoiceAgent }): ReactElement | null {
     const timer = setTimeout(() => agent.clearNotice(), NOTICE_MS);
     return () => clearTimeout(timer);
   }, [agent, notice]);
-  return notice === null ? null : <p className="news">{notice.text}</p>;
+  return notice === null || call.state === "restoring" ? null : <p className="news">{notice.text}</p>;
 }

@@ -1,21 +1,8 @@
 /** What is wrong, why, and what to do next: one notice at a time, the most useful one. */
-import type { ReactElement, ReactNode } from "react";
+import type { ReactElement } from "react";
 import type { UseVoiceAgent } from "voxbridge/react";
-import { Icon } from "../icons";
+import { Notice } from "../notice";
 import type { Readiness } from "./readiness";
-
-function Notice({ title, children, button }: { title: string; children?: ReactNode; button?: ReactNode }): ReactElement {
-  return (
-    <div className="notice" role="alert">
-      <Icon name="warning" size={18} />
-      <div>
-        <strong>{title}</strong>
-        {children}
-      </div>
-      {button}
-    </div>
-  );
-}
 
 export function Notices({ call, readiness }: { call: UseVoiceAgent; readiness: Readiness }): ReactElement | null {
   if (call.audioBlocked && call.connection === "connected") {

@@ -2,6 +2,7 @@
 import { type ReactElement, useRef, useState } from "react";
 import type { UseVoiceAgent, VoiceAgentOptions } from "voxbridge/react";
 import { hint, STATE_WORDS } from "../words";
+import { type Choice, optionsOf, remember, remembered, wayOf } from "./choice";
 import { Composer } from "./composer";
 import { Controls, Loudspeaker } from "./controls";
 import { Conversation } from "./conversation";
@@ -16,25 +17,30 @@ import { Settings } from "./settings";
 import { Waterfall } from "./waterfall";
 import { Who } from "./who";
 
-function Welcome(): ReactElement {
+function Welcome({ choice }: { choice: Choice }): ReactElement {
   return (
     <div className="welcome">
       <h1>Talk to Voxbridge</h1>
-      <p>Your browser will ask for the microphone. Your voice goes to this Voxbridge and nowhere else, and you can mute at any time.</p>
+      <p>Your browser will ask for the microphone. {wayOf(choice)} You can mute at any time.</p>
     </div>
   );
 }
 
 export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
   const { agent } = call;
-  const [options, setOptions] = useState<VoiceAgentOptions>({ mode: "local" });
+  const [options, setOptions] = useState<VoiceAgentOptions>({});
+  const [choice, setChoice] = useState<Choice>(remembered);
   const readiness = useReadiness();
   const field = useRef<HTMLInputElement>(null);
   useKeys(call, () => field.current?.focus());
   // What goes wrong is in the snapshot, and shown from there.
-  const start = (): void => void agent.start({ ...options, microphone: true }).catch(() => undefined);
+  const start = (): void => void agent.start({ ...options, ...optionsOf(choice, true), microphone: true }).catch(() => undefined);
   const startInText = (text: string): void => {
-    agent.start({ ...options, microphone: false }).then(() => agent.sendText(text)).catch(() => undefined);
+    agent.start({ ...options, ...optionsOf(choice, false), microphone: false }).then(() => agent.sendText(text)).catch(() => undefined);
+  };
+  const choose = (next: Choice): void => {
+    remember(next);
+    setChoice(next);
   };
   const fresh = call.state === "idle" && call.conversation.length === 0;
   return (
@@ -42,7 +48,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
       <section className="stage" aria-label="The agent">
         <OrbView agent={agent} state={call.state} />
         {fresh ? (
-          <Welcome />
+          <Welcome choice={choice} />
         ) : (
           <div className="status">
             <div role="status">
@@ -59,7 +65,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
       </section>
       <Notices call={call} readiness={readiness} />
       {!fresh && <Conversation entries={call.conversation} empty={call.microphone === "off" ? "Your conversation appears here." : "Captions of both of you appear here."} />}
-      <Controls call={call} onStart={start} />
+      <Controls call={call} choice={choice} choose={choose} onStart={start} />
       <div className="compose-row">
         <Composer call={call} field={field} onStart={startInText} />
         <Loudspeaker call={call} />

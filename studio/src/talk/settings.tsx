@@ -1,12 +1,7 @@
-/** The few choices of a call, tucked away; they count from the next call on. */
+/** Microphone and sound of a call, tucked away; they count from the next call on. */
 import type { ReactElement } from "react";
-import type { Mode, VoiceAgentOptions } from "voxbridge/react";
+import type { VoiceAgentOptions } from "voxbridge/react";
 import { Icon } from "../icons";
-
-const MODES: [mode: Mode, name: string, what: string][] = [
-  ["local", "Local models", "Listens, thinks and speaks on this installation."],
-  ["echo", "Echo", "Sends your voice back: a test of the line."],
-];
 
 interface SettingsProps {
   options: VoiceAgentOptions;
@@ -20,15 +15,6 @@ export function Settings({ options, choose }: SettingsProps): ReactElement {
         <Icon name="settings" />
       </button>
       <div popover="auto" id="settings" className="popover" role="dialog" aria-label="Call settings">
-        <fieldset>
-          <legend>Who answers</legend>
-          {MODES.map(([mode, name, what]) => (
-            <label key={mode} className="choice">
-              <input type="radio" name="mode" checked={(options.mode ?? "local") === mode} onChange={() => choose({ ...options, mode })} />
-              <span><b>{name}</b><small>{what}</small></span>
-            </label>
-          ))}
-        </fieldset>
         <fieldset>
           <legend>Microphone and sound</legend>
           <label className="choice">

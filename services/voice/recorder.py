@@ -1,0 +1,139 @@
+"""Recording the sessions that are to be recorded: what passes on the bus, sealed with the session's key, into `RECORD`.
+
+Owns when it is read and written. It follows the ten seconds of audio that the bus keeps, beside the path of the audio, so a session
+that is not recorded pays nothing, and a worker that takes a session over finds what its predecessor had not written yet. A crash loses
+nothing that the bus still has; a restart of the bus loses at most `EVERY_S` of a recording.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from nats.errors import Error as NatsError
+from nats.js.api import Header
+from nats.js.errors import APIError
+
+from shared import bus, recordings
+from shared.errors import VoxbridgeError
+from shared.log import Log
+from shared.recordings import DataKeys, Frame, Passed
+
+EVERY_S: Final = 2.0
+"""How often what passed is written: well within the ten seconds that the bus keeps, a takeover included."""
+
+PROLONG_S: Final = 3_600.0
+END_S: Final = 1.0
+"""How long the last of a recording may take to be written."""
+
+_ACK_S: Final = 2.0
+_log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """One session's recording, from here on."""
+
+    def __init__(self, log: Log, keys: DataKeys, sid: str, key: bytes) -> None:
+        self._log = log
+        self._keys = keys
+        self._sid = sid
+        self._key = key
+        self._passed = Passed()
+        self._after = 0
+        self._waiting: list[list[Frame]] = []
+        self._ill = False
+        self._writing = asyncio.Lock()
+        self._running = asyncio.create_task(self._run())
+        log.follow(self)
+
+    async def catch_up(self) -> None:
+        """The bus was away: it may count anew."""
+        self._after = 0
+
+    async def write(self) -> None:
+        """Write what passed since the last time; what cannot be written is tried again the next time."""
+        async with self._writing:
+            try:
+                await self._write()
+                self._ill = False
+            except (VoxbridgeError, NatsError, APIError, TimeoutError, OSError) as error:
+                if not self._ill:
+                    _log.warning("session %s: its recording has to wait: %s", self._sid, error)
+                self._ill = True
+
+    async def end(self) -> None:
+        """Write the rest and stop."""
+        self._log.unfollow(self)
+        self._running.cancel()
+        await asyncio.wait({self._running})
+        try:
+            async with asyncio.timeout(END_S):
+                await self.write()
+        except TimeoutError:
+            _log.warning("session %s: the end of its recording was not written in time", self._sid)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        prolonged = loop.time()
+        while True:
+            await asyncio.sleep(EVERY_S)
+            await self.write()
+            if loop.time() - prolonged >= PROLONG_S:
+                prolonged = loop.time()
+                try:
+                    await self._keys.prolong(self._sid)
+                except VoxbridgeError as error:
+                    _log.warning("session %s: %s", self._sid, error.message)
+
+    async def _write(self) -> None:
+        more = True
+        while more:
+            await self._store()
+            page = await self._log.frames(bus.AUDIO_STREAM, bus.audio(self._sid), after=self._after)
+            found = [recordings.frame_of(message) for message in page.messages]
+            if found:
+                self._after = found[-1].seq
+            self._waiting += recordings.blocks(frame for frame in found if self._passed.fresh(frame.seq, frame.at))
+            more = page.more and bool(found)
+        await self._store()
+
+    async def _store(self) -> None:
+        while self._waiting:
+            block = self._waiting[0]
+            sealed = recordings.seal(self._key, self._sid, block)
+            # A block whose acknowledgement was lost is stored once.
+            headers: dict[str, str] = {Header.MSG_ID: f"{self._sid}.{block[0].seq}.{block[0].at}"}
+            await self._log.js.publish(bus.recorded(self._sid), sealed, timeout=_ACK_S, headers=headers)
+            self._waiting.pop(0)
+
+
+class Recorders:
+    """The recordings of one process."""
+
+    def __init__(self, log: Log, keys: DataKeys | None) -> None:
+        self._log = log
+        self._keys = keys
+        self._running: dict[str, Recorder] = {}
+
+    async def prepare(self, sid: str) -> None:
+        """Make the key of a session before anything of it is recorded. Raises `UNAVAILABLE`."""
+        if self._keys is not None:
+            await self._keys.make(sid)
+
+    async def begin(self, sid: str) -> None:
+        """Record a session from what the bus still has of it; without a key that is said, and nothing is recorded."""
+        if self._keys is None or sid in self._running:
+            return
+        try:
+            key = await self._keys.make(sid)
+        except VoxbridgeError as error:
+            _log.error("session %s is not recorded: %s", sid, error.message)
+            return
+        self._running[sid] = Recorder(self._log, self._keys, sid, key)
+
+    async def end(self, sid: str) -> None:
+        """Write the rest of a session's recording, if there is one."""
+        recorder = self._running.pop(sid, None)
+        if recorder is not None:
+            await recorder.end()

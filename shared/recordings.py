@@ -1,0 +1,175 @@
+"""Recorded audio: sealed blocks of frames in the stream `RECORD`, and the key of each session that opens them.
+
+Owns which sessions are recorded, the form of a block, and `vx:datakey:<sid>` in Valkey: the session's own key, sealed by the vault, in
+this place only. Whoever deletes it has made every copy of the recording unreadable. Does not own who records (`services.voice.recorder`)
+nor how a file is made of it (`voxbridge.wav`). A Valkey that forgets everything loses the keys, and the recordings with them; a crash
+here loses nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from nats.aio.msg import Msg
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from shared import bus, vault
+from shared.config import Config
+from shared.errors import Unavailable
+from shared.log import Log, position
+from shared.secret_file import vault_key_file
+from shared.vault import Vault, WrongKey
+
+BLOCK_BYTES: Final = 512 * 1024
+"""Bytes of frames in one block, at most, unless a single frame has more."""
+
+KEY_SLACK_S: Final = 86_400
+"""How much longer than the audio its key is kept; the recorder prolongs it while a session lasts."""
+
+CHANNELS: Final = ("in", "out")
+
+_SUBJECT: Final = "Nats-Subject"
+_TIME: Final = "Nats-Time-Stamp"
+
+
+class Frame(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A frame as the bus had it: its channel (0 the microphone, 1 the reply), its position in `AUDIO` and when that took it, µs."""
+
+    channel: int
+    seq: int
+    at: int
+    data: bytes
+
+
+class Passed:
+    """What was passed of the frames of a session, so that none is taken twice: after a takeover or a cut some come again, and a
+    server that started again counts from 1."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+        self._at = 0
+
+    def fresh(self, seq: int, at: int) -> bool:
+        """Whether a frame at this position, taken at this time, was not passed yet; it is from now on."""
+        if seq <= self._seq and at <= self._at:
+            return False
+        self._seq, self._at = seq, at
+        return True
+
+
+class Read(NamedTuple):
+    """Frames of a recording, the position to go on after, and whether there are more. `sealed` counts blocks that do not open."""
+
+    frames: list[Frame]
+    after: int
+    more: bool
+    sealed: int
+
+
+_blocks: Final = msgspec.msgpack.Decoder(list[Frame])
+_encoder: Final = msgspec.msgpack.Encoder()
+
+
+def wanted(setting: str, agents: Iterable[bool | None], asked: bool | None) -> bool:
+    """Whether a session is recorded: by `VOXBRIDGE_RECORDING`, by what its agents say, the one that begins first, and by what its
+    client asked for. A refusal of the client or of any agent that may come to take part counts before everything else."""
+    said = list(agents)
+    if setting == "off" or asked is False or False in said:
+        return False
+    return setting == "on" or asked is True or said[:1] == [True]
+
+
+def frame_of(message: Msg) -> Frame:
+    """A message of `AUDIO`."""
+    headers = message.headers or {}
+    return Frame(int(headers[_SUBJECT].endswith(".out")), position(message), _us(headers[_TIME]), message.data)
+
+
+def blocks(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
+    """The frames in order, cut where a block is full."""
+    block: list[Frame] = []
+    size = 0
+    for frame in frames:
+        if block and size + len(frame.data) > BLOCK_BYTES:
+            yield block
+            block, size = [], 0
+        block.append(frame)
+        size += len(frame.data)
+    if block:
+        yield block
+
+
+def seal(key: bytes, sid: str, block: list[Frame]) -> bytes:
+    """A block as it is stored."""
+    return vault.seal(key, _encoder.encode(block), name=f"recording:{sid}")
+
+
+def unseal(key: bytes, sid: str, stored: bytes) -> list[Frame]:
+    """The frames of a stored block; raises `WrongKey`."""
+    return _blocks.decode(vault.open(key, stored, name=f"recording:{sid}"))
+
+
+async def read(log: Log, sid: str, key: bytes, *, after: int, limit: int) -> Read:
+    """The frames of up to `limit` blocks that follow position `after` of `RECORD`. Raises `UNAVAILABLE`."""
+    page = await log.frames(bus.RECORD_STREAM, bus.recorded(sid), after=after, limit=limit)
+    found: list[Frame] = []
+    sealed = 0
+    for message in page.messages:
+        try:
+            found += unseal(key, sid, message.data)
+        except WrongKey:
+            sealed += 1
+    return Read(found, position(page.messages[-1]) if page.messages else after, page.more and bool(page.messages), sealed)
+
+
+class DataKeys:
+    """The keys of recorded sessions."""
+
+    def __init__(self, redis: Redis, vault: Vault, *, kept_s: int) -> None:
+        self._redis = redis
+        self._vault = vault
+        self._kept_s = kept_s + KEY_SLACK_S
+
+    @classmethod
+    def of(cls, config: Config, redis: Redis) -> DataKeys:
+        """Those of the installation that this process belongs to."""
+        return cls(redis, Vault(vault_key_file(config)), kept_s=config.recording_hours * 3_600)
+
+    async def find(self, sid: str) -> bytes | None:
+        """The key of a session; nothing for one that is not recorded, or was erased. Raises `UNAVAILABLE` and `WrongKey`."""
+        kept = await _answered(self._redis.get(name(sid)))
+        return None if kept is None else self._vault.open(base64.b64decode(kept), name=name(sid))
+
+    async def make(self, sid: str) -> bytes:
+        """The key of a session that is recorded, made if it has none yet. Raises `UNAVAILABLE` and `WrongKey`."""
+        sealed = base64.b64encode(self._vault.seal(vault.new_key(), name=name(sid))).decode()
+        await _answered(self._redis.set(name(sid), sealed, nx=True, ex=self._kept_s))
+        key = await self.find(sid)
+        if key is None:
+            raise Unavailable("Valkey did not keep the key of a recording.", retry_after_ms=1_000)
+        return key
+
+    async def prolong(self, sid: str) -> None:
+        """Keep the key as long from now as from its making; one that was deleted stays so."""
+        await _answered(self._redis.expire(name(sid), self._kept_s))
+
+
+def name(sid: str) -> str:
+    """Where the key of a session is, in Valkey."""
+    return f"vx:datakey:{{{sid}}}"
+
+
+def _us(stored_at: str) -> int:
+    return round(datetime.fromisoformat(stored_at).timestamp() * 1_000_000)
+
+
+async def _answered(command: Any) -> Any:
+    try:
+        return await command
+    except RedisError as error:
+        raise Unavailable(f"Valkey does not serve the keys of recordings ({type(error).__name__}).", retry_after_ms=1_000) from error

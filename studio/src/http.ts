@@ -1,0 +1,76 @@
+/** Asking the gateway over HTTP. Owns the administrator's token, which is kept for as long as this page lives and nowhere else. */
+import { useCallback, useEffect, useState } from "react";
+
+const AGAIN_MS = 5000;
+
+/** The gateway said no, or nothing; `status` is 0 where it did not answer. */
+export class ReadError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+let token = "";
+
+/** From now on this page asks as an administrator, on gateways that others than this machine may reach. */
+export function administer(given: string): void {
+  token = given.trim();
+}
+
+interface Asked {
+  signal?: AbortSignal;
+  method?: "GET" | "POST" | "DELETE";
+  body?: unknown;
+}
+
+/** The answer's JSON; undefined where it has none. */
+export async function ask<Body>(path: string, { signal, method = "GET", body }: Asked = {}): Promise<Body> {
+  let answer: Response;
+  const headers = { accept: "application/json", ...(token === "" ? {} : { authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { "content-type": "application/json" }) };
+  try {
+    answer = await fetch(path, { method, headers, signal: signal ?? null, body: body === undefined ? null : JSON.stringify(body) });
+  } catch (cause) {
+    if (signal?.aborted === true) throw cause;
+    throw new ReadError(0, "The gateway does not answer.");
+  }
+  if (!answer.ok) {
+    const said = (await answer.json().catch(() => null)) as { message?: string } | null;
+    throw new ReadError(answer.status, said?.message ?? `The gateway answered ${answer.status}.`);
+  }
+  return (answer.status === 204 ? undefined : await answer.json()) as Body;
+}
+
+export interface Loaded<Value> {
+  value: Value | null;
+  error: ReadError | null;
+  reload: () => void;
+}
+
+/** What a path answers; asked again every 5 s while it cannot be had, and while `watching`. */
+export function useLoaded<Value>(path: string, watching = false): Loaded<Value> {
+  const [loaded, setLoaded] = useState<{ value: Value | null; error: ReadError | null }>({ value: null, error: null });
+  const [round, setRound] = useState(0);
+  const reload = useCallback(() => setRound((before) => before + 1), []);
+  useEffect(() => {
+    const leaving = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    ask<Value>(path, { signal: leaving.signal })
+      .then((value) => {
+        setLoaded({ value, error: null });
+        if (watching) timer = setTimeout(reload, AGAIN_MS);
+      })
+      .catch((cause: unknown) => {
+        if (!(cause instanceof ReadError)) return;
+        setLoaded((before) => ({ ...before, error: cause }));
+        if (cause.status === 0 || cause.status >= 500) timer = setTimeout(reload, AGAIN_MS);
+      });
+    return () => {
+      leaving.abort();
+      clearTimeout(timer);
+    };
+  }, [path, round, watching, reload]);
+  return { ...loaded, reload };
+}

@@ -1,0 +1,204 @@
+"""A call on Gemini Live over the death of what carries it: worker, provider, NATS or Valkey, in every state of the call. The call
+goes on, what was said is in the log once, and no effect happens twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.errors import Error as NatsError
+from redis.asyncio import Redis
+
+from services.voice.service import VoiceService
+from shared.config import Config
+from shared.embedded import NatsServer, ValkeyServer
+from shared.events import voice as ev
+from shared.log import Log
+from shared.store import Store
+from tests.fakes.gemini import GeminiServer
+from tests.fakes.gemini_rules import Options
+from tests.fakes.gemini_turns import Call, Turn
+from tests.voice.conftest import Page, Workers, becomes
+from tests.voice.realtime_calls import UTTERANCE, a_turn, asks, connected, said
+from tests.voice.replaying import causes_come_first, replay, stored
+from tests.voice.sounds import speech
+
+pytestmark = pytest.mark.timeout(180)
+SENTENCE = "Once upon a time there was a king who had three daughters."
+
+
+@pytest.fixture
+async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
+    async with GeminiServer(tmp_path, Options()) as server:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
+        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
+        yield server
+
+
+class Stand:
+    """Servers and workers that may die, and a page in a call on them."""
+
+    def __init__(self, config: Config, google: GeminiServer, nats_server: NatsServer, valkey: ValkeyServer) -> None:
+        self.google = google
+        self.nats = nats_server
+        self.valkey = valkey
+        self.workers = Workers(config)
+        self.running = AsyncExitStack()
+        self.process: asyncio.subprocess.Process | None = None
+        self.page: Page
+
+    async def __aenter__(self) -> Stand:
+        self.connection = connection = await nats.connect(self.nats.url)
+        self.running.push_async_callback(connection.close)
+        redis = await self.running.enter_async_context(Redis.from_url(self.valkey.url, decode_responses=True))
+        await Log(connection).ensure_streams(retention_days=1)
+        self.page = Page(connection, Store(redis))
+        self.running.push_async_callback(self.page.stop)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.running.aclose()
+
+    async def worker(self) -> None:
+        """A worker that can be killed."""
+        self.process = await self.running.enter_async_context(self.workers.process())
+
+    async def successor(self) -> VoiceService:
+        """A worker in this process."""
+        return await self.running.enter_async_context(self.workers.running())
+
+    async def kill(self, what: str) -> None:
+        """Kill it without a word, and let it come back where nothing takes its place."""
+        if what == "voice":
+            await self.successor()
+            assert self.process is not None
+            self.process.kill()
+        elif what == "provider":
+            self.google.kill()
+        elif what == "nats":
+            self.nats.kill()
+            self.nats.start()
+            await becomes(self._reconnected)
+        else:
+            self.valkey.kill()
+            self.valkey.start()
+
+    async def _reconnected(self) -> bool:
+        try:
+            await self.connection.flush(timeout=1)
+        except (NatsError, OSError):
+            return False
+        return True
+
+
+@pytest.fixture
+async def stand(
+    config: Config,
+    google: GeminiServer,
+    own_nats: Callable[[], NatsServer],
+    own_valkey: Callable[[], ValkeyServer],
+    what: str,
+    tmp_path: Path,
+) -> AsyncIterator[Stand]:
+    folder, bus, store = tmp_path / "agents", own_nats(), own_valkey()
+    folder.mkdir()
+    (folder / "triage.yaml").write_text("model: gemini\nprompt: You send people on.\nvoice: Aoede\nhandoffs: [advisor]\n")
+    (folder / "advisor.yaml").write_text("model: gemini\nprompt: You advise.\nvoice: Charon\n")
+    config = replace(config, nats_url=bus.url, redis_url=store.url, agents_dir=folder)
+    async with Stand(config, google, bus, store) as stand:
+        await (stand.worker() if what == "voice" else stand.successor())
+        await connected(stand.page, agent="triage")
+        google.script(Turn(says="Hello."))
+        await a_turn(stand.page)
+        yield stand
+
+
+async def idle(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[str]:
+    """Nobody speaks."""
+    await kill()
+    stand.google.script(Turn(says="Still here."))
+    await asks(stand.page, "Are you there?")
+    await stand.page.until(ev.TurnCompleted, 2, reason="completed")
+    return ["Are you there?"]
+
+
+async def user_speaking(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[str]:
+    """The user is in the middle of a sentence."""
+    stand.google.script(Turn(hears="What is it that you can do?", says="Everything."))
+    await stand.page.speaks(UTTERANCE[: len(UTTERANCE) // 2])
+    await kill()
+    await stand.page.speaks(speech(400) + UTTERANCE[len(UTTERANCE) // 2 :])
+    await stand.page.until(ev.TurnCompleted, 2, reason="completed")
+    return ["What is it that you can do?"]
+
+
+async def model_speaking(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[str]:
+    """The model is in the middle of a sentence."""
+    stand.google.script(Turn(says=SENTENCE, stops_at_ms=2_500), Turn(says="The youngest was the cleverest."))
+    await asks(stand.page, "Tell me a story.")
+    await stand.page.when(lambda: stand.page.sent_ms(2) >= 400)
+    await kill()
+    for session in stand.google.connections:
+        session.model.go_on()
+    await stand.page.until(ev.TurnCompleted, 2, reason="completed")
+    return ["Tell me a story."]
+
+
+async def tool_open(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[str]:
+    """A function is being called."""
+    stand.google.script(Turn(calls=(Call("get_time", {}),), after="It is noon.", blocking=True), Turn(says="It is noon."))
+    await asks(stand.page, "What time is it?")
+    called = (await stand.page.until(ev.ToolCalled)).event
+    assert isinstance(called, ev.ToolCalled)
+    await kill()
+    await stand.page.executes(called, {"time": "12:00"})
+    await stand.page.until(ev.TurnCompleted, 2, reason="completed")
+    delivered = stand.page.told(ev.ToolDelivered)
+    assert [one.call_id for one in delivered] == [called.call_id]
+    assert len(stand.page.told(ev.ToolCalled)) == 1
+    assert said(stand.page)[-1] == "It is noon."
+    return ["What time is it?"]
+
+
+async def handing_over(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[str]:
+    """One agent has handed over, and the other one has not spoken yet."""
+    stand.google.script(Turn(calls=(Call("handoff_conversation", {"target": "advisor", "reason": "money"}),)), Turn(says="I can help."))
+    await asks(stand.page, "I need advice.")
+    await stand.page.until(ev.HandoffStarted)
+    await kill()
+    await stand.page.until(ev.TurnCompleted, 2, reason="completed")
+    speakers = [one.agent for one in stand.page.told(ev.AgentSaid) if one.text]
+    assert list(dict.fromkeys(speakers)) == ["triage", "advisor"]
+    assert len(stand.page.told(ev.HandoffStarted)) == len(stand.page.told(ev.HandoffCompleted)) == 1
+    return ["I need advice."]
+
+
+STATES: dict[str, Any] = {
+    "idle": idle,
+    "user speaking": user_speaking,
+    "model speaking": model_speaking,
+    "tool open": tool_open,
+    "handing over": handing_over,
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("what", ["voice", "provider", "nats", "valkey"])
+async def test_the_call_goes_on(stand: Stand, what: str, state: str) -> None:
+    asked = await STATES[state](stand, lambda: stand.kill(what))
+    await stand.page.ends()
+    log = await stand.page.everything()
+    assert [one.event.text for one in log if isinstance(one.event, ev.UserSaid)] == ["Hello?", *asked]
+    numbers = [one.number for one in stand.page.told(ev.TurnCompleted)]
+    assert numbers == sorted(set(numbers)), "a turn is completed once"
+    assert causes_come_first(log)
+    assert replay(stand.page.sid, log)[1] == stored(log)
+    if what == "voice" and state != "handing over":
+        assert [one.how for one in stand.page.told(ev.SessionRestored)] == ["handle"]
