@@ -9,6 +9,7 @@ import asyncio
 import getpass
 
 import click
+from click.termui import progressbar
 
 from shared.clock import SystemClock
 from shared.config import Config
@@ -49,7 +50,7 @@ async def _erase(sid: str, by: str, yes: bool) -> erasing.Erased | None:
         found = await sessions.find(log, sid)
         if not yes and not click.confirm(f"Erase the session {found}? It cannot be undone", err=True):
             return None
-        with click.progressbar(length=1, label="Erasing", file=click.get_text_stream("stderr")) as bar:
+        with progressbar(length=1, label="Erasing", file=click.get_text_stream("stderr")) as bar:
 
             def progress(done: int, of: int) -> None:
                 bar.length = max(1, of)

@@ -74,6 +74,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
                 dialogue.words_final(d)  # they are older than what was heard
             turns.playback(d, generation, played_ms, playback)
         case gateway.AudioEnded() if d.state.line is not None:
+            dialogue.activity_over(d)
             d.outputs.append(out.EndAudio(d.state.line.effect))
         case gateway.AudioEnded():
             listening.microphone_closed(d)
@@ -154,6 +155,10 @@ def _input(d: Draft, input: Any) -> None:
     match input:
         case inputs.Opened():
             _open(d, input)
+        case inputs.VoiceStarted(audio_ms=audio_ms) if d.state.line is not None:
+            dialogue.activity(d, speaking=True, audio_ms=audio_ms)
+        case inputs.VoiceStopped(audio_ms=audio_ms) if d.state.line is not None:
+            dialogue.activity(d, speaking=False, audio_ms=audio_ms)
         case inputs.VoiceStarted(audio_ms=audio_ms):
             listening.voice_started(d, audio_ms)
         case inputs.VoiceStopped(audio_ms=audio_ms, silence_ms=silence_ms):
@@ -306,6 +311,8 @@ def _timer(d: Draft, name: str) -> None:
             dialogue.silent(d)
         case "turn":
             speaking.silent_model(d)
+        case dialogue.PAUSE if d.state.line is not None:
+            dialogue.activity_over(d)
         case dialogue.WORDS if d.state.line is not None:
             dialogue.words_final(d)
         case live.LEAVE:

@@ -19,6 +19,10 @@ from shared.agents import HANDOFF
 from shared.events import voice as ev
 from shared.moments import PartialTranscript
 
+PAUSE: Final = "pause"
+PAUSE_MS: Final = 450
+"""Silence after which the user has finished, beyond the 256 ms that the detector waits itself."""
+
 WORDS: Final = "words"
 WORDS_MS: Final = 800
 """After an answer began, the time in which words that come still belong to what is answered."""
@@ -72,6 +76,35 @@ def user_voice(d: Draft, input: provider.UserVoice) -> None:
     else:
         d.append(ev.SpeechEnded(source="provider", audio_ms=input.audio_ms))
         live.change(d, ended_at=d.now)
+        _wait_for_an_answer(d)
+
+
+def activity(d: Draft, *, speaking: bool, audio_ms: int) -> None:
+    """The installation's own detector, where the model is told when the user speaks. A short pause is none."""
+    line = _line(d)
+    if speaking:
+        if not line.active:
+            words_final(d)
+            d.append(ev.SpeechStarted(source="vad", audio_ms=audio_ms))
+            from_ms = max(line.from_ms, audio_ms - BEFORE_ONSET_MS)
+            live.change(d, active=True, asking=True, from_ms=from_ms, go_on=False, audio_ms=audio_ms)
+            d.outputs.append(out.Activity(line.effect, speaking=True))
+            if d.reply is not None:
+                live.change(d, cut=True, going_on=0, said="", written="")
+                turns.cancel_reply(d, "barge_in")
+        d.cancel_timers(PAUSE, "idle")
+    elif line.active:
+        live.change(d, pause_ms=audio_ms)
+        d.set_timer(PAUSE, PAUSE_MS)
+
+
+def activity_over(d: Draft) -> None:
+    """The user has been silent for long enough."""
+    line = _line(d)
+    if line.active:
+        live.change(d, active=False, ended_at=d.now)
+        d.append(ev.SpeechEnded(source="vad", audio_ms=line.pause_ms))
+        d.outputs.append(out.Activity(line.effect, speaking=False))
         _wait_for_an_answer(d)
 
 

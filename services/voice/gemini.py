@@ -114,6 +114,7 @@ class GeminiConnection:
         self._socket = session._ws
         self._stack = stack
         self._can = can
+        self._manual = setup.manual_activity
         self._tasks = {function.name for function in setup.functions if function.kind == "async"}
         self._spoken = False
         """The model has had a turn: some models take no more content from then on."""
@@ -225,6 +226,8 @@ class GeminiConnection:
 
     async def end_audio(self) -> None:
         """The microphone was paused."""
+        if self._manual:
+            return  # the stream has no end where activity is told
         await self._sent(self._session.send_realtime_input(audio_stream_end=True))
 
     async def cut_short(self, heard_ms: int) -> None:

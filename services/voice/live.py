@@ -71,7 +71,7 @@ def leave(d: Draft) -> None:
     line = d.state.line
     if line is not None:
         d.cancel(line.effect)
-        d.cancel_timers(LEAVE, "turn", "words")
+        d.cancel_timers(LEAVE, "turn", "words", "pause")
         d.state.line = None
 
 
@@ -121,6 +121,7 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         cut=False,
         called=False,
         over=True,
+        active=False,
         written="",
         words=() if line.asking and not line.turn else line.words,  # those that nobody answered will be transcribed again
     )

@@ -38,13 +38,14 @@ class Microphone:
         self._changes: list[tuple[inputs.MicrophoneAt, Voice]] | None = None
         self._stalled: asyncio.TimerHandle | None = None
 
-    def hear(self, frame: bytes) -> None:
-        """A frame came."""
+    def hear(self, frame: bytes) -> int:
+        """A frame came; returns the sample of the session at which it ends."""
         mark = self._next(frame)
         if self._noted is None or mark.samples - self._noted.samples >= _MARK_SAMPLES:
             self._note(mark)
         self._ears.listen(memoryview(frame)[frames.PREFIX_SIZE :])
         self._watch()
+        return mark.samples
 
     def pass_by(self, frame: bytes) -> int:
         """A frame came that somebody else listens to; returns the sample of the session at which it ends."""

@@ -159,6 +159,13 @@ class Interrupt(msgspec.Struct, frozen=True, tag="interrupt"):
     effect: int
 
 
+class Activity(msgspec.Struct, frozen=True, tag="activity"):
+    """Tell a connection's model that the user began or ceased to speak: it was opened to be told so."""
+
+    effect: int
+    speaking: bool
+
+
 class EndAudio(msgspec.Struct, frozen=True, tag="end_audio"):
     """The microphone was paused: nothing more is to be waited for."""
 
@@ -205,6 +212,7 @@ Output = (
     | Answer
     | Interrupt
     | CutShort
+    | Activity
     | EndAudio
     | FinishSpeech
     | Flush

@@ -322,7 +322,8 @@ class Session:
         elif self._route == "detector":
             self._ears.hear(frame)
         elif self._route == "provider":
-            await self._line().hear(frame, self._ears.pass_by(frame))
+            listen = self._ears.hear if self.state.agent.manual_activity else self._ears.pass_by
+            await self._line().hear(frame, listen(frame))
 
     def _perform(self, output: Any) -> None:
         if self._over and not isinstance(output, out.Tell):
@@ -338,7 +339,7 @@ class Session:
                     task.cancel()
                 if self._uplink is not None:
                     self._uplink.close(id)
-            case out.Play() | out.Say() | out.Answer() | out.Interrupt() | out.CutShort() | out.EndAudio():
+            case out.Play() | out.Say() | out.Answer() | out.Interrupt() | out.CutShort() | out.Activity() | out.EndAudio():
                 self._line().do(output)
             case out.SetTimer(name=name, after_ms=after_ms):
                 self._cancel_timer(name)

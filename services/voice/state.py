@@ -236,6 +236,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     answered_at: int = 0
     """When the model's last turn was over, µs."""
 
+    active: bool = False
+    """By the installation's own detector the user speaks, and the model was told so."""
+
+    pause_ms: int = 0
+    """Where that speech ended, if it has."""
+
     asking: bool = False
     """The user said something that the model has not begun to answer."""
 

@@ -177,6 +177,8 @@ class Uplink:
                 self._later(lambda connection: connection.interrupt())
             case out.CutShort(heard_ms=heard_ms):
                 self._later(lambda connection: connection.cut_short(heard_ms))
+            case out.Activity(speaking=speaking):
+                self._later(lambda connection: connection.activity(speaking=speaking))
             case out.EndAudio():
                 self._later(lambda connection: connection.end_audio())
 

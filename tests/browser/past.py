@@ -109,7 +109,7 @@ async def serve(folder: Path) -> None:
             gateway = Gateway(resources)
             serving = asyncio.create_task(gateway.serve())
             await resources.log.ensure_streams(retention_days=1, recording=config.record)
-            calls = await _written(resources.log)
+            calls = await _written(resources.log, DataKeys.of(config, resources.redis))
             await gateway.sessions.ensure_index()
             inspecting = await nats.connect(bus.url)
             micro = await nats.micro.add_service(inspecting, name="voxbridge-voice", version="0.0.0")
@@ -125,7 +125,7 @@ async def serve(folder: Path) -> None:
             await serving
 
 
-async def _written(log: Log) -> dict[str, str]:
+async def _written(log: Log, keys: DataKeys) -> dict[str, str]:
     now = time.time_ns() // 1_000
     calls = {}
     first = 1
@@ -135,7 +135,7 @@ async def _written(log: Log) -> dict[str, str]:
         first += len(call.facts)
         calls[name] = call.sid
         if name == "short":
-            await call.record(log, DataKeys.of(config, resources.redis))
+            await call.record(log, keys)
     return calls
 
 

@@ -145,6 +145,12 @@ class Page:
         assert found is not None
         return found
 
+    async def event(self, kind: type[E], count: int = 1, **fields: Any) -> E:
+        """The same, without its envelope."""
+        found = (await self.until(kind, count, **fields)).event
+        assert isinstance(found, kind)
+        return found
+
     async def when(self, ask: Callable[[], Any]) -> None:
         """Wait until `ask` holds of what came."""
         async with asyncio.timeout(BOUND_S), self._came:

@@ -73,6 +73,8 @@ class Provider:
     """How the session is restored when the connection is lost."""
 
     secrets: tuple[str, ...]
+    settings: ClassVar[Mapping[str, Any]] = {}
+    """Of the worker."""
 
     def can(self, what: Limit) -> bool:
         """Whether it can."""
@@ -137,7 +139,7 @@ class Stage:
 
     async def open(self, *, plays: bool = True, agents: Path | None = None) -> Page:
         """A worker, and a session whose model listens."""
-        settings = {"agents_dir": agents} if agents is not None else {}
+        settings = {**self.provider.settings, **({"agents_dir": agents} if agents is not None else {})}
         options: dict[str, Any] = {"agent": "host"} if agents is not None else {"mode": self.provider.mode, "output": "audio"}
         self._log.set_level("DEBUG")
         await self._connection.subscribe(">", cb=self._overheard)

@@ -12,7 +12,7 @@ from shared.events import voice as ev
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Call, Turn
-from tests.voice.conftest import Page, Workers
+from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.sounds import silence, speech
 
 pytestmark = pytest.mark.timeout(120)
@@ -32,11 +32,11 @@ async def test_a_typed_question_is_answered_in_the_models_voice(workers: Workers
     google.script(Turn(says="It is noon."))
     async with workers.running():
         await page.open("gemini")
-        started = (await page.until(ev.SessionStarted)).event
+        started = await page.event(ev.SessionStarted)
         await page.until(ev.ProviderConnected)
         await page.says(gateway.TextReceived(text="What time is it?"))
-        said = (await page.until(ev.AgentSaid)).event
-        done = (await page.until(ev.TurnCompleted)).event
+        said = await page.event(ev.AgentSaid)
+        done = await page.event(ev.TurnCompleted)
         await page.ends()
     assert (said.text, said.turn, said.interrupted) == ("It is noon.", 1, False)
     assert done.reason == "completed"
@@ -64,9 +64,52 @@ async def test_a_function_is_called_and_its_result_reaches_the_model(workers: Wo
         await page.open("gemini")
         await page.until(ev.ProviderConnected)
         await page.says(gateway.TextReceived(text="What time is it in Oslo?"))
-        called = (await page.until(ev.ToolCalled)).event
+        called = await page.event(ev.ToolCalled)
         await page.executes(called, {"time": "12:00"})
         await page.until(ev.TurnCompleted, reason="completed")
         await page.ends()
     assert [one.how for one in page.told(ev.ToolDelivered)] == ["response"]
     assert [one.text for one in page.told(ev.AgentSaid)] == ["In Oslo it is noon."]
+
+
+async def test_the_installations_own_detector_tells_the_model_when_the_user_speaks(
+    workers: Workers, page: Page, google: GeminiServer, tmp_path: Path
+) -> None:
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "host.yaml").write_text("model: gemini\nprompt: You greet.\nmanual_activity: true\n")
+    google.script(Turn(hears="Hello there.", says="Hello."))
+    async with workers.running(agents_dir=tmp_path / "agents"):
+        await page.open(agent="host")
+        await page.until(ev.ProviderConnected)
+        await page.speaks(UTTERANCE)
+        await page.until(ev.TurnCompleted, reason="completed")
+        await page.ends()
+    assert [kind for kind, _ in google.sessions[0].activity] == ["start", "end"]
+    assert [one.text for one in page.told(ev.UserSaid)] == ["Hello there."]
+    assert [one.source for one in page.told(ev.SpeechStarted)] == ["vad"]
+
+
+async def test_a_microphone_that_is_released_ends_the_stream(workers: Workers, page: Page, google: GeminiServer) -> None:
+    google.script(Turn(hears="Hello there.", says="Hello."))
+    async with workers.running():
+        await page.open("gemini")
+        await page.until(ev.ProviderConnected)
+        await page.speaks(UTTERANCE[: -len(silence(800))])
+        await page.says(gateway.AudioEnded())
+        await google.until(lambda: any(kind == "stream_end" for kind, _ in google.sessions[0].activity))
+        await page.ends()
+
+
+async def test_a_key_that_is_changed_counts_for_the_next_session(
+    workers: Workers, page: Page, pages: MakePage, google: GeminiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with workers.running():
+        await page.open("gemini")
+        await page.until(ev.ProviderConnected)
+        monkeypatch.setenv("GEMINI_API_KEY", "another-key-for-tests")
+        other = pages()
+        await other.open("gemini")
+        await other.until(ev.ProviderConnected)
+        await page.ends()
+        await other.ends()
+    assert [session.key for session in google.sessions] == ["a-key-for-tests", "another-key-for-tests"]

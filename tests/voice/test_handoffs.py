@@ -60,7 +60,7 @@ async def test_a_realtime_agent_hands_over_to_another_with_the_whole_history(
         await a_turn(page, "I am Ann.")
         google.script(Turn(says="I am the advisor."))
         await asks(page, "I want advice.")
-        done = (await page.until(ev.HandoffCompleted)).event
+        done = await page.event(ev.HandoffCompleted)
         await page.until(ev.TurnCompleted, 2, reason="completed")
         await page.ends()
     first, second = google.sessions
@@ -159,7 +159,7 @@ async def test_an_agent_that_there_is_not_is_said_to_be_unknown(workers: Workers
     folder = agents(tmp_path / "agents", host="prompt: You greet.\n")
     async with workers.running(agents_dir=folder):
         await page.open(agent="hots")
-        ended = (await page.until(ev.SessionEnded)).event
+        ended = await page.event(ev.SessionEnded)
     assert ended.error is not None
     assert "hots" in ended.error.message
 
@@ -169,7 +169,7 @@ async def test_a_provider_without_a_key_is_refused_with_what_to_do(workers: Work
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
     async with workers.running():
         await page.open("gemini")
-        ended = (await page.until(ev.SessionEnded)).event
+        ended = await page.event(ev.SessionEnded)
     assert ended.error is not None
     assert ended.error.code == "PROVIDER_UNAVAILABLE"
     assert "GEMINI_API_KEY" in ended.error.message

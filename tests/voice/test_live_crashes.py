@@ -155,8 +155,7 @@ async def tool_open(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[s
     """A function is being called."""
     stand.google.script(Turn(calls=(Call("get_time", {}),), after="It is noon.", blocking=True), Turn(says="It is noon."))
     await asks(stand.page, "What time is it?")
-    called = (await stand.page.until(ev.ToolCalled)).event
-    assert isinstance(called, ev.ToolCalled)
+    called = await stand.page.event(ev.ToolCalled)
     await kill()
     await stand.page.executes(called, {"time": "12:00"})
     await stand.page.until(ev.TurnCompleted, 2, reason="completed")

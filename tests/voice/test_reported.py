@@ -58,7 +58,7 @@ async def test_go_away_during_an_open_tool_call(workers: Workers, page: Page, go
         google.script(Turn(says="Hello."), Turn(calls=(Call("get_time", {}),), after="It is noon.", blocking=True))
         await a_turn(page)
         await asks(page, "What time is it?")
-        called = (await page.until(ev.ToolCalled)).event
+        called = await page.event(ev.ToolCalled)
         await google.go_away("50s")
         await page.until(ev.ProviderGoAway)
         assert len(google.sessions) == 1
@@ -78,7 +78,7 @@ async def test_a_result_that_arrives_after_rotation(workers: Workers, page: Page
         google.script(Turn(says="Hello."), Turn(calls=(Call("get_time", {}),), blocking=True))
         await a_turn(page)
         await asks(page, "What time is it?")
-        called = (await page.until(ev.ToolCalled)).event
+        called = await page.event(ev.ToolCalled)
         google.kill()
         await page.until(ev.ProviderConnected, 2)
         google.script(Turn(says="It is noon."))
@@ -133,7 +133,7 @@ async def test_barge_in_one_frame_after_the_call_was_issued(workers: Workers, pa
         await connected(page)
         google.script(Turn(says="Let me see.", calls=(Call("get_time", {}),), after="It is noon.", blocking=True))
         await asks(page, "What time is it?")
-        called = (await page.until(ev.ToolCalled)).event
+        called = await page.event(ev.ToolCalled)
         await page.speaks(BARGE_IN[:640])
         await page.executes(called, {"time": "12:00"})
         await page.until(ev.TurnCompleted, reason="completed")
@@ -152,7 +152,7 @@ async def test_a_timeout_after_an_intermediate_result(
         await connected(page)
         google.script(Turn(calls=(Call("slow", {}),), after="It took too long.", blocking=True))
         await asks(page, "Do it.")
-        called = (await page.until(ev.ToolCalled)).event
+        called = await page.event(ev.ToolCalled)
         await page.writes_as_tools(tools.ToolStarted(call_id=called.call_id, name="slow", attempt=1))
         await page.until(ev.TurnCompleted, reason="completed")
         await page.ends()
@@ -168,7 +168,7 @@ async def test_a_cancelled_call_that_may_not_run_twice_has_its_late_result_recor
         await connected(page)
         google.script(Turn(says="Booking.", calls=(Call("book", {}),), blocking=True, cancels=True))
         await asks(page, "Book it.")
-        called = (await page.until(ev.ToolCalled)).event
+        called = await page.event(ev.ToolCalled)
         google.script(Turn(hears="Stop it.", says="All right, I stopped."))
         await page.speaks(BARGE_IN)
         await page.until(ev.ToolCancelled, reason="provider")
@@ -210,7 +210,7 @@ async def test_played_words_survive_an_interruption(workers: Workers, page: Page
         await page.speaks(BARGE_IN)
         await page.when(lambda: page.flushed(1))
         await page.says(gateway.PlaybackReported(generation=1, played_ms=1_500, state="flushed"))
-        cut = (await page.until(ev.AgentSaid, interrupted=True)).event
+        cut = await page.event(ev.AgentSaid, interrupted=True)
         await page.until(ev.AgentSaid, 2)
         google.handles.all_refused = True
         google.kill()
@@ -244,7 +244,7 @@ async def test_a_call_that_the_model_wrote_as_text_passes_the_same_gate(workers:
         await connected(page)
         google.script(Turn(says='get_time(place="Oslo")', text_only=True), Turn(says="In Oslo it is noon."))
         await asks(page, "What time is it in Oslo?")
-        called = (await page.until(ev.ToolCalled)).event
+        called = await page.event(ev.ToolCalled)
         await page.executes(called, {"time": "12:00"})
         await page.until(ev.TurnCompleted, reason="completed")
         await page.ends()
@@ -274,7 +274,7 @@ async def test_replay_of_the_log_is_a_no_op_diff(workers: Workers, page: Page, g
         await page.speaks(UTTERANCE)
         await page.until(ev.TurnCompleted, reason="completed")
         await asks(page, "What time is it?")
-        called = (await page.until(ev.ToolCalled)).event
+        called = await page.event(ev.ToolCalled)
         await page.executes(called, {"time": "12:00"})
         await page.until(ev.TurnCompleted, 2, reason="completed")
         google.refuse(Refusal(code=1011))

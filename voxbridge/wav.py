@@ -1,0 +1,188 @@
+"""A recorded session as a WAV file: both voices on the clock of the log (docs/privacy.md, "A recording as a file").
+
+Owns what is in the file: stereo, 16 bits, 24 kHz, the user on the left (made from 16 kHz), the agent on the right as it was sent. Sample
+0 is `session.started`; where nothing came there is silence. Of a reply that was cut off there is what its client says it played, or else
+what was sent before the cut. Does not own where a frame lies (`shared.placing`). The file is filled in place, so its length costs no
+memory.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from services.voice.resample import Upsampler
+from shared import events, frames, recordings
+from shared.errors import Code, VoxbridgeError
+from shared.events import gateway, operator, voice
+from shared.log import Log
+from shared.placing import Cut, Placed, Placing
+from shared.recordings import CHANNELS, DataKeys, Passed
+
+RATE: Final = frames.OUTPUT_RATE
+LONGEST_MS: Final = 6 * 3_600_000
+"""Of a longer session, the first six hours: 2 GB."""
+
+_BLOCKS: Final = 16
+_HEADER: Final = struct.Struct("<4sI4s4sIHHIIHH4sI")
+_CHANNELS: Final = 2
+_WIDTH: Final = 2
+_TAIL: Final = np.zeros(16, "<i2").tobytes()
+"""What brings the last samples out of the filter."""
+
+
+class Facts(NamedTuple):
+    """What the log says of a session's audio. `length_ms` is its length, nothing while it is not over; `played` is what the client played
+    of each generation that was cut off, ms."""
+
+    began_us: int
+    length_ms: int | None
+    played: dict[int, int]
+
+
+class Written(NamedTuple):
+    """What is in the file. `sealed` counts blocks of the recording that did not open."""
+
+    seconds: float
+    sealed: int
+
+
+async def facts(log: Log, sid: str) -> Facts:
+    """Read them; raises `NOT_FOUND` for a session that never started, or was erased."""
+    began, ended = 0, None
+    played: dict[int, int] = {}
+    async for recorded in _told(log, sid):
+        match recorded.event:
+            case operator.SessionErased():
+                raise VoxbridgeError(Code.NOT_FOUND, "This session was erased.", field="session_id")
+            case voice.SessionStarted() if not began:
+                began = recorded.ts
+            case voice.SessionEnded():
+                ended = recorded.ts
+            case gateway.PlaybackReported(generation=generation, played_ms=ms, state="flushed"):
+                played[generation] = ms
+    if not began:
+        raise VoxbridgeError(Code.NOT_FOUND, "This session never started, so nothing of it was heard.", field="session_id")
+    return Facts(began, None if ended is None else (ended - began) // 1_000, played)
+
+
+async def _told(log: Log, sid: str) -> AsyncIterator[events.Recorded]:
+    for writer, visibility, type in (("*", "c", "session.*"), ("gateway", "i", "playback.reported")):
+        async for recorded in log.read_all(sid, writer=writer, visibility=visibility, type=type):
+            yield recorded
+
+
+async def write(log: Log, keys: DataKeys, sid: str, path: Path) -> Written:
+    """Write the file; what is at `path` is replaced, and an error leaves nothing there but zeros.
+
+    Raises `NOT_FOUND` for a session that was not recorded, never started, or was erased, `WrongKey` when its key cannot be opened, and
+    `OSError` when the file cannot be written.
+    """
+    known = await facts(log, sid)
+    key = await keys.find(sid)
+    if key is None:
+        raise VoxbridgeError(Code.NOT_FOUND, "This session was not recorded, or its recording is too old.", field="session_id")
+    canvas = _Canvas(path, known)
+    passed = Passed()
+    after, more, sealed = 0, True, 0
+    while more:
+        read = await recordings.read(log, sid, key, after=after, limit=_BLOCKS)
+        for frame in read.frames:
+            if passed.fresh(frame.seq, frame.at):
+                canvas.take(CHANNELS[frame.channel], frame.data)
+        after, more, sealed = read.after, read.more, sealed + read.sealed
+    return Written(canvas.close() / RATE, sealed)
+
+
+class _Canvas:
+    """The samples of the file while it is filled."""
+
+    def __init__(self, path: Path, known: Facts) -> None:
+        self._path = path
+        self._known = known
+        longest = LONGEST_MS if known.length_ms is None else min(known.length_ms, LONGEST_MS)
+        self._size = longest * RATE // 1_000
+        self._end = 0
+        with path.open("wb") as file:
+            file.truncate(_HEADER.size + max(1, self._size) * _CHANNELS * _WIDTH)
+        self._samples: NDArray[np.int16] = np.memmap(path, "<i2", "r+", _HEADER.size, (max(1, self._size), _CHANNELS))
+        self._voices = {name: _Voice(self, name, known) for name in CHANNELS}
+
+    def take(self, channel: str, frame: bytes) -> None:
+        """A frame of one voice, in the order in which they were sent."""
+        self._voices[channel].take(frame)
+
+    def put(self, column: int, at: int, pcm: bytes) -> None:
+        """Samples of one voice from `at` on, as far as the file goes."""
+        found = np.frombuffer(pcm, "<i2")[: max(0, self._size - at)]
+        self._samples[at : at + len(found), column] = found
+        self._end = max(self._end, at + len(found))
+
+    def silence(self, column: int, at: int, to: int) -> None:
+        """Nothing is heard of one voice in this stretch."""
+        self._samples[at : max(at, to), column] = 0
+
+    def close(self) -> int:
+        """Write the head; returns how many samples of each voice there are: to the end of the session, or of its audio so far."""
+        for one in self._voices.values():
+            one.close()
+        size = self._size if self._known.length_ms is not None else self._end
+        np.memmap.flush(self._samples)  # type: ignore[arg-type]
+        body = size * _CHANNELS * _WIDTH
+        with self._path.open("r+b") as file:
+            file.truncate(_HEADER.size + body)
+            head = (b"RIFF", _HEADER.size - 8 + body, b"WAVE", b"fmt ", 16, 1, _CHANNELS, RATE, RATE * _CHANNELS * _WIDTH)
+            file.write(_HEADER.pack(*head, _CHANNELS * _WIDTH, 8 * _WIDTH, b"data", body))
+        return size
+
+
+class _Voice:
+    """One channel as it is written."""
+
+    def __init__(self, canvas: _Canvas, name: str, known: Facts) -> None:
+        self._canvas = canvas
+        self._column = CHANNELS.index(name)
+        self._played = known.played
+        self._placing = Placing(name, known.began_us // 1_000, longest_ms=LONGEST_MS)
+        self._rising: Upsampler | None = None
+        self._next = 0
+        self._began: dict[int, int] = {}
+        """Where each generation begins, in samples."""
+
+    def take(self, frame: bytes) -> None:
+        found = self._placing.take(frame)
+        if isinstance(found, Placed):
+            self._put(found)
+        elif isinstance(found, Cut):
+            self._cut(found)
+
+    def close(self) -> None:
+        """Bring out what the filter holds."""
+        if self._rising is not None:
+            self._canvas.put(self._column, self._next, self._rising.feed(_TAIL))
+            self._rising = None
+
+    def _put(self, found: Placed) -> None:
+        if not found.joined:
+            self.close()
+            self._next = round(found.at_ms * RATE / 1_000)
+        self._began.setdefault(found.generation, self._next)
+        pcm = bytes(found.pcm)
+        if found.rate != RATE:
+            self._rising = self._rising or Upsampler()
+            pcm = self._rising.feed(pcm)
+        self._canvas.put(self._column, self._next, pcm)
+        self._next += len(pcm) // _WIDTH
+
+    def _cut(self, cut: Cut) -> None:
+        self.close()
+        at = round(cut.at_ms * RATE / 1_000)
+        if (played := self._played.get(cut.generation)) is not None and cut.generation in self._began:
+            at = min(at, self._began[cut.generation] + played * RATE // 1_000)
+        self._canvas.silence(self._column, at, self._next)
+        self._next = min(self._next, at)
