@@ -20,6 +20,7 @@ from bench.load import LoadError
 from bench.long_call import long_call
 from bench.past import past
 from bench.plot import PICTURE, draw
+from bench.realtime import realtime
 from bench.report import Figure, Results
 from bench.resumes import resumes
 from bench.speech import rehearse, speech
@@ -33,6 +34,7 @@ Talking = Callable[[Stack, bool, Callable[[str], None]], Awaitable[Found]]
 ALONE: Final[Mapping[str, Area]] = {
     "audio": audio,
     "sessions": sessions,
+    "realtime": realtime,
     "memory": memory,
     "appends": appends,
     "resumes": resumes,

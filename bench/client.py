@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -45,6 +46,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     warm_s: float = 1.0
     gap_s: float = 0.0
     bare: bool = False
+    stream: bool = False
+    """What comes back is one stream of bytes that may be cut anew, not frame for frame."""
+
     pids: dict[str, list[int]] = {}
 
 
@@ -140,7 +144,7 @@ async def end_sessions(sessions: list[Session], *, bare: bool) -> None:
 class Echo:
     """Frames sent on a schedule that is even over all sessions, and their way back."""
 
-    def __init__(self, sessions: list[Session]) -> None:
+    def __init__(self, sessions: list[Session], *, stream: bool = False) -> None:
         self.rtt_ms: list[float] = []
         self.late_ms: list[float] = []
         self.sent = 0
@@ -148,7 +152,7 @@ class Echo:
         self._sessions = sessions
         self._clock = time.perf_counter
         for session in sessions:
-            session.socket.on_binary = self._received
+            session.socket.on_binary = self._stream() if stream else self._received
 
     async def run(self, seconds: float) -> None:
         """Send until the time is over. Each frame carries when it was sent; the schedule does not wait for answers."""
@@ -177,6 +181,19 @@ class Echo:
         while self.received < self.sent and self._clock() < end:  # noqa: ASYNC110 - frames are too many to signal each
             await asyncio.sleep(0.02)
 
+    def _stream(self) -> Callable[[bytes], None]:
+        """Takes one session's frames: of each stretch as long as one that was sent, the time when its last byte is there."""
+        rest = b""
+
+        def take(frame: bytes) -> None:
+            nonlocal rest
+            rest += frame[frames.PREFIX_SIZE :]
+            while len(rest) >= PCM_BYTES:
+                self._received(bytes(frames.PREFIX_SIZE) + rest[:8])
+                rest = rest[PCM_BYTES:]
+
+        return take
+
     def _received(self, frame: bytes) -> None:
         self.received += 1
         sent = int.from_bytes(frame[frames.PREFIX_SIZE : frames.PREFIX_SIZE + 8], "little")
@@ -187,10 +204,10 @@ async def echo(task: Task) -> EchoResult:
     """Load with microphone frames and take the time until each comes back."""
     sessions = await open_sessions(task)
     try:
-        warm = Echo(sessions)
+        warm = Echo(sessions, stream=task.stream)
         await warm.run(task.warm_s)
         await warm.drained()
-        measured = Echo(sessions)
+        measured = Echo(sessions, stream=task.stream)
         watched = {name: [psutil.Process(pid) for pid in pids] for name, pids in task.pids.items()}
         before, own, began = _cpu(watched), time.process_time(), time.perf_counter()
         await measured.run(task.seconds)

@@ -71,8 +71,11 @@ class Stack:
 
 
 @asynccontextmanager
-async def stack(services: Sequence[str], *, greeting: bool = True, models_url: str = "") -> AsyncIterator[Stack]:
-    """Start the product and wait until every part is ready; raises `StackError`. It is stopped and its folder removed at the end."""
+async def stack(
+    services: Sequence[str], *, greeting: bool = True, models_url: str = "", extra: Mapping[str, str] | None = None
+) -> AsyncIterator[Stack]:
+    """Start the product, with `extra` in its environment, and wait until every part is ready; raises `StackError`. It is stopped and
+    its folder removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="voxbridge-bench-"))
     try:
         with ExitStack() as running:
@@ -91,16 +94,16 @@ async def stack(services: Sequence[str], *, greeting: bool = True, models_url: s
                 greeting=usual.greeting if greeting else "",
                 log_level="warning",
             )
-            env = {**_clean_environment(), **config.as_env()}
+            env = {**child_environment(), **config.as_env(), **(extra or {})}
             if not greeting:
                 env[f"{PREFIX}GREETING"] = ""
-            children = {name: running.enter_context(_Child(name, [f"services.{name}"], env, folder)) for name in services}
+            children = {name: running.enter_context(Child(name, [f"services.{name}"], env, folder)) for name in services}
             await _until_ready(config, children)
             pids = {"nats": nats.pid, "valkey": valkey.pid, **{name: child.pid for name, child in children.items()}}
 
             async def start(name: str) -> psutil.Process:
                 before = await _on_the_bus(config.nats_url, name)
-                child = running.enter_context(_Child(name, [f"services.{name}"], env, folder))
+                child = running.enter_context(Child(name, [f"services.{name}"], env, folder))
                 await _until_ready(config, {name: child})
                 # One that runs already answers the readiness check too.
                 end = time.monotonic() + READY_S
@@ -121,17 +124,22 @@ async def bare_echo() -> AsyncIterator[tuple[str, psutil.Process]]:
     port = free_port()
     with ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory(prefix="voxbridge-bench-"))
-        child = running.enter_context(_Child("bare", ["bench.bare", str(port)], _clean_environment(), Path(folder)))
-        end = time.monotonic() + READY_S
-        while port_is_free(port):
-            child.check()
-            if time.monotonic() > end:
-                raise StackError("The bare echo did not start.")
-            await asyncio.sleep(0.05)
+        child = running.enter_context(Child("bare", ["bench.bare", str(port)], child_environment(), Path(folder)))
+        await listening(port, child, READY_S)
         yield f"ws://127.0.0.1:{port}/echo", psutil.Process(child.pid)
 
 
-class _Child:
+async def listening(port: int, child: Child, within_s: float) -> None:
+    """Wait until a process takes connections; raises `StackError`."""
+    end = time.monotonic() + within_s
+    while port_is_free(port):
+        child.check()
+        if time.monotonic() > end:
+            raise StackError(f"{child.name} did not start.")
+        await asyncio.sleep(0.05)
+
+
+class Child:
     """One Python module as a process of its own, ended with this one."""
 
     def __init__(self, name: str, module: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
@@ -154,7 +162,7 @@ class _Child:
             words = self.said.read_text(errors="replace").strip().splitlines()[-5:]
             raise StackError(f"{self.name} ended with code {self._process.returncode}: {' | '.join(words)}")
 
-    def __enter__(self) -> _Child:
+    def __enter__(self) -> Child:
         with self.said.open("wb") as said:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *self._module],
@@ -178,7 +186,7 @@ class _Child:
                 process.wait()
 
 
-async def _until_ready(config: Config, children: Mapping[str, _Child]) -> None:
+async def _until_ready(config: Config, children: Mapping[str, Child]) -> None:
     probes = Probes(config.nats_url)
     asks: dict[str, Callable[[], Awaitable[bool]]] = {
         "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
@@ -224,7 +232,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _clean_environment() -> dict[str, str]:
+def child_environment() -> dict[str, str]:
     """This process's environment without the settings of an installation, except where the models are."""
     kept = (f"{PREFIX}MODELS_DIR", f"{PREFIX}MODELS_SET", f"{PREFIX}MODELS_SOURCE")
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name in kept}

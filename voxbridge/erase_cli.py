@@ -9,7 +9,8 @@ import asyncio
 import getpass
 
 import click
-from click.termui import progressbar
+from rich.console import Console
+from rich.progress import Progress
 
 from shared.clock import SystemClock
 from shared.config import Config
@@ -50,10 +51,10 @@ async def _erase(sid: str, by: str, yes: bool) -> erasing.Erased | None:
         found = await sessions.find(log, sid)
         if not yes and not click.confirm(f"Erase the session {found}? It cannot be undone", err=True):
             return None
-        with progressbar(length=1, label="Erasing", file=click.get_text_stream("stderr")) as bar:
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            erasing_it = bar.add_task("Erasing", total=None)
 
             def progress(done: int, of: int) -> None:
-                bar.length = max(1, of)
-                bar.update(done - bar.pos)
+                bar.update(erasing_it, completed=done, total=of)
 
             return await erasing.erase(log, redis, found, by=by, now=SystemClock().now_us(), progress=progress)

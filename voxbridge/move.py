@@ -85,7 +85,7 @@ async def workers(nc: Client) -> list[Worker]:
     found: list[Worker] = []
 
     async def take(message: Msg) -> None:
-        with suppress(ValueError, TypeError, KeyError, IndexError):
+        with suppress(ValueError, TypeError, KeyError, IndexError, msgspec.ValidationError):
             found.append(_worker(json.loads(message.data)))
 
     inbox = nc.new_inbox()

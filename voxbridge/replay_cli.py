@@ -18,7 +18,9 @@ from shared import events
 from shared.config import Config
 from shared.errors import Code, VoxbridgeError
 from shared.ids import new_session_id
+from shared.recordings import DataKeys
 from voxbridge import recorded_test, replay, session_files, sessions
+from voxbridge.erase import stores
 from voxbridge.eventlog import opened
 
 CANNOT_TELL: Final = 2
@@ -37,7 +39,8 @@ _NEW: Final = "new"
     metavar="[DIR]",
     help=f"Write a recording and a test that replays it into DIR, or into {recorded_test.FOLDER}.",
 )
-def export_session(sid: str, file: Path | None, folder: Path | None) -> None:
+@click.option("--wav", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write its recording as a stereo WAV file.")
+def export_session(sid: str, file: Path | None, folder: Path | None, wav: Path | None) -> None:
     """Write a call to a file: every event, as JSON Lines. Without FILE to standard output.
 
     \b
@@ -45,9 +48,15 @@ def export_session(sid: str, file: Path | None, folder: Path | None) -> None:
       voxbridge export 4f1c call.jsonl        the call whose id begins with 4f1c
       voxbridge export 4f1c | jq .type        what happened in it
       voxbridge export 4f1c --as-test         a test that replays it, in tests/recorded/
+      voxbridge export 4f1c --wav call.wav    the user on the left, the agent on the right
 
     The file holds what was said. It is written for you alone to read.
     """
+    if wav is not None:
+        if file is not None or folder is not None:
+            raise click.UsageError("--wav goes without FILE and --as-test.")
+        asyncio.run(_export_wav(sid, wav))
+        return
     if file is not None and folder is not None:
         raise click.UsageError("Either FILE or --as-test.")
     asyncio.run(_export(sid, file, folder))
@@ -75,6 +84,21 @@ async def _export(sid: str, file: Path | None, folder: Path | None) -> None:
         return
     test = recorded_test.write(path)
     click.echo(f"{path}\n{test}\nRun it: pytest {test}")
+
+
+async def _export_wav(sid: str, path: Path) -> None:
+    from voxbridge import wav  # numpy is not loaded for the other exports
+
+    config = Config.from_env()
+    async with stores(config) as (log, redis):
+        sid = await sessions.find(log, sid)
+        try:
+            written = await wav.write(log, DataKeys.of(config, redis), sid, path)
+        except OSError as error:
+            raise VoxbridgeError(Code.UNAVAILABLE, f"{path} cannot be written: {(error.strerror or str(error)).lower()}.") from error
+    click.echo(f"{written.seconds:.1f} s of {sid} are in {path}", err=True)
+    if written.sealed:
+        click.echo(f"{written.sealed} blocks of the recording could not be opened, and are silence.", err=True)
 
 
 @click.command("import")

@@ -14,7 +14,7 @@ import msgspec
 
 from shared import bus, events
 from shared.errors import Code, VoxbridgeError
-from shared.events import gateway, tools, voice
+from shared.events import gateway, operator, tools, voice
 from shared.events.journal import JOURNALS
 from shared.log import Log
 
@@ -73,11 +73,13 @@ async def newest(log: Log, limit: int) -> list[Summary]:
     requests = await _requests(log, limit)
     found = {one.sid: Summary(id=one.sid, mode=getattr(one.event, "mode", ""), started_at_ms=one.ts // 1_000) for one in requests}
     sids = list(found)
+    async for erased in log.read_all("*", writer="operator", visibility="c", type="session.erased"):
+        _add(found.setdefault(erased.sid, Summary(id=erased.sid, mode="", started_at_ms=0)), erased)
     for first in range(0, len(sids), _PER_READ):
         part = sids[first : first + _PER_READ]
         for recorded in await log.last([bus.event_subject(sid, *kind) for sid in part for kind in _SUMMARY]):
             _add(found[recorded.sid], recorded)
-    return list(reversed(found.values()))
+    return sorted(found.values(), key=lambda one: -one.started_at_ms)[:limit]
 
 
 def _add(summary: Summary, recorded: events.Recorded) -> None:
@@ -90,6 +92,8 @@ def _add(summary: Summary, recorded: events.Recorded) -> None:
             summary.state, summary.reason = "ended", reason
             summary.length_ms = recorded.ts // 1_000 - summary.started_at_ms
             summary.error = error.message if error is not None else ""
+        case operator.SessionErased(began=began, mode=mode):
+            summary.state, summary.reason, summary.mode, summary.started_at_ms = "ended", "erased", mode, began // 1_000
 
 
 async def find(log: Log, wanted: str) -> str:
@@ -231,6 +235,8 @@ def _life(event: events.Event) -> tuple[Kind, str, str] | None:
             if not worker:
                 return "model", f"the model goes on ({how}) after a gap of {gap_ms} ms{note}", ""
             return "worker", f"{worker} carries on ({how}) after a gap of {gap_ms} ms{note}", f"term {term}"
+        case operator.SessionErased(by=by, events=count):
+            return "end", "erased", f"by {by}, {count:,} events"
         case voice.SessionEnded(reason=reason, error=error):
             return "end", f"ended: {reason}", error.message if error is not None else ""
     return None

@@ -8,13 +8,14 @@ memory.
 
 from __future__ import annotations
 
+import os
 import struct
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from services.voice.resample import Upsampler
 from shared import events, frames, recordings
@@ -32,8 +33,6 @@ _BLOCKS: Final = 16
 _HEADER: Final = struct.Struct("<4sI4s4sIHHIIHH4sI")
 _CHANNELS: Final = 2
 _WIDTH: Final = 2
-_TAIL: Final = np.zeros(16, "<i2").tobytes()
-"""What brings the last samples out of the filter."""
 
 
 class Facts(NamedTuple):
@@ -78,7 +77,7 @@ async def _told(log: Log, sid: str) -> AsyncIterator[events.Recorded]:
 
 
 async def write(log: Log, keys: DataKeys, sid: str, path: Path) -> Written:
-    """Write the file; what is at `path` is replaced, and an error leaves nothing there but zeros.
+    """Write the file, for its owner alone to read; it is there once it is whole.
 
     Raises `NOT_FOUND` for a session that was not recorded, never started, or was erased, `WrongKey` when its key cannot be opened, and
     `OSError` when the file cannot be written.
@@ -87,7 +86,18 @@ async def write(log: Log, keys: DataKeys, sid: str, path: Path) -> Written:
     key = await keys.find(sid)
     if key is None:
         raise VoxbridgeError(Code.NOT_FOUND, "This session was not recorded, or its recording is too old.", field="session_id")
-    canvas = _Canvas(path, known)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        written = await _fill(log, key, sid, _Canvas(Path(name), known))
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return written
+
+
+async def _fill(log: Log, key: bytes, sid: str, canvas: _Canvas) -> Written:
     passed = Passed()
     after, more, sealed = 0, True, 0
     while more:
@@ -110,7 +120,7 @@ class _Canvas:
         self._end = 0
         with path.open("wb") as file:
             file.truncate(_HEADER.size + max(1, self._size) * _CHANNELS * _WIDTH)
-        self._samples: NDArray[np.int16] = np.memmap(path, "<i2", "r+", _HEADER.size, (max(1, self._size), _CHANNELS))
+        self._samples: Any = np.memmap(path, "<i2", "r+", _HEADER.size, (max(1, self._size), _CHANNELS))
         self._voices = {name: _Voice(self, name, known) for name in CHANNELS}
 
     def take(self, channel: str, frame: bytes) -> None:
@@ -129,10 +139,9 @@ class _Canvas:
 
     def close(self) -> int:
         """Write the head; returns how many samples of each voice there are: to the end of the session, or of its audio so far."""
-        for one in self._voices.values():
-            one.close()
         size = self._size if self._known.length_ms is not None else self._end
-        np.memmap.flush(self._samples)  # type: ignore[arg-type]
+        self._samples.flush()
+        self._samples = None
         body = size * _CHANNELS * _WIDTH
         with self._path.open("r+b") as file:
             file.truncate(_HEADER.size + body)
@@ -161,15 +170,9 @@ class _Voice:
         elif isinstance(found, Cut):
             self._cut(found)
 
-    def close(self) -> None:
-        """Bring out what the filter holds."""
-        if self._rising is not None:
-            self._canvas.put(self._column, self._next, self._rising.feed(_TAIL))
-            self._rising = None
-
     def _put(self, found: Placed) -> None:
         if not found.joined:
-            self.close()
+            self._rising = None
             self._next = round(found.at_ms * RATE / 1_000)
         self._began.setdefault(found.generation, self._next)
         pcm = bytes(found.pcm)
@@ -180,7 +183,7 @@ class _Voice:
         self._next += len(pcm) // _WIDTH
 
     def _cut(self, cut: Cut) -> None:
-        self.close()
+        self._rising = None
         at = round(cut.at_ms * RATE / 1_000)
         if (played := self._played.get(cut.generation)) is not None and cut.generation in self._began:
             at = min(at, self._began[cut.generation] + played * RATE // 1_000)

@@ -170,7 +170,7 @@ def agent_words(d: Draft, input: provider.AgentWords) -> None:
         reply = _response(d, line.audio_ms)
     *earlier, last = reply.pieces or (Piece(text="", done=True),)
     room = TEXT_LIMIT - sum(len(piece.text) for piece in reply.pieces)
-    last = msgspec.structs.replace(last, text=last.text + input.text[: max(0, room)])
+    last = msgspec.structs.replace(last, text=(last.text + input.text[: max(0, room)]).lstrip())
     stamps = msgspec.structs.replace(reply.stamps, llm_first_token=reply.stamps.llm_first_token or d.now)
     d.state.reply = reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
     turns.announce(d, " ".join(filter(None, (piece.text.strip() for piece in reply.pieces))))
@@ -272,6 +272,7 @@ def call_requested(d: Draft, input: provider.CallRequested) -> None:
     _begin_turn(d)
     words_final(d)
     line = _line(d)
+    live.change(d, from_ms=max(line.from_ms, line.audio_ms))  # a call is an answer too
     if input.name == HANDOFF:
         handoffs.called(d, input.arguments)
         return
@@ -402,6 +403,8 @@ def _response(d: Draft, audio_ms: int) -> Reply:
         return reply
     if reply is not None:
         turns.hand_on(d)
+    if not (line.asking or line.notice or line.going_on):
+        live.change(d, asking=True)  # the words that it answers are still to come
     _begin_turn(d)
     line = _line(d)
     turn = 0 if line.notice else line.going_on or d.state.turns

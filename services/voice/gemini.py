@@ -27,6 +27,7 @@ from services.voice import provider as said
 from services.voice.capabilities import Capabilities
 from services.voice.outputs import Message
 from services.voice.realtime import Answer, ConnectionLost, Listener, Setup
+from shared.errors import VoxbridgeError
 from shared.functions import Function
 
 PROVIDER: Final = "gemini"
@@ -90,6 +91,13 @@ class Gemini:
             await _leave(stack)
             raise
         return connection
+
+    async def prepare(self) -> None:
+        """Make the SDK's client: reading the certificates takes 50 ms."""
+        with suppress(VoxbridgeError):
+            key = await self._keys(PROVIDER)
+            if key:
+                self._of(key)
 
     async def close(self) -> None:
         """Give up the SDK's client."""

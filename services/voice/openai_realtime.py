@@ -81,6 +81,9 @@ class OpenAIRealtime:
             raise
         return connection
 
+    async def prepare(self) -> None:
+        """The constructor has made it all."""
+
     async def close(self) -> None:
         """Close what the connections share."""
         await self._client.close()

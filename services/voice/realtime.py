@@ -105,6 +105,9 @@ class RealtimeModel(Protocol):
     async def connect(self, setup: Setup) -> Connection:
         """Open a connection; returns when it takes audio. Raises `ConnectionLost`."""
 
+    async def prepare(self) -> None:
+        """Make what connections share, so that the first one need not wait. Never raises."""
+
     async def close(self) -> None:
         """Give up what connections share."""
 

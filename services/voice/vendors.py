@@ -43,7 +43,9 @@ class Vendors:
     async def prepare(self, providers: Iterable[str]) -> None:
         """Load these now."""
         for provider in providers:
-            await self.get(provider)
+            model = await self.get(provider)
+            if model is not None:
+                await model.prepare()
 
     async def close(self) -> None:
         """Give up what connections share."""

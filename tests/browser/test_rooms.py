@@ -117,6 +117,9 @@ def test_a_key_is_set_and_forgotten_and_never_shown(visit: Visit, size: str) -> 
     field.fill("two words")
     studio.button("Store the key of Gemini").click()
     expect(card.get_by_role("status")).to_contain_text("printable ASCII")
+    # The browser itself reports the refusal.
+    assert all("422" in complaint for complaint in studio.complaints)
+    studio.complaints.clear()
     field.fill("sk-only-in-this-test")
     field.press("Enter")
     expect(card.get_by_role("status")).to_contain_text("The key is stored")

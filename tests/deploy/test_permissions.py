@@ -16,6 +16,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.api import StreamConfig
 
+from services.voice import moving
 from shared import bus, streams
 from shared.connections import connect_nats, denied
 from shared.errors import Unavailable, VoxbridgeError
@@ -24,6 +25,7 @@ from shared.ids import new_session_id
 from shared.permissions import RIGHTS
 from shared.rights import check_rights
 from tests.deploy.conftest import Guarded, SignIn
+from voxbridge import move
 from voxbridge.credentials import new_seed
 
 SERVICES = tuple(RIGHTS)
@@ -159,6 +161,14 @@ async def test_a_request_is_answered_only_by_who_it_was_sent_to(sign_in: SignIn)
     assert not await subscribed(tools, "vx.svc.voice.state")
     assert not await published(tools, "_INBOX_gateway.anything")
     assert not await published(voice, "_INBOX_gateway.anything")
+
+
+async def test_workers_move_sessions_among_themselves_and_the_admin_alone_asks_for_it(sign_in: SignIn) -> None:
+    for subject in (moving.MOVE, moving.ROOM, moving.RELEASED, move.STATS):
+        hearers = [name for name in SERVICES if await subscribed(await sign_in(name), subject)]
+        assert hearers == (list(SERVICES) if subject == move.STATS else ["voice"]), subject
+        speakers = [name for name in (*SERVICES, "admin") if await published(await sign_in(name), subject)]
+        assert speakers == (["voice", "admin"] if subject in (moving.ROOM, moving.RELEASED) else ["admin"]), subject
 
 
 @pytest.mark.parametrize("who", ["nobody", "a user with a password", "a user of another installation"])

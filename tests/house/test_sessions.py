@@ -12,18 +12,20 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
+from nats.aio.msg import Msg
+from nats.micro.request import ERROR_CODE_HEADER
 
 from shared import events
 from shared.config import Config
 from shared.connections import EVENTS_PENDING, close_nats, connect_nats
 from shared.embedded import NatsServer
-from shared.errors import VoxbridgeError
+from shared.errors import Code, VoxbridgeError
 from shared.events import tools
 from shared.events import voice as ev
 from shared.log import Log
 from shared.writer import SessionWriter
 from tests.recorded_calls import a_call, file_of
-from voxbridge import runtime, sessions
+from voxbridge import move, runtime, sessions
 from voxbridge.cli import cli
 from voxbridge.preflight import FolderLock
 
@@ -85,6 +87,18 @@ def test_gaps_failures_and_clients_are_told() -> None:
     failure = ev.Failure(code="TIMED_OUT", message="It took too long.")
     told = {
         ev.SessionRestored(worker="w2", term=2, how="reseeded", gap_ms=3_100, lost=("a call",)): ("worker", "gap of 3100 ms; lost: a call"),
+        ev.SessionRestored(how="handle", gap_ms=210): ("model", "the model goes on (handle) after a gap of 210 ms; nothing lost"),
+        ev.SessionStarted(mode="local", model="m", voice="v", output="audio", agent="triage", pipeline="p"): (
+            "handoff",
+            "triage begins in",
+        ),
+        events.gateway.HandoffRequested(target="closer"): ("handoff", "an operator asks for closer"),
+        ev.HandoffStarted(source="triage", target="advisor", reason="a loan"): ("handoff", "triage hands over to advisor"),
+        ev.HandoffCompleted(source="triage", target="advisor", voice="v", model="m", ms=9, history="log"): ("handoff", "after 9 ms (log)"),
+        ev.ProviderConnected(provider="gemini", model="m", agent="triage", resumed_by="seed"): ("model", "gemini is connected"),
+        ev.ProviderLost(provider="gemini", model="m", close_code=1006, error=failure): ("failure", "gemini was lost: It took too long."),
+        ev.ProviderGoAway(provider="gemini", model="m", time_left_ms=9_000): ("model", "in 9000 ms"),
+        ev.AgentSaid(text="Hello.", turn=1, generation=1, agent="triage"): ("agent", "triage: Hello."),
         ev.SessionReleased(worker="w1", term=1, reason="drain"): ("worker", "let go"),
         ev.ProviderFailed(part="tts", error=failure, turn=2): ("failure", "It took too long."),
         tools.ToolInterrupted(call_id="c", name="pay"): ("failure", "not known"),
@@ -165,6 +179,109 @@ async def test_a_call_is_followed_as_it_happens_until_it_ends(product: Config) -
     assert [one["type"] for one in (first, second, third)] == ["session.requested", "user.said", "session.ended"]
     assert second["data"]["text"] == "hello"
     await close_nats(client)
+
+
+async def test_a_call_is_moved_and_it_is_told_from_where_to_where_and_how_long_it_paused(product: Config) -> None:
+    client = await connect_nats(product.nats_url, "test", pending=EVENTS_PENDING)
+    sid = "b" * 32
+    writer = SessionWriter(Log(client), sid, "gateway", stem="c", fenced=False)
+    voice = SessionWriter(Log(client), sid, "voice")
+    await writer.append(events.gateway.SessionRequested(mode="local"), ts=1_000_000, cause=None)
+    await voice.append(ev.SessionOwned(worker="voice-1", term=1), ts=1_000_000, cause=None)
+    nobody = await asyncio.to_thread(run, "sessions", "move", sid)
+    assert isinstance(nobody.exception, VoxbridgeError)
+    assert (nobody.exception.code, nobody.exception.message) == ("UNAVAILABLE", "No voice worker is running.")
+
+    asked: list[dict[str, str]] = []
+
+    async def give_up(message: Msg) -> None:
+        asked.append(msgspec.json.decode(message.data))
+        term = len(asked)
+        await voice.append(ev.SessionReleased(worker="voice-1", term=term, reason="move"), ts=2_000_000, cause=None)
+        await message.respond(b'{"from": "voice-1", "to": "voice-2"}')
+        await voice.append(ev.SessionOwned(worker="voice-2", term=term + 1), ts=2_040_000, cause=None)
+        restored = ev.SessionRestored(worker="voice-2", term=term + 1, how="reseeded", gap_ms=20)
+        await voice.append(restored, ts=2_042_000, cause=None)
+
+    await client.subscribe("vx.svc.voice.move", cb=give_up)
+    await client.flush()
+    shown = await asyncio.to_thread(run, "sessions", "move", sid[:5], "--to", "voice-2")
+    assert shown.stdout == f"{sid}: from voice-1 to voice-2, a pause of 42 ms\n"
+    told = msgspec.json.decode((await asyncio.to_thread(run, "sessions", "move", sid, "--json")).stdout)
+    assert told == {"session": sid, "from": "voice-1", "to": "voice-2", "pause_ms": 42}
+    assert asked == [{"sid": sid, "to": "voice-2"}, {"sid": sid, "to": ""}]
+    await close_nats(client)
+
+
+async def test_a_move_that_is_refused_says_why_and_which_workers_there_are(product: Config) -> None:
+    client = await connect_nats(product.nats_url, "test", pending=EVENTS_PENDING)
+    sid = "c" * 32
+    writer = SessionWriter(Log(client), sid, "gateway", stem="c", fenced=False)
+    await writer.append(events.gateway.SessionRequested(mode="local"), ts=1_000_000, cause=None)
+    full = VoxbridgeError(Code.OVERLOADED, "No other voice worker has room; nothing was moved.", retry_after_ms=5_000)
+
+    async def refuse(message: Msg) -> None:
+        headers = {ERROR_CODE_HEADER: full.code.value}
+        await client.publish(message.reply, msgspec.json.encode(full.as_dict()), headers=headers)
+
+    async def describe(message: Msg) -> None:
+        figures = {"sessions": 3, "room": 0, "loop_lag_p95_ms": 1.25, "cpu_share": 0.5, "events_appended": 9}
+        await message.respond(msgspec.json.encode({"metadata": {"process": "voice-1"}, "endpoints": [{"data": figures}]}))
+        for odd in (b"not JSON", b"[]", b"{}", b'{"metadata": {"process": 1}, "endpoints": [{"data": {}}]}'):
+            await message.respond(odd)
+
+    await client.subscribe("vx.svc.voice.move", cb=refuse)
+    await client.subscribe("$SRV.STATS.voxbridge-voice", cb=describe)
+    await client.flush()
+    refused = (await asyncio.to_thread(run, "sessions", "move", sid)).exception
+    assert isinstance(refused, VoxbridgeError)
+    assert (refused.code, refused.retryable, refused.retry_after_ms) == ("OVERLOADED", True, 5_000)
+    assert refused.message == f"{full.message} Workers: voice-1 (room for 0)."
+    shown = (await asyncio.to_thread(run, "sessions", "workers")).stdout
+    assert [one.split() for one in shown.splitlines()][1] == ["voice-1", "3", "0", "1.2", "ms", "50%"]
+    told = msgspec.json.decode((await asyncio.to_thread(run, "sessions", "workers", "--json")).stdout)
+    assert told == {"process": "voice-1", "sessions": 3, "room": 0, "loop_lag_p95_ms": 1.25, "cpu_share": 0.5}
+    await close_nats(client)
+
+
+async def test_a_call_that_ends_or_stays_away_while_it_is_moved_is_told(product: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(move, "RESTORED_S", 0.3)
+    client = await connect_nats(product.nats_url, "test", pending=EVENTS_PENDING)
+    told = dict[str, VoxbridgeError]()
+    for sid, after in {
+        "d" * 32: [ev.SessionEnded(reason="client")],
+        "e" * 32: [ev.SessionOwned(worker="voice-2", term=2)],
+        "f" * 32: [],
+    }.items():
+        voice = SessionWriter(Log(client), sid, "voice")
+        await voice.append(ev.SessionReleased(worker="voice-1", term=1, reason="move"), ts=1, cause=None)
+
+        async def give_up(message: Msg, voice: SessionWriter = voice, after: list[events.Event] = after) -> None:  # type: ignore[assignment]
+            for event in (ev.SessionReleased(worker="voice-1", term=1, reason="move"), *after):
+                await voice.append(event, ts=2, cause=None)
+            await message.respond(b"{}")
+
+        subscription = await client.subscribe("vx.svc.voice.move", cb=give_up)
+        with pytest.raises(VoxbridgeError) as caught:
+            await move.move(Log(client), sid)
+        told[sid[0]] = caught.value
+        await subscription.unsubscribe()
+    assert [told[one].code for one in "def"] == ["CONFLICT", "TIMED_OUT", "TIMED_OUT"]
+    assert "then ended (client)" in told["d"].message
+    assert "voice-2 has it" in told["e"].message
+    assert "nobody has it yet" in told["f"].message
+    await close_nats(client)
+
+
+def test_a_call_that_is_unknown_or_has_ended_is_not_moved(product: Config) -> None:
+    for wanted, code, words in ((SID, "CONFLICT", "has ended (client)"), ("9" * 32, "NOT_FOUND", SID)):
+        found = run("sessions", "move", wanted)
+        assert isinstance(found.exception, VoxbridgeError)
+        assert (found.exception.code, words in found.exception.message) == (code, True)
+    assert run("sessions", "workers").stdout == "No voice worker answers.\n"
+    shown = run("sessions", "move", "--help").stdout
+    for words in ("Examples:", "voxbridge sessions move 4f1c --to", "--json"):
+        assert words in shown
 
 
 def test_a_log_at_rest_is_not_followed(product: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

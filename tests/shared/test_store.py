@@ -43,6 +43,22 @@ async def test_a_lease_is_held_by_one_worker_and_its_term_grows_with_each_holder
     assert await store.acquire_lease(sid, "a") == 3
 
 
+async def test_a_lease_that_is_handed_over_is_one_workers_alone_until_it_runs_out(store: Store) -> None:
+    sid = new_session_id()
+    assert await store.acquire_lease(sid, "a") == 1
+    assert not await store.hand_over_lease(sid, "b", "c"), "it is not b's"
+    assert await store.hand_over_lease(sid, "a", "b")
+    assert await store.acquire_lease(sid, "c") is None
+    assert await store.handed_lease(sid, "c") is None
+    assert await store.renew_leases([sid], "a") == [sid]
+    assert 0 < await store.redis.pttl(f"vx:lease:{{{sid}}}") <= LEASE_MS
+    assert await store.handed_lease(sid, "b") == 2
+    await lapse(store, sid)
+    assert await store.handed_lease(sid, "b") is None
+    assert not await store.hand_over_lease(sid, "b", "c")
+    assert await store.acquire_lease(sid, "c") == 3
+
+
 async def test_a_term_is_above_the_last_one_in_the_log_even_if_the_store_forgot_it(store: Store) -> None:
     sid = new_session_id()
     assert await store.acquire_lease(sid, "a", floor=41) == 42

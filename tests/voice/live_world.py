@@ -1,0 +1,518 @@
+"""A whole call on a realtime model in virtual time: `world` with a model that hears and speaks itself.
+
+Questions carry a number ("Q7 …") and so do their answers ("A7 …"), so that the model knows what it is asked however it is told: by
+voice, in text, after a fault, by another agent, or by a call's result. What the user says aloud lies on a time line of words; a
+connection hears those that it was opened in time for. Nothing is random.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from services.voice import core, dialogue, inputs, live, provider
+from services.voice import outputs as out
+from services.voice.outstanding import Outstanding
+from services.voice.state import State
+from shared import events
+from shared.agents import HANDOFF, Agent, Cast, ModelName
+from shared.events import gateway, tools
+from shared.events import voice as ev
+from shared.functions import Function
+from shared.step import fold
+from tests.voice.conversation import SID, START_US
+from tests.voice.world import TAKEOVER_MS, Spoken, World
+
+DIAL_MS: Final = 150
+ENDPOINT_MS: Final = 500
+"""Silence that ends what the user says."""
+
+THINKS_MS: Final = 300
+MS_PER_CHARACTER: Final = 60
+FASTER: Final = 4
+"""Audio is made so many times faster than it is heard."""
+
+KEPT_MS: Final = 10_000
+LIFE_MS: Final = 600_000
+WARNED_MS: Final = 50_000
+"""Before the end of a connection it is said that it comes."""
+
+EXECUTOR_MS: Final = 700
+LOOK_BACK: Final = 2_000
+GREETING: Final = "Welcome to our house."
+LIVE: Final = "gemini-3.8-live"
+FUNCTION: Final = Function(name="look_up", description="Look something up.", parameters={"type": "object"}, timeout_s=5)
+
+
+def agents(model: str = LIVE) -> tuple[Agent, ...]:
+    """A host who greets, and an advisor."""
+    chosen = ModelName("gemini", model)
+    return (
+        Agent(name="host", prompt="You are the host.", greeting=GREETING, voice="Puck", handoffs=("advisor",), realtime=chosen),
+        Agent(name="advisor", prompt="You advise.", voice="Charon", handoffs=("host",), realtime=chosen),
+    )
+
+
+class Script(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model does when it is asked; what is left out does not happen."""
+
+    says: str = ""
+    calls: str = ""
+    """A function that is called behind these words, or the agent that is handed over to with `to:`."""
+
+    after: str = ""
+    """What follows when there is a result, or what the other agent says."""
+
+    late_ms: int = 0
+    """The words of the user come so long after the answer began; 0: before it."""
+
+    empty: int = 0
+    """So many times the turn ends without a word."""
+
+    silent: int = 0
+    """So many times nothing comes at all."""
+
+    dies_after: int = 0
+    """The first time, the connection is lost after so many words."""
+
+    cancels: bool = False
+    """A user who speaks while the call is open makes the model take it back."""
+
+    @property
+    def whole(self) -> str:
+        """All that is said."""
+        return f"{self.says} {self.after}".strip()
+
+
+class Heard(msgspec.Struct):
+    """What the user says aloud: words and when each of them is over."""
+
+    words: list[tuple[int, str]]
+
+    @property
+    def end(self) -> int:
+        """When the last word is over."""
+        return self.words[-1][0]
+
+
+class Turn(msgspec.Struct):
+    """A turn of the model, at work."""
+
+    words: list[str]
+    number: int = 0
+    call: str = ""
+    after: str = ""
+    fragments: list[str] = []
+    late_ms: int = 0
+    dies_after: int = 0
+    cancels: bool = False
+    ref: str = ""
+    """The call that it waits for."""
+
+    began: int = 0
+    said: int = 0
+
+
+class Connection(msgspec.Struct):
+    """A connection: what the provider and the worker know of it."""
+
+    effect: int
+    asked: out.Connect
+    knows: list[str]
+    open: bool = True
+    turn: Turn | None = None
+    queue: list[str] = []
+    generation: int = 0
+    made: int = 0
+    reported: int = 0
+    heard_to: int = 0
+    """What was said up to here was heard."""
+
+
+class LiveWorld(World):
+    """`scripts` says what the model does when it is asked a question, by its number."""
+
+    def __init__(self, scripts: dict[int, Script], *, model: str = LIVE, greets: bool = False, warns: bool = True) -> None:
+        self.scripts = scripts
+        self.connections: list[Connection] = []
+        self.most_open = 0
+        self.pardons = 0
+        """How often the model was told what it could not make sense of."""
+
+        self.steps = 0
+        self.kill_after = 0
+        """The worker dies behind so many inputs."""
+
+        self.refused: list[tuple[int, bool]] = []
+        """The next connections are refused with these close codes; whether because of their handle."""
+
+        self.poisoned: set[str] = set()
+        self.peak: dict[str, int] = {}
+        self._warns = warns
+        self._asked_for: dict[int, int] = {}
+        self._handles: dict[str, list[str]] = {}
+        self._aloud: list[Heard] = []
+        self._counts: dict[str, int] = {}
+        first, *others = agents(model)
+        self._cast = Cast(agents=(first if greets else msgspec.structs.replace(first, greeting=""), *others))
+        self._checkpoint: tuple[State, int, int, Outstanding] = (core.initial(SID), 0, 0, Outstanding())
+        super().__init__({})
+
+    @property
+    def connection(self) -> Connection | None:
+        """The open connection."""
+        return next((one for one in self.connections[-3:] if one.open), None)
+
+    def speaks(self, ms: int, text: str, *, for_ms: int = 1_000) -> None:
+        """The user speaks."""
+        words = text.split()
+        heard = Heard([(ms + for_ms * (index + 1) // len(words), word) for index, word in enumerate(words)])
+        self._aloud.append(heard)
+        self._aloud.sort(key=lambda one: one.end)
+        self.at(ms + 200, self._onset)
+        self.at(heard.end + ENDPOINT_MS, self._endpoint)
+
+    def drops(self, ms: int, code: int = 1006) -> None:
+        """The connection is lost."""
+        self.at(ms, lambda: self._lose(self.connection, code))
+
+    def poisons(self, ms: int) -> None:
+        """The newest handle kills each connection that resumes it, and the connection is lost."""
+
+        def poison() -> None:
+            self.poisoned.add(list(self._handles)[-1])
+            self._lose(self.connection, 1011)
+
+        self.at(ms, poison)
+
+    def sizes(self) -> dict[str, int]:
+        """The encoded state in bytes, the length of each tuple in it and its line, and what is outstanding."""
+        line = self.state.line
+        found = {"bytes": len(msgspec.msgpack.encode(self.state)), "timers": len(self._timers), "effects": len(self._effects)}
+        for prefix, one in (("", self.state), ("line.", line)):
+            found |= {prefix + name: len(value) for name in one.__struct_fields__ if isinstance(value := getattr(one, name), tuple)} if one else {}
+        return found
+
+    # The worker.
+
+    def _open(self) -> None:
+        self.alive, self.worker = True, 1
+        self._take(core.LogInput(self._requested))
+        self._take(
+            inputs.Opened(
+                worker="voice-1",
+                term=1,
+                model="local",
+                voice="",
+                greeting="",
+                functions=(FUNCTION,),
+                providers=("local", "gemini"),
+                idle_timeout_s=600,
+                turn_timeout_s=30,
+                resume_window_s=120,
+                model_patience_s=8,
+                cast=self._cast,
+            )
+        )
+
+    def _take(self, input: Any) -> None:
+        if not self.alive:
+            return
+        super()._take(input)
+        self.steps += 1
+        if self.steps == self.kill_after:
+            self._die()
+            self.at(self.now + TAKEOVER_MS, self._take_over)
+
+    def _die(self) -> None:
+        super()._die()
+        for connection in self.connections[-3:]:
+            connection.open = False
+
+    def _take_over(self) -> None:
+        before, taken, index, running = self._checkpoint
+        known = [one for one in self.log[max(0, index - LOOK_BACK) : index] if one.writer != "voice"]
+        folded = fold(core.step, before, inputs.Input, "voice", [*known, *self.log[index:]], watch=running.watch)
+        self._checkpoint = (folded.state, taken + folded.taken, len(self.log), running)
+        self.alive, self.state, self._taken = True, folded.state, taken + folded.taken
+        self.worker += 1
+        for due in folded.missing:
+            cause = f"voice#{int(due.cause.removeprefix('voice#')) + taken}" if isinstance(due.cause, str) else due.cause
+            self._store("voice", due.event, cause)
+        self._timers = {name: (due - START_US) // 1_000 for name, due in running.timers.items()}
+        spoken = self.spoken.get(self.state.generation)
+        self._take(
+            inputs.TakenOver(
+                worker=f"voice-{self.worker}",
+                term=self.state.term + 1,
+                gap_ms=TAKEOVER_MS,
+                generation=self.state.generation,
+                left_ms=(spoken.ms if spoken.left is None else spoken.left) if spoken is not None else 0,
+                audio_from_ms=max(0, self.now - KEPT_MS),
+                audio_to_ms=self.now,
+            )
+        )
+        for recorded in [one for one in self.log if one.writer in ("gateway", "tools") and one.seq > running.taken.get(one.writer, 0)]:
+            self._take(core.LogInput(recorded))
+
+    def _perform(self, output: Any) -> None:
+        match output:
+            case out.StartEffect(id=id, effect=out.Connect() as asked):
+                assert self.connection is None, "the one before is closed first"
+                self._effects.add(id)
+                worker = self.worker
+                self.at(self.now + asked.delay_ms + DIAL_MS, lambda: self._dial(id, asked, worker))
+            case out.CancelEffect(id=id):
+                self._effects.discard(id)
+                for connection in self.connections[-3:]:
+                    connection.open = connection.open and connection.effect != id
+            case out.Play(effect=effect, generation=generation):
+                connection = self._of(effect)
+                if connection is not None and connection.generation != generation:
+                    connection.generation, connection.made, connection.reported = generation, 0, 0
+            case out.Say(effect=effect, text=text, respond=respond):
+                connection = self._of(effect)
+                if connection is not None:
+                    self._told(connection, text, respond=respond)
+            case out.Answer(effect=effect, ref=ref):
+                connection = self._of(effect)
+                if connection is not None and connection.turn is not None and connection.turn.ref == ref:
+                    turn = connection.turn
+                    turn.ref, turn.call, turn.words, turn.after = "", "", turn.after.split(), ""
+                    self.at(self.now + THINKS_MS, lambda: self._go_on(connection, turn))
+            case _:
+                super()._perform(output)
+
+    def _of(self, effect: int) -> Connection | None:
+        connection = self.connection
+        return connection if connection is not None and connection.effect == effect else None
+
+    def _say(self, connection: Connection, input: Any) -> None:
+        """The provider tells the worker."""
+        if connection.open:
+            self._take(input)
+
+    # The provider.
+
+    def _dial(self, effect: int, asked: out.Connect, worker: int) -> None:
+        if not self.alive or worker != self.worker or effect not in self._effects:
+            return
+        if self.refused or (asked.handle and asked.handle not in self._handles):
+            code, because = self.refused.pop(0) if self.refused else (1008, True)
+            self._take(self._lost(effect, code, refused=because and bool(asked.handle)))
+            return
+        knows = list(self._handles[asked.handle]) if asked.handle else [one.text for one in asked.history]
+        connection = Connection(effect=effect, asked=asked, knows=[*knows, asked.instructions])
+        connection.heard_to = max(asked.audio_from_ms, self.now - KEPT_MS)
+        self.connections.append(connection)
+        self.most_open = max(self.most_open, sum(one.open for one in self.connections[-5:]))
+        if self._warns:
+            self.at(self.now + LIFE_MS - WARNED_MS, lambda: self._say(connection, provider.GoingAway(effect=effect, left_ms=WARNED_MS)))
+        self.at(self.now + LIFE_MS, lambda: self._lose(connection, 1001))
+        self._take(provider.ProviderReady(effect=effect, resumed=bool(asked.handle), audio_ms=self.now))
+        if asked.handle in self.poisoned:
+            self.at(self.now + 300, lambda: self._lose(connection, 1011))
+        self.at(self.now + ENDPOINT_MS, self._endpoint)
+
+    def _lose(self, connection: Connection | None, code: int) -> None:
+        if connection is not None and connection.open:
+            connection.open = False
+            self._effects.discard(connection.effect)
+            self._take(self._lost(connection.effect, code))
+
+    def _lost(self, effect: int, code: int, *, refused: bool = False) -> provider.ProviderLost:
+        error = ev.Failure(code="PROVIDER_UNAVAILABLE", message=f"Closed with {code}.", retryable=code not in (1007, 1008))
+        return provider.ProviderLost(effect=effect, code=code, error=error, handle_refused=refused, audio_ms=self.now)
+
+    def _onset(self) -> None:
+        connection = self.connection
+        if connection is not None and connection.turn is not None and (not connection.turn.ref or connection.turn.cancels):
+            self._interrupt(connection)
+
+    def _endpoint(self) -> None:
+        """Answer what was said aloud, once it is over."""
+        connection = self.connection
+        if connection is None:
+            return
+        if any(one.words[0][0] <= self.now < one.end + ENDPOINT_MS for one in self._aloud[-3:]):
+            return  # the user speaks, and this is looked at again at the end
+        start, connection.heard_to = connection.heard_to, self.now
+        words = [word for one in self._aloud[-5:] for at, word in one.words if start < at <= self.now]
+        if words:
+            connection.knows.append(" ".join(words))
+            self._ask(connection, " ".join(words), fragments=[f" {word}" for word in words])
+
+    def _told(self, connection: Connection, text: str, *, respond: bool) -> None:
+        connection.knows.append(text)
+        if not respond:
+            return
+        if connection.turn is not None and connection.turn.ref:
+            connection.queue.append(text)
+            return
+        if connection.turn is not None:
+            self._interrupt(connection)
+        self._ask(connection, text)
+
+    def _interrupt(self, connection: Connection) -> None:
+        turn, connection.turn = connection.turn, None
+        connection.made = connection.reported = 0
+        if turn is not None and turn.ref:
+            self._say(connection, provider.CallsCancelled(effect=connection.effect, refs=(turn.ref,)))
+        self._say(connection, provider.Interrupted(effect=connection.effect, audio_ms=self.now))
+        self._say(connection, provider.ModelTurnDone(effect=connection.effect))
+
+    def _ask(self, connection: Connection, text: str, *, fragments: Sequence[str] = ()) -> None:
+        """The model takes a turn."""
+        turn = self._answer(connection, text.split("\n\n")[-1])
+        script = self.scripts.get(turn.number, Script())
+        turn.fragments, turn.began = list(fragments), self.now + THINKS_MS
+        turn.late_ms = script.late_ms if turn.words else 0
+        connection.turn = turn
+        tries = self._asked_for[turn.number] = self._asked_for.get(turn.number, 0) + 1
+        if not turn.late_ms:
+            self._transcribe(connection, turn)
+        if tries <= script.silent:
+            return
+        if tries <= script.silent + script.empty:
+            self.at(self.now + THINKS_MS, lambda: self._done(connection, turn))
+            return
+        turn.dies_after = script.dies_after if tries == 1 else 0
+        self.at(self.now + THINKS_MS, lambda: self._go_on(connection, turn))
+
+    def _answer(self, connection: Connection, text: str) -> Turn:
+        """What comes of `text`."""
+        if text == dialogue.ANNOUNCE.format(GREETING):
+            return Turn(words=GREETING.split())
+        heard = re.search(live.GO_ON.format("(.*)").replace("?", r"\?"), text)
+        if heard is not None:
+            return self._rest(heard[1])
+        known = text if re.search(r"Q\d|\"q\"", text) or not _asks(text) else next(one for one in reversed(connection.knows) if "Q" in one)
+        found = re.findall(r"Q(\d+)|\"q\":\"(\d+)\"", known)
+        if not found:
+            self.pardons += 1
+            return Turn(words=["Pardon?"])
+        number = int("".join(found[-1]))
+        script = self.scripts[number]
+        if text.startswith("The result of") or (script.calls.startswith("to:") and connection.asked.instructions != self._first()):
+            return Turn(words=script.after.split(), number=number)
+        return Turn(words=script.says.split(), number=number, call=script.calls, after=script.after, cancels=script.cancels)
+
+    def _first(self) -> str:
+        return self.connections[0].asked.instructions
+
+    def _rest(self, heard: str) -> Turn:
+        if GREETING.startswith(heard):
+            return Turn(words=GREETING.removeprefix(heard).split() or ["Well."])
+        number = int(re.findall(r"A(\d+)", heard)[-1])
+        script = self.scripts[number]
+        assert script.whole.startswith(heard), f"{heard!r} was not said of {script.whole!r}"
+        rest = script.whole.removeprefix(heard).split()
+        left = len(script.says.split()) - len(heard.split())
+        if script.calls and left >= 0:
+            return Turn(words=script.says.split()[len(heard.split()) :], number=number, call=script.calls, after=script.after)
+        return Turn(words=rest, number=number)
+
+    def _transcribe(self, connection: Connection, turn: Turn) -> None:
+        for fragment in turn.fragments:
+            self._say(connection, provider.UserWords(effect=connection.effect, text=fragment, audio_ms=self.now))
+
+    def _go_on(self, connection: Connection, turn: Turn) -> None:
+        if not connection.open or connection.turn is not turn:
+            return
+        effect = connection.effect
+        if not turn.said:
+            self._say(connection, provider.HandleUpdated(effect=effect, resumable=False))
+        if turn.words:
+            word = turn.words.pop(0)
+            self._spoken_word(connection, word)
+            turn.said += 1
+            if turn.said == 1 and turn.late_ms:
+                self.at(self.now + turn.late_ms, lambda: self._transcribe(connection, turn))
+            if turn.said == turn.dies_after:
+                self._lose(connection, 1006)
+            self.at(self.now + len(word) * MS_PER_CHARACTER // FASTER, lambda: self._go_on(connection, turn))
+        elif turn.call and not turn.ref:
+            turn.ref = f"ref-{effect}-{turn.number}"
+            target = turn.call.removeprefix("to:")
+            name, arguments = (turn.call, {"q": str(turn.number)}) if target == turn.call else (HANDOFF, {"target": target, "reason": "asked"})
+            self._say(connection, provider.CallRequested(effect=effect, ref=turn.ref, name=name, arguments=arguments))
+        elif not turn.call:
+            if connection.made:
+                self._say(connection, provider.GenerationDone(effect=effect, ms=connection.made))
+            self.at(max(self.now + 10, turn.began + connection.made), lambda: self._done(connection, turn))
+
+    def _done(self, connection: Connection, turn: Turn) -> None:
+        if not connection.open or connection.turn is not turn:
+            return
+        connection.turn = None
+        made, connection.made, connection.reported = connection.made, 0, 0
+        self._say(connection, provider.ModelTurnDone(effect=connection.effect, ms=made, input_tokens=3, output_tokens=5))
+        if connection.queue:
+            self._ask(connection, connection.queue.pop(0))
+        elif connection.open and connection.turn is None:
+            handle = f"handle-{len(self._handles) + 1}"
+            self._handles[handle] = list(connection.knows[-50:])
+            self._say(connection, provider.HandleUpdated(effect=connection.effect, handle=handle))
+
+    # The page and the executor.
+
+    def _spoken_word(self, connection: Connection, word: str) -> None:
+        """A word with its sound, as the worker takes it off the connection."""
+        ms = len(word) * MS_PER_CHARACTER
+        if not connection.made or connection.made - connection.reported >= 1_000:
+            connection.reported = connection.made
+            self._say(connection, provider.AgentAudio(effect=connection.effect, ms=connection.made + ms, audio_ms=self.now))
+        connection.made += ms
+        if connection.generation and self.alive and connection.open:
+            self._play(connection.generation, word, ms)
+        self._say(connection, provider.AgentWords(effect=connection.effect, text=f" {word}", ms=connection.made))
+
+    def _play(self, generation: int, word: str, ms: int) -> None:
+        spoken = self.spoken.get(generation)
+        if spoken is None:
+            spoken = self.spoken[generation] = Spoken(began=self.now)
+            if self._gone:
+                spoken.left, spoken.flushed = 0, True
+            self.at(self.now, lambda: self._take(inputs.AudioSent(generation)))
+            self._report_on(generation, 0)
+        if spoken.flushed:
+            return
+        if self.now - spoken.began > spoken.ms:
+            spoken.began = self.now - spoken.ms  # it waited for the model
+        spoken.pieces.append((word, ms))
+
+    def _follow(self, event: events.Event) -> None:
+        if isinstance(event, ev.ToolCalled):
+            done = tools.ToolCompleted(call_id=event.call_id, name=event.name, result=dict(event.arguments), ms=5)
+            self.at(self.now + EXECUTOR_MS, lambda: self._written("tools", done))
+
+    def _store(self, writer: str, event: events.Event, cause: int | str | None) -> events.Recorded:
+        number = self._counts[writer] = self._counts.get(writer, -1) + 1
+        kind = events.kind_of(event)
+        recorded = events.Recorded(
+            seq=len(self.log) + 1,
+            id=f"{SID}.{writer}.{number}",
+            sid=SID,
+            ts=self._us(),
+            cause=cause,
+            writer=writer,
+            visible=kind.visible,
+            type=kind.name,
+            v=kind.version,
+            event=event,
+        )
+        self.log.append(recorded)
+        return recorded
+
+
+def _asks(text: str) -> bool:
+    """Whether this asks for what was asked before."""
+    return text == dialogue.ANSWER_AGAIN or "your turn now" in text
+
+
+def typed(text: str) -> gateway.TextReceived:
+    """What the user writes."""
+    return gateway.TextReceived(text=text)
