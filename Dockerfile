@@ -26,6 +26,7 @@ RUN set -eu; \
 COPY shared shared
 COPY services services
 COPY voxbridge voxbridge
+COPY agents agents
 RUN uv sync --frozen --no-dev --no-cache $(cat /extras)
 
 FROM ${PYTHON_IMAGE} AS service

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import struct
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -86,15 +87,21 @@ async def write(log: Log, keys: DataKeys, sid: str, path: Path) -> Written:
     key = await keys.find(sid)
     if key is None:
         raise VoxbridgeError(Code.NOT_FOUND, "This session was not recorded, or its recording is too old.", field="session_id")
+    with _whole_file(path) as fresh:
+        return await _fill(log, key, sid, _Canvas(fresh, known))
+
+
+@contextmanager
+def _whole_file(path: Path) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
+    fresh = Path(name)
     try:
-        written = await _fill(log, key, sid, _Canvas(Path(name), known))
-        Path(name).replace(path)
+        yield fresh
+        fresh.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        fresh.unlink(missing_ok=True)
         raise
-    return written
 
 
 async def _fill(log: Log, key: bytes, sid: str, canvas: _Canvas) -> Written:

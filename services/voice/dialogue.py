@@ -131,10 +131,13 @@ def typed(d: Draft, text: str) -> None:
     _mute(d)
     turns.cancel_reply(d, "text")
     turns.resolve_cut(d, None)
+    _leave_unanswered(d)
     d.state.turns += 1
     d.append(ev.UserSaid(text=text, turn=d.state.turns, source="text"))
     turns.remember_user(d, text)
-    live.change(d, asked=text, asking=True, going_on=d.state.turns, go_on=False, said="", asked_again=False, ended_at=d.now)
+    live.change(
+        d, asked=text, asking=True, going_on=d.state.turns, go_on=False, said="", asked_again=False, notice=False, ended_at=d.now
+    )
     if _line(d).ready:
         live.say(d, text)
     else:
@@ -144,7 +147,7 @@ def typed(d: Draft, text: str) -> None:
 
 def notice(d: Draft, text: str) -> None:
     """Have the model say something of its own accord."""
-    live.change(d, notice=True, asked="", asked_again=True)
+    live.change(d, notice=True, announced=text, asked="", asked_again=True)
     live.say(d, ANNOUNCE.format(text))
     _wait_for_an_answer(d)
 
@@ -170,7 +173,8 @@ def agent_words(d: Draft, input: provider.AgentWords) -> None:
         reply = _response(d, line.audio_ms)
     *earlier, last = reply.pieces or (Piece(text="", done=True),)
     room = TEXT_LIMIT - sum(len(piece.text) for piece in reply.pieces)
-    last = msgspec.structs.replace(last, text=(last.text + input.text[: max(0, room)]).lstrip())
+    ms = max(last.ms, input.ms - sum(piece.ms for piece in earlier))
+    last = msgspec.structs.replace(last, text=(last.text + input.text[: max(0, room)]).lstrip(), ms=ms)
     stamps = msgspec.structs.replace(reply.stamps, llm_first_token=reply.stamps.llm_first_token or d.now)
     d.state.reply = reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
     turns.announce(d, " ".join(filter(None, (piece.text.strip() for piece in reply.pieces))))
@@ -184,18 +188,20 @@ def agent_text(d: Draft, input: provider.AgentText) -> None:
 
 
 def interrupted(d: Draft, input: provider.Interrupted) -> None:
-    """The user spoke over the model."""
+    """The user spoke over the model, or typed: then it is the response before the typed question that ends here."""
     line = _line(d)
     words_final(d)
-    if line.go_on and line.going_on:
-        d.append(ev.TurnCompleted(number=line.going_on, reason="interrupted"))
+    typed_over = line.muted and bool(line.asked) and not line.go_on
+    if not typed_over:
+        _leave_unanswered(d)
     live.change(
         d,
         cut=True,
         muted=False,
         asking=True,
         go_on=False,
-        going_on=0,
+        asked=line.asked if typed_over else "",
+        going_on=line.going_on if typed_over else 0,
         said="",
         written="",
         audio_ms=input.audio_ms,
@@ -241,8 +247,18 @@ def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
             _close(d, input.ms)
     elif written and not line.calls:
         _written(d, written)
+    elif line.said and line.going_on and not line.called:
+        _said_all(d)
     elif (line.asking or line.asked) and not line.called:
         _unanswered(d, f"The model ended its turn without a word{': ' + input.reason if input.reason else ''}.")
+
+
+def _said_all(d: Draft) -> None:
+    """Asked to go on after what was heard, the model has nothing to add."""
+    d.append(ev.TurnCompleted(number=_line(d).going_on, reason="completed"))
+    live.change(d, tries=0, asking=False, asked="", asked_again=False, said="", going_on=0)
+    d.cancel_timers("turn")
+    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
 
 
 def silent(d: Draft) -> None:
@@ -338,10 +354,7 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
     d.outputs.append(out.Flush(reply.generation))
     d.cancel_timers("turn", "played")
-    if left_ms is not None and reply.pieces:
-        *earlier, last = reply.pieces
-        made = max(0, left_ms - sum(piece.ms for piece in earlier))
-        reply = msgspec.structs.replace(reply, pieces=(*earlier, msgspec.structs.replace(last, ms=min(last.ms, made) if made else 0)))
+    reply = msgspec.structs.replace(reply, left_ms=left_ms)
     live.change(d, muted=line.muted or (line.ready and not reply.closed), go_on=True, going_on=reply.turn)
     d.state.reply = None
     d.state.cut = msgspec.structs.replace(reply, goes_on=True)
@@ -361,8 +374,11 @@ def taken_over(d: Draft, *, left_ms: int | None) -> None:
     line = _line(d)
     if d.reply is not None:
         pause(d, "takeover", left_ms=left_ms)
+        live.change(d, go_on=not (line.called and line.calls))
     elif line.asked and not line.calls:  # the result of a call is an answer's beginning
         _ask_again_later(d, line)
+    d.state.generation += 1  # one may have begun that the journal does not know
+    d.outputs.append(out.Flush(d.state.generation))
     live.taken_over(d)
 
 
@@ -390,10 +406,20 @@ def settle(d: Draft) -> None:
         text = live.GO_ON.format(line.said)
     elif line.asked:
         text = live.ASKED.format(line.asked)
-    live.change(d, go_on=False, asking=bool(text) or line.asking)
+    if text:
+        text = " ".join([*_found(d), text])
+    live.change(d, go_on=False, asking=bool(text and line.going_on) or line.asking, notice=bool(text) and not line.going_on)
     if text:
         live.say(d, text)
         _wait_for_an_answer(d)
+
+
+def _found(d: Draft) -> list[str]:
+    """What the calls of the turn that goes on have found: who is asked again must not make them again."""
+    history = d.state.history
+    asked = max((index for index, one in enumerate(history) if one.role == "user"), default=0)
+    names = {use.call_id: use.name for one in history[asked:] for use in one.uses}
+    return [RESULT.format(name=names[one.call_id], result=one.text) for one in history[asked:] if one.call_id in names]
 
 
 def _response(d: Draft, audio_ms: int) -> Reply:
@@ -401,7 +427,9 @@ def _response(d: Draft, audio_ms: int) -> Reply:
     line, reply = _line(d), d.reply
     if reply is not None and reply.line == line.effect and not reply.closed:
         return reply
-    if reply is not None:
+    if reply is not None and line.over and not reply.goes_on:
+        turns.finish_reply(d)
+    elif reply is not None:
         turns.hand_on(d)
     if not (line.asking or line.notice or line.going_on):
         live.change(d, asking=True)  # the words that it answers are still to come
@@ -425,12 +453,18 @@ def _begin_turn(d: Draft) -> None:
     if line.going_on and not line.words:
         live.change(d, asking=False)
         return
-    if line.going_on and line.go_on:
-        d.append(ev.TurnCompleted(number=line.going_on, reason="interrupted"))
-        live.change(d, go_on=False, said="")
+    _leave_unanswered(d)
     d.state.turns += 1
-    live.change(d, asking=False, turn=d.state.turns, going_on=d.state.turns)
+    live.change(d, asking=False, turn=d.state.turns, going_on=d.state.turns, go_on=False, said="", notice=False)
     d.set_timer(WORDS, FINAL_WORDS_MS if live.can(line).detects_voice else WORDS_MS)
+
+
+def _leave_unanswered(d: Draft) -> None:
+    """Something else is answered from now on: a turn that is not over and that no reply ends is over."""
+    going_on = _line(d).going_on
+    if going_on and all(reply is None or reply.turn != going_on or reply.goes_on for reply in (d.reply, d.state.cut)):
+        d.append(ev.TurnCompleted(number=going_on, reason="interrupted"))
+        live.change(d, going_on=0)
 
 
 def _finish_words(d: Draft) -> None:
@@ -444,7 +478,7 @@ def _finish_words(d: Draft) -> None:
 def _ask_again_later(d: Draft, line: Line) -> None:
     """What was asked last is asked over the next connection, once."""
     notes = tuple(note for note in line.notes if not note.respond)
-    live.change(d, go_on=True, going_on=line.going_on or d.state.turns, notes=notes)
+    live.change(d, go_on=True, going_on=line.going_on or (0 if line.notice else d.state.turns), notes=notes)
 
 
 def _mute(d: Draft) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import sys
 from typing import Any
 
 
@@ -24,5 +23,10 @@ async def prepare() -> None:
 
 
 async def _rules() -> Any:
-    name = "services.voice.speakable.text"
-    return await asyncio.to_thread(importlib.import_module, name) if name not in sys.modules else sys.modules[name]
+    # Not by `sys.modules`, which has a module before it is loaded.
+    if "rules" not in _loaded:
+        _loaded["rules"] = await asyncio.to_thread(importlib.import_module, "services.voice.speakable.text")
+    return _loaded["rules"]
+
+
+_loaded: dict[str, Any] = {}

@@ -72,7 +72,8 @@ def settle(d: Draft) -> None:
     if agent.realtime is not None:
         live.begin(d, agent)
         live.say(d, agent.arrival or ARRIVAL)
-        live.change(d, asking=False, asked=agent.arrival or ARRIVAL, go_on=False, said="", notice=not turn, going_on=turn, words=(), turn=0)
+        asked = f"{handoff.note} {agent.arrival or ARRIVAL}"
+        live.change(d, asking=False, asked=asked, go_on=False, said="", notice=not turn, going_on=turn, words=(), turn=0)
         d.set_timer("turn", state.turn_timeout_s * 1_000)
         return
     if line is not None:

@@ -79,6 +79,9 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
     """Open a connection in place of the one there is, on the highest rung of the ladder that still holds."""
     state, line = d.state, _line(d)
     able = can(line)
+    if line.notice and line.announced:  # it was not begun
+        state.notices = (line.announced, *state.notices)
+        change(d, notice=False, announced="")
     d.cancel(line.effect or None)
     d.cancel_timers(LEAVE)
     messages = prompt.window(state.instructions, state.history)
@@ -237,7 +240,9 @@ def break_off(d: Draft) -> None:
         return
     text = " ".join(piece.text for piece in reply.pieces).strip()
     d.state.reply = msgspec.structs.replace(reply, closed=True, goes_on=True)
-    change(d, go_on=True, said=" ".join(filter(None, [_line(d).said, text])), going_on=reply.turn, written="")
+    line = _line(d)
+    waits = line.called and bool(line.calls)  # its result is what it goes on with
+    change(d, go_on=not waits, said=" ".join(filter(None, [line.said, text])), going_on=reply.turn, written="")
 
 
 def say(d: Draft, text: str, *, respond: bool = True) -> None:

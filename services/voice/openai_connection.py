@@ -52,6 +52,9 @@ _SHORTEST: Final = 100 * BYTES_PER_MS
 """Bytes of audio below which the API commits nothing."""
 
 _MARGIN_MS: Final = 200
+_CUT_S: Final = 2.0
+"""How much of a response was heard is known so soon after it was stopped, at the latest."""
+
 _BUSY: Final = "conversation_already_has_active_response"
 _arguments: Final = msgspec.json.Decoder(dict[str, Any])
 _log = logging.getLogger(__name__)
@@ -69,7 +72,8 @@ class OpenAIConnection:
         self._manual = False
         self._buffered = 0
         self._listener: Listener
-        self._spoken = Spoken("")
+        self._spoken = self._stopped = Spoken("")
+        self._stopped_at = _SILENT
         self._audible_until = _SILENT
         self._talked_over = False
         self._telling = False
@@ -172,15 +176,18 @@ class OpenAIConnection:
             await self._append(bytes((shapes.SILENCE_MS + _MARGIN_MS) * BYTES_PER_MS))
 
     async def cut_short(self, heard_ms: int) -> None:
-        """Truncate the response that was last heard of at what was heard."""
-        for item, content_index, end in self._spoken.cut(heard_ms):
+        """Truncate at what was heard: the response that was just stopped, though the next may have begun, or the last one."""
+        now = asyncio.get_running_loop().time()
+        spoken = self._stopped if now < self._stopped_at + _CUT_S else self._spoken
+        self._stopped_at = _SILENT
+        for item, content_index, end in spoken.cut(heard_ms):
             await self._wire.send(
                 {"type": "conversation.item.truncate", "item_id": item, "content_index": content_index, "audio_end_ms": end}
             )
 
     async def interrupt(self) -> None:
         """Stop the response that is being made; nothing more of it is played."""
-        self._audible_until = _SILENT
+        self._silence()
         await self._responses.stop()
 
     async def close(self) -> None:
@@ -262,6 +269,10 @@ class OpenAIConnection:
         """Whether a response is being made, or may still be heard."""
         return self._responses.busy or asyncio.get_running_loop().time() < self._audible_until + _TAIL_S
 
+    def _silence(self) -> None:
+        self._audible_until = _SILENT
+        self._stopped, self._stopped_at = self._spoken, asyncio.get_running_loop().time()
+
     def _interrupted(self) -> None:
         self._take(Interrupted(effect=self._listener.effect, audio_ms=self._listener.audio_ms))
 
@@ -278,7 +289,7 @@ class OpenAIConnection:
         talked_over = self._audible()
         self._user_voice(speaking=True)
         if talked_over:
-            self._audible_until = _SILENT
+            self._silence()
             self._responses.mute()
             self._interrupted()
 

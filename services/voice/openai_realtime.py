@@ -8,6 +8,7 @@ connections.
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import Awaitable, Callable
 from importlib import import_module
@@ -24,6 +25,7 @@ from services.voice.openai_connection import OpenAIConnection
 from services.voice.openai_wire import Wire
 from services.voice.realtime import Connection, ConnectionLost, Setup
 
+BASE_URL: Final = "https://api.openai.com/v1"
 CONNECT_S: Final = 5.0
 """For the socket."""
 
@@ -39,8 +41,8 @@ class OpenAIRealtime:
 
     def __init__(self, keys: Callable[[str], Awaitable[str]]) -> None:
         self._keys = keys
-        # The SDK reads OPENAI_BASE_URL; the key of a connection takes the place of this one.
-        self._client = AsyncOpenAI(api_key="none", max_retries=0)
+        # The SDK would take an empty variable at its word; the key of a connection takes the place of this one.
+        self._client = AsyncOpenAI(api_key="none", base_url=os.environ.get("OPENAI_BASE_URL") or BASE_URL, max_retries=0)
         self._options: dict[str, Any] = {"max_size": MESSAGE_LIMIT, "compression": None, "open_timeout": CONNECT_S}
         if self._client.base_url.scheme in ("https", "wss"):
             # Reading the certificates takes 20 ms: once, not for each connection. OpenSSL honours SSL_CERT_FILE.

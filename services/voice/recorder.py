@@ -102,8 +102,8 @@ class Recorder:
         while self._waiting:
             block = self._waiting[0]
             sealed = recordings.seal(self._key, self._sid, block)
-            # A block whose acknowledgement was lost is stored once.
-            headers: dict[str, str] = {Header.MSG_ID: f"{self._sid}.{block[0].seq}.{block[0].at}"}
+            # A block whose acknowledgement was lost is stored once; a successor's may begin as this one and go on.
+            headers: dict[str, str] = {Header.MSG_ID: f"{self._sid}.{block[0].seq}.{block[-1].seq}.{block[-1].at}"}
             await self._log.js.publish(bus.recorded(self._sid), sealed, timeout=_ACK_S, headers=headers)
             self._waiting.pop(0)
 

@@ -144,11 +144,11 @@ class VoiceService(Service):
         """Go on with a session that another worker left."""
         session = self._sessions[sid] = Session(self._place, sid, term, ended=self._ended, past=past)
         try:
+            await self._record(session)
             await session.restore(past, gap_ms)
         except BaseException as error:
             session.give_up(error if isinstance(error, VoxbridgeError) else VoxbridgeError(Code.INTERNAL, f"{error!r}"))
             raise
-        await self._record(session)
         if self._draining.is_set():
             session.drain()
 

@@ -254,6 +254,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     notice: bool = False
     """The next response answers nobody: a greeting, a notice."""
 
+    announced: str = ""
+    """What that one is to say."""
+
     cut: bool = False
     """The provider said that its response was interrupted: the end of that turn is no answer."""
 
@@ -278,7 +281,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """What was heard of that response."""
 
     going_on: int = 0
-    """The turn that goes on."""
+    """The turn that is not over: it is to be answered, or its answer goes on."""
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):

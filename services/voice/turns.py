@@ -322,7 +322,7 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
     d.cancel_timers("heard")
     if played_ms is None:
         played_ms = heard.estimate(cut, d.now)
-    played_ms = min(played_ms, heard.made_ms(cut))
+    played_ms = min(played_ms, heard.made_ms(cut), cut.left_ms if cut.left_ms is not None else played_ms)
     said, unheard = heard.split(cut.pieces, played_ms)
     unheard = " ".join(filter(None, [unheard, cut.unsplit.strip()]))
     if said or unheard:
@@ -420,6 +420,9 @@ def _remember(d: Draft, *messages: out.Message) -> None:
 def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
     if reply.turn:
         d.append(ev.TurnCompleted(number=reply.turn, reason=reason, latency=latency(reply.stamps), usage=reply.usage))
+        line = d.state.line
+        if line is not None and line.going_on == reply.turn:
+            d.state.line = msgspec.structs.replace(line, going_on=0)
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ _PLACES: Final[dict[Realtime, tuple[str, str]]] = {
     "openai": ("services.voice.openai_realtime", "OpenAIRealtime"),
 }
 """Provider: module and class. A new provider is a line here, a class, and a row of `capabilities`."""
+
+# At the level of debug it writes each header and each message: the keys, the handles, and what is said.
+logging.getLogger("websockets.client").setLevel(logging.INFO)
 
 
 class Vendors:

@@ -144,6 +144,14 @@ async def test_valkey_lets_the_services_use_their_keys_and_nothing_that_empties_
             with redis.Redis(port=port, username="gateway", password=passwords[name]) as thief, pytest.raises(AuthenticationError):
                 thief.ping()
         with redis.Redis(port=port, username="voice", password=password) as service:
+            assert service.set("vx:datakey:{a}", "sealed")
+        with redis.Redis(port=port, username="admin", password=passwords["admin"]) as eraser:
+            for command in ("GET", "DUMP", "EXISTS"):
+                with pytest.raises(redis.exceptions.NoPermissionError):
+                    eraser.execute_command(command, "vx:datakey:{a}")
+            assert eraser.delete("vx:datakey:{a}") == 1
+            assert eraser.bgrewriteaof()
+        with redis.Redis(port=port, username="voice", password=password) as service:
             assert service.get("vx:key:gemini") == b"sealed"
             assert service.set("vx:lease:{a}", "w")
             assert service.register_script("return redis.call('GET', KEYS[1])")(keys=["vx:lease:{a}"]) == b"w"
@@ -166,9 +174,9 @@ async def test_valkey_lets_the_services_use_their_keys_and_nothing_that_empties_
 def test_every_key_is_either_everybodys_or_closed() -> None:
     """A key that is named anew is refused to tools and admin until `shared/permissions.py` has it as common; or it is closed."""
     root = Path(__file__).parents[2]
-    sources = "".join((root / "shared" / f"{module}.py").read_text() for module in ("store", "health", "keys"))
+    sources = "".join((root / "shared" / f"{module}.py").read_text() for module in ("store", "health", "keys", "recordings"))
     named = {f"{key}x" if key.endswith(":") else key for key in re.findall(r'"(vx:[a-z:]+)', sources)}
-    assert {"vx:lease:x", "vx:sessions", "vx:probe", "vx:key:x"} <= named
+    assert {"vx:lease:x", "vx:sessions", "vx:probe", "vx:key:x", "vx:datakey:x"} <= named
     for name in ("tools", ADMIN):
         for key in named:
             common, closed = (any(fnmatchcase(key, pattern) for pattern in patterns) for patterns in (VALKEY_KEYS[name], CLOSED_KEYS))

@@ -139,6 +139,7 @@ class LiveWorld(World):
         self.scripts = scripts
         self.connections: list[Connection] = []
         self.most_open = 0
+        self.executor_ms = EXECUTOR_MS
         self.pardons = 0
         """How often the model was told what it could not make sense of."""
 
@@ -388,7 +389,7 @@ class LiveWorld(World):
             return Turn(words=GREETING.split())
         heard = re.search(live.GO_ON.format("(.*)").replace("?", r"\?"), text)
         if heard is not None:
-            return self._rest(heard[1])
+            return self._rest(heard[1], found="The result of" in text)
         known = text if re.search(r"Q\d|\"q\"", text) or not _asks(text) else next(one for one in reversed(connection.knows) if "Q" in one)
         found = re.findall(r"Q(\d+)|\"q\":\"(\d+)\"", known)
         if not found:
@@ -403,7 +404,7 @@ class LiveWorld(World):
     def _first(self) -> str:
         return self.connections[0].asked.instructions
 
-    def _rest(self, heard: str) -> Turn:
+    def _rest(self, heard: str, *, found: bool) -> Turn:
         if GREETING.startswith(heard):
             return Turn(words=GREETING.removeprefix(heard).split() or ["Well."])
         number = int(re.findall(r"A(\d+)", heard)[-1])
@@ -411,7 +412,7 @@ class LiveWorld(World):
         assert script.whole.startswith(heard), f"{heard!r} was not said of {script.whole!r}"
         rest = script.whole.removeprefix(heard).split()
         left = len(script.says.split()) - len(heard.split())
-        if script.calls and left >= 0:
+        if script.calls and left >= 0 and not found:
             return Turn(words=script.says.split()[len(heard.split()) :], number=number, call=script.calls, after=script.after)
         return Turn(words=rest, number=number)
 
@@ -441,7 +442,7 @@ class LiveWorld(World):
             self._say(connection, provider.CallRequested(effect=effect, ref=turn.ref, name=name, arguments=arguments))
         elif not turn.call:
             if connection.made:
-                self._say(connection, provider.GenerationDone(effect=effect, ms=connection.made))
+                self._say(connection, provider.GenerationDone(effect=effect))
             self.at(max(self.now + 10, turn.began + connection.made), lambda: self._done(connection, turn))
 
     def _done(self, connection: Connection, turn: Turn) -> None:
@@ -487,7 +488,7 @@ class LiveWorld(World):
     def _follow(self, event: events.Event) -> None:
         if isinstance(event, ev.ToolCalled):
             done = tools.ToolCompleted(call_id=event.call_id, name=event.name, result=dict(event.arguments), ms=5)
-            self.at(self.now + EXECUTOR_MS, lambda: self._written("tools", done))
+            self.at(self.now + self.executor_ms, lambda: self._written("tools", done))
 
     def _store(self, writer: str, event: events.Event, cause: int | str | None) -> events.Recorded:
         number = self._counts[writer] = self._counts.get(writer, -1) + 1

@@ -6,9 +6,11 @@ behaviour the log is taken again and must come out the same, and nothing secret 
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -22,10 +24,10 @@ from shared.events import voice as ev
 from shared.functions import Function
 from shared.store import Store
 from tests.voice.conftest import Page, Workers
-from tests.voice.realtime_calls import BARGE_IN, UTTERANCE, a_turn, asks, restored, said, user_said
+from tests.voice.realtime_calls import UTTERANCE, a_turn, asks, restored, said, user_said
 from tests.voice.replaying import causes_come_first, replay, stored
+from tests.voice.sounds import silence, speech
 
-BOUND_MS: Final = 2_500
 STORY: Final = "Once upon a time there was a king who had three daughters and no crown."
 _PLACE: Final = {"type": "object", "properties": {"place": {"type": "string"}}}
 FUNCTIONS: Final = (
@@ -34,9 +36,9 @@ FUNCTIONS: Final = (
     Function(name="open_page", description="Open a page.", parameters={"type": "object", "properties": {}}, kind="browser"),
 )
 
-Limit = Literal["connection", "truncation", "interruption"]
-"""What not every provider has: a connection that lasts as long as the session, a way to be told how much was heard, and a way to be
-told to stop."""
+Limit = Literal["connection", "truncation", "interruption", "apology"]
+"""What not every provider has: a connection that lasts as long as the session, a way to be told how much was heard, a way to be told to
+stop, and a voice that is not the model's own."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,9 +67,6 @@ class Provider:
     voices: tuple[str, str]
     limits: ClassVar[Mapping[Limit, str]] = {}
     """Reasons why it cannot."""
-
-    asks_again_when_empty: bool = True
-    """Else an empty answer is owned up to at once."""
 
     restored: Literal["handle", "reseeded", ""] = ""
     """How the session is restored when the connection is lost."""
@@ -128,20 +127,20 @@ class Provider:
 class Stage:
     """A call with a provider, and everything that was said about it."""
 
-    def __init__(self, provider: Provider, workers: Workers, page: Page, connection: Client, log: pytest.LogCaptureFixture) -> None:
+    def __init__(self, provider: Provider, workers: Workers, page: Page, connection: Client) -> None:
         self.provider = provider
         self.page = page
         self.bus: list[bytes] = []
+        self.logged = io.StringIO()
         self._workers = workers
         self._connection = connection
-        self._log = log
         self._running = AsyncExitStack()
 
     async def open(self, *, plays: bool = True, agents: Path | None = None) -> Page:
         """A worker, and a session whose model listens."""
         settings = {**self.provider.settings, **({"agents_dir": agents} if agents is not None else {})}
         options: dict[str, Any] = {"agent": "host"} if agents is not None else {"mode": self.provider.mode, "output": "audio"}
-        self._log.set_level("DEBUG")
+        self._running.enter_context(logged_to(self.logged))
         await self._connection.subscribe(">", cb=self._overheard)
         await self._running.enter_async_context(self._workers.running(**settings))
         await self.page.open(**options, plays=plays)
@@ -162,29 +161,39 @@ class Stage:
 
     def nothing_secret(self) -> None:
         """No key and no handle in an event, a journal, a moment or anything else on the bus, nor in the log of the process."""
-        heard, logged = b"\n".join(self.bus), self._log.text
+        heard, logged = b"\n".join(self.bus), self.logged.getvalue()
         assert self.page.sid.encode() in heard
         assert b"session.started" in heard or b"session.ended" in heard
-        assert self.provider.secrets
+        assert "the call begins" in logged
         for secret in (*self.provider.secrets, *self.provider.handles):
             assert secret.encode() not in heard, f"{secret} is on the bus"
-            assert secret not in logged, f"{secret} is in the log"
+            assert [line for line in logged.splitlines() if secret in line] == []
 
     async def _overheard(self, message: Msg) -> None:
         headers = json.dumps(dict(message.headers or {}))
         self.bus.append(message.subject.encode() + headers.encode() + message.data)
 
 
+@contextmanager
+def logged_to(text: io.StringIO) -> Iterator[None]:
+    """All that is logged, of every level and by whomever, but for the other end of the sockets."""
+    root, handler = logging.getLogger(), logging.StreamHandler(text)
+    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    handler.addFilter(lambda record: record.name != "websockets.server")
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    root.debug("the call begins")
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.removeHandler(handler)
+
+
 def numbers(page: Page) -> list[tuple[int, str]]:
     """Turns that are over: number and reason."""
     return [(one.number, one.reason) for one in page.told(ev.TurnCompleted)]
-
-
-async def the_call(page: Page, count: int = 1) -> ev.ToolCalled:
-    """The call with this number."""
-    called = (await page.until(ev.ToolCalled, count)).event
-    assert isinstance(called, ev.ToolCalled)
-    return called
 
 
 def went_on(page: Page, provider: Provider) -> None:
@@ -202,12 +211,10 @@ class ProviderSuite:
     """Inherit it beside a fixture `provider`."""
 
     @pytest.fixture
-    async def stage(
-        self, provider: Provider, workers: Workers, page: Page, connection: Client, store: Store, caplog: pytest.LogCaptureFixture
-    ) -> AsyncIterator[Stage]:
+    async def stage(self, provider: Provider, workers: Workers, page: Page, connection: Client, store: Store) -> AsyncIterator[Stage]:
         """A call that is not open yet."""
         await store.publish_functions(list(FUNCTIONS))
-        stage = Stage(provider, workers, page, connection, caplog)
+        stage = Stage(provider, workers, page, connection)
         yield stage
         await stage.close()
 
@@ -227,7 +234,8 @@ class ProviderSuite:
         await page.until(ev.TurnCompleted, reason="completed")
         await page.speaks(UTTERANCE)
         await page.until(ev.TurnCompleted, 2, reason="completed")
-        order = [(type(one.event), one.event.turn, one.event.text) for one in page.heard if isinstance(one.event, ev.UserSaid | ev.AgentSaid)]
+        lines = [one.event for one in page.heard if isinstance(one.event, ev.UserSaid | ev.AgentSaid)]
+        order = [(type(one), one.turn, one.text) for one in lines]
         assert order == [
             (ev.UserSaid, 1, "What time is it?"),
             (ev.AgentSaid, 1, "It is noon."),
@@ -241,7 +249,7 @@ class ProviderSuite:
         provider.script(Reply(calls=(("get_time", {"place": "Oslo"}),), after="In Oslo it is noon."))
         page = await stage.open()
         await asks(page, "What time is it in Oslo?")
-        called = await the_call(page)
+        called = await page.event(ev.ToolCalled)
         await page.executes(called, {"time": "12:07"})
         await page.until(ev.TurnCompleted, reason="completed")
         assert (called.name, called.arguments, called.turn) == ("get_time", {"place": "Oslo"}, 1)
@@ -255,7 +263,7 @@ class ProviderSuite:
         provider.script(Reply(calls=(("get_time", {"place": "Oslo"}), ("get_weather", {"place": "Rome"})), after="Noon and rain."))
         page = await stage.open()
         await asks(page, "What time is it in Oslo and how is Rome?")
-        second, first = await the_call(page, 2), await the_call(page)
+        second, first = await page.event(ev.ToolCalled, 2), await page.event(ev.ToolCalled)
         await page.executes(second, {"weather": "rain-42"})
         await page.until(ev.ToolDelivered)
         assert said(page) == [], "one result is missing"
@@ -274,7 +282,7 @@ class ProviderSuite:
         provider.script(Reply(calls=(("open_page", {}),), after="The page is open."))
         page = await stage.open()
         await asks(page, "Open the page.")
-        called = await the_call(page)
+        called = await page.event(ev.ToolCalled)
         assert called.kind == "browser"
         await page.says(gateway.BrowserCallAnswered(call_id=called.call_id, name="open_page", result={"title": "Prices-2026"}))
         await page.until(ev.TurnCompleted, reason="completed")
@@ -287,12 +295,12 @@ class ProviderSuite:
         await asks(page, "Tell me a story.")
         await page.when(lambda: page.sent_ms(1) >= 300)
         await page.says(gateway.PlaybackReported(generation=1, played_ms=200, state="playing"))
-        await page.speaks(BARGE_IN)
+        await page.speaks(speech(700))
         await page.when(lambda: page.flushed(1))
         flushed = len(page.frames)
         await page.says(gateway.PlaybackReported(generation=1, played_ms=1_500, state="flushed"))
-        cut = (await page.until(ev.AgentSaid, interrupted=True)).event
-        assert isinstance(cut, ev.AgentSaid)
+        cut = await page.event(ev.AgentSaid, interrupted=True)
+        await page.speaks(silence(900))
         await page.when(lambda: page.ended(2))
         await page.says(gateway.PlaybackReported(generation=2, played_ms=page.sent_ms(2), state="finished"))
         await page.until(ev.TurnCompleted, reason="completed")
@@ -339,25 +347,27 @@ class ProviderSuite:
         assert last.text == "Here I am."
         assert numbers(page) == [(1, "interrupted"), (2, "completed")]
 
-    async def test_an_empty_answer_is_never_silence(self, stage: Stage, provider: Provider) -> None:
+    async def test_an_empty_answer_is_asked_for_again_and_then_owned_up_to(self, stage: Stage, provider: Provider) -> None:
         page = await stage.open()
         provider.empty()
-        if provider.asks_again_when_empty:
-            provider.script(Reply(says="Yes."))
-            await asks(page, "Are you there?")
-            await page.until(ev.TurnCompleted, reason="completed")
-            assert [(one.part, one.handled) for one in page.told(ev.ProviderFailed)] == [("llm", True)]
-            assert said(page) == ["Yes."]
-        else:
-            await asks(page, "Are you there?")
-            await page.until(ev.TurnCompleted, reason="failed")
-            assert [(one.part, one.handled) for one in page.told(ev.ProviderFailed)] == [("llm", False)]
-            (apology,) = said(page)
-            assert apology.startswith("Sorry")
-        provider.script(Reply(says="Still here."))
+        provider.script(Reply(says="Yes."))
+        await asks(page, "Are you there?")
+        await page.until(ev.TurnCompleted, reason="completed")
+        assert said(page) == ["Yes."]
+        provider.empty()
+        provider.empty()
         await asks(page, "And now?")
-        await page.until(ev.TurnCompleted, number=2, reason="completed")
+        await page.until(ev.TurnCompleted, reason="failed")
+        last = page.told(ev.ProviderFailed)[-1]
+        assert (last.part, last.turn, last.handled) == ("llm", 2, False)
+        assert "without a word" in last.error.message
+        apologies = said(page)[1:]
+        assert [text.startswith("Sorry") for text in apologies] == ([True] if provider.can("apology") else [])
+        provider.script(Reply(says="Still here."))
+        await asks(page, "And again?")
+        await page.until(ev.TurnCompleted, number=3, reason="completed")
         assert said(page)[-1] == "Still here."
+        assert numbers(page) == [(1, "completed"), (2, "failed"), (3, "completed")]
 
     async def test_a_provider_that_dies_while_nobody_speaks(self, stage: Stage, provider: Provider) -> None:
         page = await stage.open()
@@ -375,25 +385,27 @@ class ProviderSuite:
 
     async def test_a_provider_that_dies_in_the_middle_of_an_answer(self, stage: Stage, provider: Provider) -> None:
         page = await stage.open()
-        provider.script(Reply(says=STORY, lasts_ms=BOUND_MS, holds=True))
+        provider.script(Reply(says="Hello Ann."))
+        await a_turn(page, "I am Ann.")
+        provider.script(Reply(says=STORY, lasts_ms=2_500, holds=True))
         await asks(page, "Tell me a story.")
-        await page.when(lambda: page.sent_ms(1) >= 300)
+        await page.when(lambda: page.sent_ms(2) >= 300)
         provider.kill()
         provider.script(Reply(says="The youngest was the cleverest."))
-        await page.until(ev.TurnCompleted, reason="completed")
-        assert user_said(page) == ["Tell me a story."]
-        assert numbers(page) == [(1, "completed")]
-        whole = " ".join(said(page))
-        assert whole.startswith("Once upon a time")
-        assert whole.count("Once upon a time") == 1, "what was heard is not said again"
-        assert {one.turn for one in page.told(ev.AgentSaid)} == {1}
+        await page.until(ev.TurnCompleted, 2, reason="completed")
+        assert user_said(page) == ["I am Ann.", "Tell me a story."]
+        assert numbers(page) == [(1, "completed"), (2, "completed")]
+        told = " ".join(said(page)[1:])
+        assert told.startswith("Once upon a time")
+        assert told.count("Once upon a time") == 1, "what was heard is not said again"
+        assert {one.turn for one in page.told(ev.AgentSaid)[1:]} == {2}
         went_on(page, provider)
 
     async def test_a_provider_that_dies_with_a_call_open(self, stage: Stage, provider: Provider) -> None:
         page = await stage.open()
         provider.script(Reply(calls=(("get_time", {"place": "Oslo"}),), after="Never said."))
         await asks(page, "What time is it in Oslo?")
-        called = await the_call(page)
+        called = await page.event(ev.ToolCalled)
         provider.kill()
         if provider.can("connection"):
             await page.until(ev.ProviderConnected, 2)
@@ -441,7 +453,7 @@ class ProviderSuite:
         await page.until(ev.TurnCompleted, 1)
         provider.script(Reply(calls=(("get_time", {"place": "Oslo"}),), after="It is noon."))
         await asks(page, "What time is it in Oslo?")
-        await page.executes(await the_call(page), {"time": "12:07"})
+        await page.executes(await page.event(ev.ToolCalled), {"time": "12:07"})
         await page.until(ev.TurnCompleted, 2)
         provider.script(Reply(says=STORY, lasts_ms=5_000, holds=True))
         await asks(page, "Tell me a story.")

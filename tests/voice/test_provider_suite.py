@@ -1,6 +1,8 @@
 """The behaviour suite for each provider, against its stand-in: Gemini Live, OpenAI Realtime, the local cascade, and Claude with the
 cascade's ears and voice."""
 
+# ruff: noqa: E402 - the suite's assertions have to be rewritten before it is imported
+
 from __future__ import annotations
 
 import asyncio
@@ -11,8 +13,11 @@ from typing import Any, ClassVar, Final
 
 import pytest
 
-from services.voice import capabilities
+pytest.register_assert_rewrite("tests.voice.provider_suite")
+
+from services.voice import capabilities, live
 from shared.events import gateway
+from shared.events import voice as ev
 from tests.fakes import anthropic
 from tests.fakes.anthropic import AnthropicServer
 from tests.fakes.gemini import GeminiServer
@@ -24,13 +29,49 @@ from tests.fakes.openai_realtime import OpenAIRealtimeServer
 from tests.fakes.openai_realtime import Session as OpenAISession
 from tests.fakes.openai_realtime_turns import Turn as OpenAITurn
 from tests.voice.model_server import Fault, ModelServer, Status, call
-from tests.voice.provider_suite import Limit, Provider, ProviderSuite, Reply
+from tests.voice.provider_suite import STORY, Limit, Provider, ProviderSuite, Reply, Stage
+from tests.voice.realtime_calls import BARGE_IN, asks
 
 pytestmark = pytest.mark.timeout(120)
 GEMINI_KEY: Final = "AIza-key-of-the-tests"
 LOCAL_KEY: Final = "sk-local-key-of-the-tests"
 REQUESTS: Final = 2
 """The clients of the cascade's models try each request once more by themselves."""
+
+NO_OTHER_VOICE: Final = "The model is the voice; its turn is completed as failed, which the page shows."
+
+
+class Models(ModelServer):
+    """That notices when a client leaves an answer that hangs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = asyncio.Event()
+        self._readers: dict[asyncio.StreamWriter, asyncio.StreamReader] = {}
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._readers[writer] = reader
+        await super()._accept(reader, writer)
+
+    async def _fault(self, writer: asyncio.StreamWriter, fault: Fault) -> bool:
+        if fault is Fault.HANG:
+            await writer.drain()
+            gone, released = asyncio.create_task(self._readers[writer].read()), asyncio.create_task(self._released.wait())
+            try:
+                await asyncio.wait({gone, released}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                if gone.done():
+                    self.left.set()
+                gone.cancel()
+                released.cancel()
+            fault = Fault.DROP
+        return await super()._fault(writer, fault)
+
+
+@pytest.fixture
+async def model_server() -> AsyncIterator[ModelServer]:
+    async with Models() as server:
+        yield server
 
 
 class Gemini(Provider):
@@ -44,6 +85,7 @@ class Gemini(Provider):
     limits: ClassVar[Mapping[Limit, str]] = {
         "truncation": "Google trims an interrupted response by itself; a new connection is told what was heard.",
         "interruption": "Nothing stops a response but speech or text; what is left of it is not played.",
+        "apology": NO_OTHER_VOICE,
     }
 
     def __init__(self, server: GeminiServer) -> None:
@@ -94,6 +136,7 @@ class OpenAI(Provider):
     voices = ("marin", "cedar")
     restored = "reseeded"
     secrets = (OPENAI_KEY,)
+    limits: ClassVar[Mapping[Limit, str]] = {"apology": NO_OTHER_VOICE}
 
     def __init__(self, server: OpenAIRealtimeServer) -> None:
         self.server = server
@@ -120,7 +163,8 @@ class OpenAI(Provider):
         self.session.kill(mid_frame=True)
 
     def refuse_the_key(self) -> None:
-        self.server.refuse(401, "invalid_api_key")
+        for _ in range(live.TRIES_LIMIT):
+            self.server.refuse(401, "invalid_api_key")
         self.session.kill()
 
     def knows(self) -> str:
@@ -145,7 +189,6 @@ class Cascade(Provider):
     mode: gateway.Mode = "local"
     agent = ""
     voices = ("one", "two")
-    asks_again_when_empty = False
     secrets = (LOCAL_KEY,)
     settings: ClassVar[Mapping[str, Any]] = {"llm_key": LOCAL_KEY}
     limits: ClassVar[Mapping[Limit, str]] = {
@@ -153,7 +196,7 @@ class Cascade(Provider):
         "truncation": "Each request carries the words that were heard.",
     }
 
-    def __init__(self, models: ModelServer) -> None:
+    def __init__(self, models: Models) -> None:
         self.models = models
 
     def script(self, *replies: Reply) -> None:
@@ -181,7 +224,7 @@ class Cascade(Provider):
         self.models.release()
 
     def refuse_the_key(self) -> None:
-        self.models.script("llm", [Status(401, f"Incorrect API key provided: {LOCAL_KEY}.")])
+        self.models.script("llm", *[[Status(401, f"Incorrect API key provided: {LOCAL_KEY}.")]] * 2)
 
     def knows(self) -> str:
         return json.dumps(self.models.asked("llm")[-1]["messages"][1:])
@@ -191,8 +234,7 @@ class Cascade(Provider):
 
     async def stopped(self) -> None:
         async with asyncio.timeout(10):
-            while self.models.running:
-                await asyncio.sleep(0)
+            await self.models.left.wait()
 
 
 class Claude(Cascade):
@@ -203,7 +245,7 @@ class Claude(Cascade):
     secrets = (anthropic.KEY,)
     settings: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(self, models: ModelServer, server: AnthropicServer) -> None:
+    def __init__(self, models: Models, server: AnthropicServer) -> None:
         super().__init__(models)
         self.server = server
 
@@ -223,7 +265,7 @@ class Claude(Cascade):
             connection.cancel()
 
     def refuse_the_key(self) -> None:
-        self.server.script([anthropic.Status(401, "authentication_error", f"invalid x-api-key {anthropic.KEY}")])
+        self.server.script(*[[anthropic.Status(401, "authentication_error", f"invalid x-api-key {anthropic.KEY}")]] * 2)
 
     def knows(self) -> str:
         return json.dumps(self.server.bodies[-1]["messages"])
@@ -253,16 +295,31 @@ class TestOpenAIRealtime(ProviderSuite):
             monkeypatch.setenv("OPENAI_API_KEY", OPENAI_KEY)
             yield OpenAI(server)
 
+    async def test_who_tells_late_what_was_heard_has_the_stopped_answer_truncated(self, stage: Stage, provider: Provider) -> None:
+        """The next answer may have begun by then: that one stays whole."""
+        assert isinstance(provider, OpenAI)
+        provider.script(Reply(says=STORY, lasts_ms=5_000, holds=True), Reply(hears="Stop.", says="All right.", lasts_ms=3_000))
+        page = await stage.open(plays=False)
+        await asks(page, "Tell me a story.")
+        await page.when(lambda: page.sent_ms(1) >= 300)
+        await page.speaks(BARGE_IN)
+        await page.when(lambda: page.sent_ms(2) > 0)
+        await page.says(gateway.PlaybackReported(generation=1, played_ms=300, state="flushed"))
+        await page.until(ev.AgentSaid, interrupted=True)
+        await provider.session.until("conversation.item.truncate")
+        answers = [id for id, item in provider.session.items.items() if item.get("role") == "assistant"]
+        assert [*provider.session.truncated] == answers[:1]
+
 
 class TestLocalCascade(ProviderSuite):
     @pytest.fixture
-    def provider(self, model_server: ModelServer) -> Provider:
+    def provider(self, model_server: Models) -> Provider:
         return Cascade(model_server)
 
 
 class TestClaudeSpokenTo(ProviderSuite):
     @pytest.fixture
-    async def provider(self, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Provider]:
+    async def provider(self, model_server: Models, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Provider]:
         async with AnthropicServer() as server:
             monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
             monkeypatch.setenv("ANTHROPIC_API_KEY", anthropic.KEY)
