@@ -3,6 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := @$(PYTHON) deploy/bootstrap.py
 
+# Tests that mostly wait run side by side; those that load the machine, or look at its clock, have it to themselves.
+SIDE_BY_SIDE := $(addprefix tests/,fakes gateway recorded shared tools voice)
+ALONE := $(filter-out $(SIDE_BY_SIDE),$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py)))
+
 .DEFAULT_GOAL := help
 .PHONY: help setup up test check bench clean
 
@@ -20,7 +24,12 @@ test: ## run every test
 	$(SETUP)
 	@$(BIN)/voxbridge models get
 	@$(PYTHON) deploy/browser.py
+ifeq ($(strip $(ARGS)),)
+	$(BIN)/pytest -n 3 --dist worksteal $(SIDE_BY_SIDE)
+	$(BIN)/pytest $(ALONE)
+else
 	$(BIN)/pytest $(ARGS)
+endif
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm test --silent
 
 check: ## linters, types, licences, sizes: what continuous integration runs besides the tests

@@ -35,9 +35,6 @@ UNTOUCHED_S: Final = 3_600
 """A session that never ended may be erased when nothing came of it for so long; so may one whose function began so long ago."""
 
 EVENTS_LIMIT: Final = 1_000_000
-IN_FLIGHT: Final = 4
-"""Deletions that are asked for at a time: the server does one after another, and others ask it too."""
-
 ROUNDS: Final = 3
 """How often what came meanwhile is looked for."""
 
@@ -196,10 +193,9 @@ async def _recorded(log: Log, sid: str) -> list[int]:
 
 async def _overwrite(log: Log, stream: str, positions: Sequence[int], progress: Callable[[int], None] = lambda done: None) -> None:
     """Delete messages so that random bytes stand in the place of each in the stream's file: a purge would only let go of them."""
-    for first in range(0, len(positions), IN_FLIGHT):
-        part = positions[first : first + IN_FLIGHT]
-        await asyncio.gather(*(_delete(log, stream, seq) for seq in part))
-        progress(first + len(part))
+    for done, seq in enumerate(positions, 1):  # one at a time: the server does no more, and appends of live sessions come in between
+        await _delete(log, stream, seq)
+        progress(done)
 
 
 async def _delete(log: Log, stream: str, seq: int) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import os
 
 import click
 from rich.console import Console
@@ -35,7 +36,7 @@ def erase(sid: str, by: str | None, yes: bool) -> None:
     """
     if by is not None and not by.strip():
         raise click.BadParameter("is empty.", param_hint="--by")
-    done = asyncio.run(_erase(sid, by or getpass.getuser(), yes))
+    done = asyncio.run(_erase(sid, by or login_name(), yes))
     if done is None:
         click.echo("Nothing was erased.", err=True)
         raise click.exceptions.Exit(1)
@@ -44,6 +45,14 @@ def erase(sid: str, by: str | None, yes: bool) -> None:
         click.echo(f"Not reached: {left}.", err=True)
     if done.left:
         raise click.exceptions.Exit(1)
+
+
+def login_name() -> str:
+    """Who runs the command; in a container that may be a number alone."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
 
 
 async def _erase(sid: str, by: str, yes: bool) -> erasing.Erased | None:

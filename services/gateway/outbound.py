@@ -100,6 +100,8 @@ def _started(event: events.voice.SessionStarted, reader: Reader) -> Message:
         message["resumeToken"] = reader.resume_token
         message |= {"agent": event.agent, "agents": list(event.agents), "pipeline": event.pipeline}
         message |= {"voice": event.voice, "model": event.model}
+        if event.recorded:
+            message["recorded"] = True
     return message
 
 

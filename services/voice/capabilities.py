@@ -61,7 +61,7 @@ _GEMINI_38: Final = msgspec.structs.replace(GEMINI, late_content=True, nonblocki
 DEFAULT_MODELS: Final[dict[str, str]] = {"gemini": "gemini-3.8-live", "openai": "gpt-realtime-2.1"}
 
 DEFAULT_VOICES: Final[dict[str, str]] = {"gemini": "Puck", "openai": "marin"}
-TEXT_MODELS: Final[dict[str, str]] = {"anthropic": "claude-sonnet-5", "gemini": "gemini-3.8-flash", "openai": "gpt-5.1-mini"}
+TEXT_MODELS: Final[dict[str, str]] = {"anthropic": "claude-sonnet-5", "gemini": "gemini-3.8-flash", "openai": "gpt-6-luna"}
 """What a cascade thinks with when an agent names a provider and no model."""
 
 MODELS: Final[dict[str, Capabilities]] = {

@@ -73,6 +73,7 @@ def user_voice(d: Draft, input: provider.UserVoice) -> None:
         d.append(ev.SpeechStarted(source="provider", audio_ms=input.audio_ms))
         live.change(d, asking=True, from_ms=max(line.from_ms, input.audio_ms - BEFORE_ONSET_MS), audio_ms=input.audio_ms)
         d.cancel_timers("idle")
+        _wait_for_an_answer(d)
     else:
         d.append(ev.SpeechEnded(source="provider", audio_ms=input.audio_ms))
         live.change(d, ended_at=d.now)
@@ -121,7 +122,7 @@ def words_final(d: Draft) -> None:
         turns.resolve_cut(d, None)  # what was heard before comes before
         d.append(ev.UserSaid(text=text, turn=turn, source="speech"))
         turns.remember_user(d, text)
-        if line.going_on == turn:  # else it was answered meanwhile
+        if _line(d).going_on == turn:  # else it was answered meanwhile
             live.change(d, asked=text)
 
 
@@ -217,6 +218,8 @@ def stop(d: Draft) -> None:
         d.outputs.append(out.Interrupt(_line(d).effect))
     live.change(d, go_on=False, asked="")
     turns.cancel_reply(d, "client")
+    if _line(d).asking or _line(d).going_on:
+        _wait_for_an_answer(d)
 
 
 def generation_done(d: Draft, input: provider.GenerationDone) -> None:
@@ -276,7 +279,7 @@ def silent(d: Draft) -> None:
         d.append(ev.TurnCompleted(number=d.state.turns, reason="no_speech"))
         d.set_timer("idle", d.state.idle_timeout_s * 1_000)
         return
-    elif not (line.words or line.asked or line.go_on or line.notice):
+    elif not (line.words or line.asked or line.go_on or line.notice or line.going_on):
         live.change(d, asking=False)  # what sounded like speech had no words
         d.set_timer("idle", d.state.idle_timeout_s * 1_000)
         return
@@ -290,7 +293,12 @@ def call_requested(d: Draft, input: provider.CallRequested) -> None:
     line = _line(d)
     live.change(d, from_ms=max(line.from_ms, line.audio_ms))  # a call is an answer too
     if input.name == HANDOFF:
-        handoffs.called(d, input.arguments)
+        refusal = handoffs.called(d, input.arguments)
+        if refusal:
+            error = {"error": {"code": "INVALID_ARGUMENT", "message": refusal}}
+            d.outputs.append(out.Answer(effect=line.effect, ref=input.ref, name=input.name, result=error))
+            live.change(d, called=True, over=False)
+            _wait_for_an_answer(d)
         return
     if len(line.calls) >= CALLS_LIMIT:
         error = {"error": {"code": "OVERLOADED", "message": f"At most {CALLS_LIMIT} calls may be open."}}
@@ -355,7 +363,7 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
     d.outputs.append(out.Flush(reply.generation))
     d.cancel_timers("turn", "played")
     reply = msgspec.structs.replace(reply, left_ms=left_ms)
-    live.change(d, muted=line.muted or (line.ready and not reply.closed), go_on=True, going_on=reply.turn)
+    live.change(d, muted=line.muted or (line.ready and not reply.closed), go_on=True, going_on=line.going_on or reply.turn)
     d.state.reply = None
     d.state.cut = msgspec.structs.replace(reply, goes_on=True)
     d.state.cut_by_speech = False
@@ -406,6 +414,10 @@ def settle(d: Draft) -> None:
         text = live.GO_ON.format(line.said)
     elif line.asked:
         text = live.ASKED.format(line.asked)
+    elif line.going_on:
+        text = ANSWER_AGAIN
+    elif d.reply is not None and d.reply.goes_on:
+        turns.hand_on(d)
     if text:
         text = " ".join([*_found(d), text])
     live.change(d, go_on=False, asking=bool(text and line.going_on) or line.asking, notice=bool(text) and not line.going_on)
@@ -427,7 +439,7 @@ def _response(d: Draft, audio_ms: int) -> Reply:
     line, reply = _line(d), d.reply
     if reply is not None and reply.line == line.effect and not reply.closed:
         return reply
-    if reply is not None and line.over and not reply.goes_on:
+    if reply is not None and reply.turn != line.going_on and not reply.goes_on:
         turns.finish_reply(d)
     elif reply is not None:
         turns.hand_on(d)
@@ -472,6 +484,7 @@ def _finish_words(d: Draft) -> None:
     line = _line(d)
     if _joined(line.words) and not line.turn:
         _begin_turn(d)
+        live.change(d, from_ms=max(line.from_ms, line.audio_ms))  # it is not to be heard again
     words_final(d)
 
 
@@ -530,9 +543,11 @@ def _written(d: Draft, text: str) -> None:
 def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
     """The model has nothing to say to the user: ask it once more, then own up to it."""
     line, reply = _line(d), d.reply
-    asking = line.asking or bool(line.asked) or line.go_on or line.notice
+    asking = line.asking or bool(line.asked) or line.go_on or line.notice or bool(line.going_on)
     if not asking:
         return
+    _finish_words(d)  # asked again in text, or owned up to
+    line = _line(d)
     error = ev.Failure(code="TIMED_OUT" if reconnect else "PROVIDER_REFUSED", message=message, retryable=True)
     again = not line.asked_again
     d.append(ev.ProviderFailed(part="llm", error=error, turn=d.state.turns, handled=again))
@@ -542,7 +557,7 @@ def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
     if again:
         live.change(d, asked_again=True, asked=line.asked or ANSWER_AGAIN)
         if reconnect:
-            live.change(d, lost_at=d.now, restoring=True, go_on=bool(line.asked) or line.go_on)
+            live.change(d, lost_at=d.now, restoring=True, go_on=bool(line.asked or line.going_on) or line.go_on)
             live.connect(d)
         else:
             live.say(d, line.asked or ANSWER_AGAIN)
@@ -550,6 +565,8 @@ def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
         return
     live.change(d, asking=False, asked="", asked_again=False, go_on=False, said="", notice=False)
     d.cancel_timers("turn")
+    if d.reply is not None and d.reply.goes_on:  # there is nothing it could go on with
+        turns.hand_on(d)
     turn, state = line.going_on or line.turn, d.state
     words_final(d)
     if turn:

@@ -150,6 +150,8 @@ def ready(d: Draft, input: provider.ProviderReady) -> None:
     change(d, ready=True, restoring=False, worker="", lost=(), lost_at=0, notes=(), audio_ms=input.audio_ms)
     for note in notes:
         say(d, note.text, respond=note.respond)
+    if line.asking or line.going_on:
+        d.set_timer("turn", d.state.turn_timeout_s * 1_000)
     able = can(line)
     if not able.warns:
         d.set_timer(LEAVE, (able.connection_s - EARLY_S) * 1_000)
@@ -242,7 +244,7 @@ def break_off(d: Draft) -> None:
     d.state.reply = msgspec.structs.replace(reply, closed=True, goes_on=True)
     line = _line(d)
     waits = line.called and bool(line.calls)  # its result is what it goes on with
-    change(d, go_on=not waits, said=" ".join(filter(None, [line.said, text])), going_on=reply.turn, written="")
+    change(d, go_on=not waits, said=" ".join(filter(None, [line.said, text])), going_on=line.going_on or reply.turn, written="")
 
 
 def say(d: Draft, text: str, *, respond: bool = True) -> None:

@@ -322,7 +322,9 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
     d.cancel_timers("heard")
     if played_ms is None:
         played_ms = heard.estimate(cut, d.now)
-    played_ms = min(played_ms, heard.made_ms(cut), cut.left_ms if cut.left_ms is not None else played_ms)
+    played_ms = min(played_ms, heard.made_ms(cut))
+    if cut.line and cut.left_ms is not None:
+        played_ms = min(played_ms, cut.left_ms)
     said, unheard = heard.split(cut.pieces, played_ms)
     unheard = " ".join(filter(None, [unheard, cut.unsplit.strip()]))
     if said or unheard:

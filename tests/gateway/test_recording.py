@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from services.gateway import messages
+from services.gateway import messages, outbound
 from services.gateway.service import Gateway
 from shared import bus, events
 from shared.clock import SystemClock
@@ -15,6 +15,7 @@ from shared.config import Config
 from shared.errors import VoxbridgeError
 from tests.gateway.conftest import Running
 from tests.gateway.stand_in import StandIn
+from tests.gateway.test_core import recorded as fact
 from tests.gateway.test_http import STARTED_US, held
 from voxbridge.erase import erase
 
@@ -51,6 +52,14 @@ async def test_where_it_is_allowed_a_client_may_ask_for_it(running: Running, voi
         ready = await client.started(record=True)
     assert (await requested(running, ready["sessionId"])).record is True
     assert (await running.get("/api/vox/status")).json()["recording"] is False
+
+
+def test_a_client_is_told_that_its_session_is_recorded() -> None:
+    for recorded in (True, False):
+        event = events.voice.SessionStarted(mode="echo", model="", voice="", output="audio", recorded=recorded)
+        told = outbound.of_event(fact(event, 1), outbound.Reader("a" * 32, True, "token"))
+        assert told is not None
+        assert told.get("recorded", False) is recorded
 
 
 def test_anything_but_yes_and_no_is_refused() -> None:

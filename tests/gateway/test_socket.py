@@ -19,7 +19,9 @@ async def test_a_session_starts_and_names_itself(running: Running, voice: StandI
         assert client.socket.subprotocol == "voxbridge.v1"
         ready = await client.started()
         assert len(ready.pop("resumeToken")) == 43
-        assert ready == {"type": "setup_complete", "sessionId": ready["sessionId"], "mode": "echo", "resumed": False, "seq": ready["seq"]}
+        speaks = {"agent": "", "agents": [], "pipeline": "", "model": "none", "voice": "none"}
+        session = {"sessionId": ready["sessionId"], "mode": "echo", "resumed": False, "seq": ready["seq"]}
+        assert ready == {"type": "setup_complete", **session, **speaks}
         assert ready["sessionId"] in voice.sessions
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import wave
 from pathlib import Path
 
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from shared import bus, frames, recordings
+from shared.config import Config, Recording
 from shared.errors import VoxbridgeError
+from shared.events.voice import SessionStarted
+from shared.recordings import DataKeys
 from tests.recorded_calls import a_call, file_of
 from voxbridge.cli import cli
+from voxbridge.erase import stores
 
 SID = "0123456789abcdef0123456789abcdef"
 WORDS = b"what is the weather like"
@@ -64,6 +71,27 @@ def test_an_empty_name_and_an_unknown_session_are_refused(folder: Path) -> None:
     assert isinstance(unknown.exception, VoxbridgeError)
     assert "the nearest are" in unknown.exception.message
     assert holds(folder, WORDS)
+
+
+def test_the_recording_of_a_call_is_exported_from_a_folder_at_rest(folder: Path, tmp_path: Path) -> None:
+    async def record() -> None:
+        config = Config(data_dir=folder)
+        async with stores(config) as (log, redis):
+            await log.ensure_streams(retention_days=1, recording=Recording(hours=1, max_bytes=20_000_000))
+            key = await DataKeys.of(config, redis).make(SID)
+            began = next(one.ts for one in a_call(1) if isinstance(one.event, SessionStarted)) // 1_000
+            frame = frames.pack(frames.PCM16, 0, 0, began + 500, b"\x00\x10" * 320)
+            block = recordings.seal(key, SID, [recordings.Frame(0, 1, 1, frame)])
+            await log.js.publish(bus.recorded(SID), block)
+
+    asyncio.run(record())
+    path = tmp_path / "call.wav"
+    done = run("export", SID, "--wav", str(path))
+    assert (done.exit_code, f"of {SID} are in {path}" in done.stderr) == (0, True)
+    with wave.open(str(path), "rb") as file:
+        pcm = file.readframes(file.getnframes())
+    loud = [at for at in range(0, len(pcm), 4) if pcm[at : at + 2] == b"\x00\x10"]
+    assert 480 <= loud[0] // 4 // 24 < loud[-1] // 4 // 24 <= 500
 
 
 def test_a_call_that_was_not_recorded_has_no_wav(folder: Path, tmp_path: Path) -> None:

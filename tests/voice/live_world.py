@@ -22,7 +22,7 @@ from shared.agents import HANDOFF, Agent, Cast, ModelName
 from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.functions import Function
-from shared.step import fold
+from shared.step import Append, LogInput, fold
 from tests.voice.conversation import SID, START_US
 from tests.voice.world import TAKEOVER_MS, Spoken, World
 
@@ -44,7 +44,7 @@ EXECUTOR_MS: Final = 700
 LOOK_BACK: Final = 2_000
 GREETING: Final = "Welcome to our house."
 LIVE: Final = "gemini-3.8-live"
-FUNCTION: Final = Function(name="look_up", description="Look something up.", parameters={"type": "object"}, timeout_s=5)
+FUNCTION: Final = Function(name="look_up", description="Look something up.", parameters={"type": "object"}, timeout_s=5.0)
 
 
 def agents(model: str = LIVE) -> tuple[Agent, ...]:
@@ -171,8 +171,7 @@ class LiveWorld(World):
         """The user speaks."""
         words = text.split()
         heard = Heard([(ms + for_ms * (index + 1) // len(words), word) for index, word in enumerate(words)])
-        self._aloud.append(heard)
-        self._aloud.sort(key=lambda one: one.end)
+        self.at(ms, lambda: self._aloud.append(heard))
         self.at(ms + 200, self._onset)
         self.at(heard.end + ENDPOINT_MS, self._endpoint)
 
@@ -201,7 +200,7 @@ class LiveWorld(World):
 
     def _open(self) -> None:
         self.alive, self.worker = True, 1
-        self._take(core.LogInput(self._requested))
+        self._take(LogInput(self._requested))
         self._take(
             inputs.Opened(
                 worker="voice-1",
@@ -257,7 +256,7 @@ class LiveWorld(World):
             )
         )
         for recorded in [one for one in self.log if one.writer in ("gateway", "tools") and one.seq > running.taken.get(one.writer, 0)]:
-            self._take(core.LogInput(recorded))
+            self._take(LogInput(recorded))
 
     def _perform(self, output: Any) -> None:
         match output:
@@ -397,12 +396,12 @@ class LiveWorld(World):
             return Turn(words=["Pardon?"])
         number = int("".join(found[-1]))
         script = self.scripts[number]
-        if text.startswith("The result of") or (script.calls.startswith("to:") and connection.asked.instructions != self._first()):
+        if text.startswith("The result of") or script.calls == f"to:{self._agent(connection)}":
             return Turn(words=script.after.split(), number=number)
         return Turn(words=script.says.split(), number=number, call=script.calls, after=script.after, cancels=script.cancels)
 
-    def _first(self) -> str:
-        return self.connections[0].asked.instructions
+    def _agent(self, connection: Connection) -> str:
+        return next(agent.name for agent in self._cast.agents if connection.asked.instructions.startswith(agent.prompt))
 
     def _rest(self, heard: str, *, found: bool) -> Turn:
         if GREETING.startswith(heard):
@@ -507,6 +506,95 @@ class LiveWorld(World):
         )
         self.log.append(recorded)
         return recorded
+
+
+class Orders:
+    """The core alone, told anything in any order; timers fire when they are due, and what it asks for is noted."""
+
+    def __init__(self, model: str = LIVE, provider_name: str = "gemini") -> None:
+        self.state = core.initial(SID)
+        self.now = 0
+        self.appended: list[events.Event] = []
+        self.taken: list[tuple[int, Any]] = []
+        self.timers: dict[str, int] = {}
+        self.dialled: list[int] = []
+        """Connections that were asked for and not cancelled."""
+
+        self._seq = 0
+        cast = Cast(agents=tuple(msgspec.structs.replace(one, realtime=ModelName(provider_name, model)) for one in agents()))
+        client = gateway.ClientCapabilities(protocol="voxbridge.v1")
+        self.log(gateway.SessionRequested(mode="local", client=client))
+        self.take(
+            inputs.Opened(
+                worker="w",
+                term=1,
+                model="local",
+                voice="",
+                greeting="",
+                functions=(FUNCTION,),
+                providers=("local", "gemini", "openai"),
+                idle_timeout_s=600,
+                turn_timeout_s=30,
+                cast=cast,
+            )
+        )
+
+    @property
+    def effect(self) -> int:
+        """The connection that counts."""
+        return self.state.line.effect if self.state.line is not None else 0
+
+    def log(self, event: events.Event) -> None:
+        """An event of the log is taken."""
+        self._seq += 1
+        kind = events.kind_of(event)
+        recorded = events.Recorded(
+            seq=self._seq,
+            id=f"{SID}.{kind.writer}.{self._seq}",
+            sid=SID,
+            ts=START_US + self.now * 1_000,
+            cause=None,
+            writer=kind.writer,
+            visible=kind.visible,
+            type=kind.name,
+            v=kind.version,
+            event=event,
+        )
+        self.take(LogInput(recorded))
+
+    def take(self, input: Any) -> None:
+        """An input is taken."""
+        now = START_US + self.now * 1_000
+        self.taken.append((now, input))
+        if isinstance(input, provider.ProviderLost):
+            self.dialled = [one for one in self.dialled if one != input.effect]
+        self.state, outputs = core.step(self.state, input, now)
+        for output in outputs:
+            match output:
+                case out.SetTimer(name=name, after_ms=after_ms):
+                    self.timers[name] = self.now + after_ms
+                case out.CancelTimer(name=name):
+                    self.timers.pop(name, None)
+                case out.StartEffect(id=id, effect=out.Connect()):
+                    assert not self.dialled, "the one before is closed first"
+                    self.dialled.append(id)
+                case out.CancelEffect(id=id):
+                    self.dialled = [one for one in self.dialled if one != id]
+                case Append(event=event):
+                    self.appended.append(event)
+
+    def passes(self, ms: int) -> None:
+        """Time passes."""
+        until = self.now + ms
+        while self.timers and min(self.timers.values()) <= until:
+            name = min(self.timers, key=lambda one: self.timers[one])
+            self.now = max(self.now, self.timers.pop(name))
+            self.take(inputs.TimerFired(name))
+        self.now = until
+
+    def told(self, *kinds: type[events.Event]) -> list[Any]:
+        """The events of these types that were appended."""
+        return [one for one in self.appended if isinstance(one, kinds)]
 
 
 def _asks(text: str) -> bool:

@@ -347,6 +347,17 @@ class ProviderSuite:
         assert last.text == "Here I am."
         assert numbers(page) == [(1, "interrupted"), (2, "completed")]
 
+    async def test_who_types_over_an_answer_has_a_turn_of_his_own(self, stage: Stage, provider: Provider) -> None:
+        provider.script(Reply(says=STORY, lasts_ms=5_000, holds=True), Reply(says="Here I am."))
+        page = await stage.open()
+        await asks(page, "Tell me a story.")
+        await page.when(lambda: page.sent_ms(1) >= 300)
+        await asks(page, "Are you there?")
+        await page.until(ev.TurnCompleted, reason="completed")
+        assert numbers(page) == [(1, "interrupted"), (2, "completed")]
+        assert [(one.turn, one.interrupted) for one in page.told(ev.AgentSaid)] == [(1, True), (2, False)]
+        assert page.flushed(1)
+
     async def test_an_empty_answer_is_asked_for_again_and_then_owned_up_to(self, stage: Stage, provider: Provider) -> None:
         page = await stage.open()
         provider.empty()

@@ -15,7 +15,7 @@ import pytest
 
 pytest.register_assert_rewrite("tests.voice.provider_suite")
 
-from services.voice import capabilities, live
+from services.voice import capabilities, endpoints, live
 from shared.events import gateway
 from shared.events import voice as ev
 from tests.fakes import anthropic
@@ -337,3 +337,7 @@ def test_what_a_provider_is_said_to_be_able_to_do_is_what_the_suite_asserts(prov
 @pytest.mark.parametrize("provider", [Gemini, OpenAI, Cascade, Claude])
 def test_whatever_a_provider_cannot_do_has_its_reason(provider: type[Provider]) -> None:
     assert all(len(reason) > 20 for reason in provider.limits.values())
+
+
+def test_a_cascade_is_said_to_think_with_the_model_that_is_asked() -> None:
+    assert {name: endpoints.VENDORS[name].llm for name in capabilities.TEXT_MODELS} == capabilities.TEXT_MODELS

@@ -165,6 +165,11 @@ async def test_while_the_record_takes_nothing_one_block_waits_and_it_is_said_onc
     for number in range(300):
         await connection.publish(bus.audio_in(sid), frames.pack(frames.PCM16, 0, number, wall_ms32(), b"ab"))
     await connection.flush()
+
+    async def kept_by_the_bus() -> bool:
+        return (await log.js.stream_info(bus.AUDIO_STREAM)).state.messages == 300
+
+    await becomes(kept_by_the_bus)
     await recording.write()
     await recording.write()
     assert [len(block) for block in recording._waiting] == [256]
