@@ -11,7 +11,6 @@ from typing import Final, Literal
 import msgspec
 
 Provider = Literal["gemini", "openai"]
-Thinking = Literal["none", "budget", "level"]
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,29 +32,21 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     truncates: bool = False
     """Can be told how much of a response was heard."""
 
-    updates_in_place: bool = False
-    """Instructions and functions can be replaced on the open connection (not the voice)."""
-
     nonblocking_calls: Literal["no", "opt_in", "default"] = "no"
-    thinking: Thinking = "none"
     connection_s: int = 600
     """How long a connection lasts at most, before the provider closes it."""
 
     warns: bool = False
     """Says before it closes a connection (GoAway)."""
 
-    transcribes_user: bool = True
     detects_voice: bool = False
     """Reports when the user begins and ceases to speak."""
 
 
 GEMINI: Final = Capabilities(provider="gemini", resumes=True, warns=True)
-OPENAI: Final = Capabilities(
-    provider="openai", late_content=True, truncates=True, detects_voice=True, connection_s=3_600, updates_in_place=True
-)
+OPENAI: Final = Capabilities(provider="openai", late_content=True, truncates=True, detects_voice=True, connection_s=3_600)
 
-_GEMINI_25: Final = msgspec.structs.replace(GEMINI, resumes_with_changes=True, nonblocking_calls="opt_in", thinking="budget")
-_GEMINI_31: Final = msgspec.structs.replace(GEMINI, thinking="level")
+_GEMINI_25: Final = msgspec.structs.replace(GEMINI, resumes_with_changes=True, nonblocking_calls="opt_in")
 _GEMINI_38: Final = msgspec.structs.replace(GEMINI, late_content=True, nonblocking_calls="default")
 
 DEFAULT_MODELS: Final[dict[str, str]] = {"gemini": "gemini-3.8-live", "openai": "gpt-realtime-2.1"}
@@ -67,7 +58,7 @@ TEXT_MODELS: Final[dict[str, str]] = {"anthropic": "claude-sonnet-5", "gemini": 
 MODELS: Final[dict[str, Capabilities]] = {
     "gemini-2.5-flash-native-audio-preview-12-2025": _GEMINI_25,
     "gemini-2.5-flash-native-audio-latest": _GEMINI_25,
-    "gemini-3.1-flash-live-preview": _GEMINI_31,
+    "gemini-3.1-flash-live-preview": GEMINI,
     "gemini-3.8-live": _GEMINI_38,
     "gpt-realtime-2.1": OPENAI,
     "gpt-realtime": OPENAI,
