@@ -13,7 +13,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from services.voice import cast, dialogue, handoffs, heard, inputs, listening, live, outages, pauses, provider, speaking, takeover, turns
+from services.voice import (
+    calls,
+    cast,
+    dialogue,
+    faults,
+    handoffs,
+    heard,
+    inputs,
+    listening,
+    live,
+    outages,
+    pauses,
+    provider,
+    speaking,
+    takeover,
+    turns,
+    words,
+)
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Mark, Piece, Reply, Stamps, State
@@ -51,7 +68,7 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
     else:
         _input(d, input)
     handoffs.settle(d)
-    dialogue.settle(d)
+    faults.settle(d)
     live.leave_if_due(d)
     _next_notice(d)
     d.show()
@@ -71,10 +88,10 @@ def _event(d: Draft, event: Any, ts: int) -> None:
             turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now))
         case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):
             if playback == "finished" and d.state.line is not None:
-                dialogue.words_final(d)  # they are older than what was heard
+                words.final(d)  # they are older than what was heard
             turns.playback(d, generation, played_ms, playback)
         case gateway.AudioEnded() if d.state.line is not None:
-            dialogue.activity_over(d)
+            words.activity_over(d)
             d.outputs.append(out.EndAudio(d.state.line.effect))
         case gateway.AudioEnded():
             listening.microphone_closed(d)
@@ -107,8 +124,8 @@ def _event(d: Draft, event: Any, ts: int) -> None:
 
 
 def _answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
-    if dialogue.waits_for(d, call_id):
-        dialogue.answered(d, call_id, result)
+    if calls.waits_for(d, call_id):
+        calls.answered(d, call_id, result)
     else:
         turns.answered(d, call_id, result)
 
@@ -122,7 +139,7 @@ def _said_by_provider(d: Draft, input: Any) -> None:
             live.ready(d, input)
             handoffs.completed(d, line.resumes or "log")
         case provider.ProviderLost():
-            dialogue.lost(d, input)
+            faults.lost(d, input)
             if live.given_up(d):
                 _end(d, "provider_lost", input.error)
         case provider.GoingAway():
@@ -130,9 +147,9 @@ def _said_by_provider(d: Draft, input: Any) -> None:
         case provider.HandleUpdated():
             live.handle_updated(d, input)
         case provider.UserVoice():
-            dialogue.user_voice(d, input)
+            words.user_voice(d, input)
         case provider.UserWords():
-            dialogue.user_words(d, input)
+            words.user_words(d, input)
         case provider.AgentAudio():
             dialogue.agent_audio(d, input)
         case provider.AgentWords():
@@ -140,9 +157,9 @@ def _said_by_provider(d: Draft, input: Any) -> None:
         case provider.AgentText():
             dialogue.agent_text(d, input)
         case provider.CallRequested():
-            dialogue.call_requested(d, input)
+            calls.call_requested(d, input)
         case provider.CallsCancelled():
-            dialogue.calls_cancelled(d, input)
+            calls.calls_cancelled(d, input)
         case provider.Interrupted():
             dialogue.interrupted(d, input)
         case provider.GenerationDone():
@@ -156,9 +173,9 @@ def _input(d: Draft, input: Any) -> None:
         case inputs.Opened():
             _open(d, input)
         case inputs.VoiceStarted(audio_ms=audio_ms) if d.state.line is not None:
-            dialogue.activity(d, speaking=True, audio_ms=audio_ms)
+            words.activity(d, speaking=True, audio_ms=audio_ms)
         case inputs.VoiceStopped(audio_ms=audio_ms) if d.state.line is not None:
-            dialogue.activity(d, speaking=False, audio_ms=audio_ms)
+            words.activity(d, speaking=False, audio_ms=audio_ms)
         case inputs.VoiceStarted(audio_ms=audio_ms):
             listening.voice_started(d, audio_ms)
         case inputs.VoiceStopped(audio_ms=audio_ms, silence_ms=silence_ms):
@@ -268,7 +285,7 @@ def _away(d: Draft) -> None:
     d.state.away_since = d.now
     d.set_timer("grace", _window_ms(d))
     if d.state.line is not None:
-        dialogue.pause(d, "disconnect")
+        faults.pause(d, "disconnect")
     else:
         pauses.lose_sight(d)
 
@@ -291,7 +308,7 @@ def _connected(d: Draft, event: gateway.ClientConnected) -> None:
     state.gateway, state.connection = event.gateway, event.connection
     if event.resumed and not state.away_since:  # nobody had noticed that its socket before was lost
         if state.line is not None:
-            dialogue.pause(d, "disconnect")
+            faults.pause(d, "disconnect")
         else:
             pauses.pause(d, "disconnect")
     unplayed, state.unplayed = state.unplayed, None
@@ -311,10 +328,10 @@ def _timer(d: Draft, name: str) -> None:
             dialogue.silent(d)
         case "turn":
             speaking.silent_model(d)
-        case dialogue.PAUSE if d.state.line is not None:
-            dialogue.activity_over(d)
-        case dialogue.WORDS if d.state.line is not None:
-            dialogue.words_final(d)
+        case words.PAUSE if d.state.line is not None:
+            words.activity_over(d)
+        case words.WORDS if d.state.line is not None:
+            words.final(d)
         case live.LEAVE:
             live.rotate(d)
         case "endpoint":
@@ -332,8 +349,8 @@ def _timer(d: Draft, name: str) -> None:
             _played_by_the_clock(d)
         case "grace":
             _end(d, "client_gone")
-        case _ if name.startswith("call:") and dialogue.waits_for(d, name.removeprefix("call:")):
-            dialogue.call_timed_out(d, name.removeprefix("call:"))
+        case _ if name.startswith("call:") and calls.waits_for(d, name.removeprefix("call:")):
+            calls.call_timed_out(d, name.removeprefix("call:"))
         case _ if name.startswith("call:"):
             turns.call_timed_out(d, name.removeprefix("call:"))
 
@@ -389,7 +406,7 @@ def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:
         d.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect)
         d.state.utterance = None
     if d.state.line is not None:
-        dialogue.words_final(d)
+        words.final(d)
     turns.cancel_reply(d, "end")
     turns.resolve_cut(d, None)
     live.leave(d)

@@ -63,8 +63,11 @@ def settle(d: Draft) -> None:
         return
     agent = next(agent for agent in state.agents if agent.name == handoff.target)
     turn = _turn(d)
-    if reply is not None:
+    if reply is not None and reply.turn == turn:
         turns.hand_on(d)
+    elif reply is not None:  # its turn is another one
+        d.outputs.append(out.FinishSpeech(reply.generation))
+        turns.finish_reply(d)
     line = state.line
     turns.remember_note(d, handoff.note)
     cast.enter(d, agent)
@@ -73,7 +76,7 @@ def settle(d: Draft) -> None:
         live.begin(d, agent)
         live.say(d, agent.arrival or ARRIVAL)
         asked = f"{handoff.note} {agent.arrival or ARRIVAL}"
-        live.change(d, asking=False, asked=asked, go_on=False, said="", notice=not turn, going_on=turn, words=(), turn=0)
+        live.change(d, asking=False, asked=asked, go_on=False, said="", notice=not turn, announced="", going_on=turn, words=(), turn=0)
         d.set_timer("turn", state.turn_timeout_s * 1_000)
         return
     if line is not None:
@@ -108,7 +111,7 @@ def completed(d: Draft, history: Literal["handle", "seed", "summary", "log"]) ->
 
 def _turn(d: Draft) -> int:
     """The turn that goes on with the other one; 0 where nothing was asked."""
-    if d.reply is not None:
-        return d.reply.turn
     line = d.state.line
-    return line.going_on if line is not None else 0
+    if line is not None and line.going_on:
+        return line.going_on
+    return d.reply.turn if d.reply is not None else 0

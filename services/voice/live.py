@@ -46,6 +46,7 @@ GO_ON: Final = (
     'A technical fault cut you off. The last words that were heard of you are: "{}". Go on right after them and do not mention the fault.'
 )
 ASKED: Final = "A technical fault kept you from answering. Answer now, and do not mention the fault: {}"
+ANSWER_AGAIN: Final = "Please answer what I just said."
 MEANWHILE: Final = "For your information, this was said meanwhile:\n{}"
 
 

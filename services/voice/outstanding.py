@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from services.voice import inputs
 from services.voice import outputs as out
+from services.voice.provider import ProviderLost
 from shared.step import LogInput
 
 
@@ -38,7 +39,7 @@ class Outstanding:
                 self.timers.pop(name, None)
             case inputs.Transcribed(effect=effect) | inputs.TurnJudged(effect=effect) | inputs.Completed(effect=effect):
                 self.effects.pop(effect, None)
-            case inputs.EffectFailed(effect=effect) | inputs.AudioMade(effect=effect, done=True):
+            case inputs.EffectFailed(effect=effect) | inputs.AudioMade(effect=effect, done=True) | ProviderLost(effect=effect):
                 self.effects.pop(effect, None)
         for output in outputs:
             match output:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from services.voice import heard, inputs, outages, pauses, phrases, turns
+from services.voice import heard, inputs, outages, pauses, phrases, turns, words
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Piece, Reply
@@ -180,6 +180,21 @@ def audio_sent(d: Draft, generation: int, sequence: int) -> None:
     stamps = msgspec.structs.replace(reply.stamps, first_audio_sent=reply.stamps.first_audio_sent or d.now)
     d.state.reply = msgspec.structs.replace(reply, sent=d.now, stamps=stamps, playing=not d.state.reports_playback)
     end_speech(d)
+
+
+def close(d: Draft, ms: int) -> None:
+    """All of a realtime model's response is there, `ms` of audio."""
+    reply = d.reply
+    if reply is None:
+        return
+    *earlier, last = reply.pieces or (Piece(text="", done=True),)
+    last = msgspec.structs.replace(last, text=last.text.strip(), ms=max(last.ms, ms - sum(one.ms for one in earlier)))
+    pieces = tuple(piece for piece in (*earlier, last) if piece.text or piece.ms)
+    d.state.reply = msgspec.structs.replace(reply, closed=True, pieces=pieces)
+    d.cancel_timers("turn")
+    end_speech(d)
+    if words.line_of(d).asking:
+        words.wait_for_an_answer(d)
 
 
 def end_speech(d: Draft) -> None:

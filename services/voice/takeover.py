@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from services.voice import dialogue, heard, inputs, listening, live, pauses, turns
+from services.voice import faults, heard, inputs, listening, live, pauses, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from shared.events import voice as ev
@@ -24,7 +24,7 @@ def taken_over(d: Draft, input: inputs.TakenOver) -> None:
     if state.cut is not None:
         turns.resolve_cut(d, heard.estimate(state.cut, d.now - input.gap_ms * 1_000))
     if state.line is not None:
-        dialogue.taken_over(d, left_ms=input.left_ms if d.reply is not None and input.generation == d.reply.generation else 0)
+        faults.taken_over(d, left_ms=input.left_ms if d.reply is not None and input.generation == d.reply.generation else 0)
     else:
         _reply(d, input)
     lost += _utterance(d, input)

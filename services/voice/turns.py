@@ -263,7 +263,10 @@ def finish_reply(d: Draft) -> None:
     if not reply.goes_on:
         _close_turn(d, reply, "failed" if reply.failed else "completed")
     d.state.reply = None
-    d.cancel_timers("turn", "played")
+    d.cancel_timers("played")
+    line = d.state.line
+    if line is None or not (line.asking or line.going_on):
+        d.cancel_timers("turn")
 
 
 def hand_on(d: Draft) -> None:

@@ -203,6 +203,8 @@ class Uplink:
                 self._made = self._reported = 0
                 self._loud = False
                 return
+        elif isinstance(input, provider.AgentWords):
+            input = provider.AgentWords(effect=self.effect, text=input.text, ms=self._made // _OUT_BYTES_PER_MS)
         elif isinstance(input, provider.Interrupted):
             self._made = self._reported = 0
         self._house.take(input)

@@ -18,12 +18,12 @@ from services.voice import outputs as out
 from services.voice.outstanding import Outstanding
 from services.voice.state import State
 from shared import events
-from shared.agents import HANDOFF, Agent, Cast, ModelName
+from shared.agents import HANDOFF, Cast
 from shared.events import gateway, tools
 from shared.events import voice as ev
-from shared.functions import Function
-from shared.step import Append, LogInput, fold
+from shared.step import LogInput, fold
 from tests.voice.conversation import SID, START_US
+from tests.voice.live_parts import FUNCTION, GREETING, LIVE, Connection, Heard, Script, Turn, agents
 from tests.voice.world import TAKEOVER_MS, Spoken, World
 
 DIAL_MS: Final = 150
@@ -42,94 +42,6 @@ WARNED_MS: Final = 50_000
 
 EXECUTOR_MS: Final = 700
 LOOK_BACK: Final = 2_000
-GREETING: Final = "Welcome to our house."
-LIVE: Final = "gemini-3.8-live"
-FUNCTION: Final = Function(name="look_up", description="Look something up.", parameters={"type": "object"}, timeout_s=5.0)
-
-
-def agents(model: str = LIVE) -> tuple[Agent, ...]:
-    """A host who greets, and an advisor."""
-    chosen = ModelName("gemini", model)
-    return (
-        Agent(name="host", prompt="You are the host.", greeting=GREETING, voice="Puck", handoffs=("advisor",), realtime=chosen),
-        Agent(name="advisor", prompt="You advise.", voice="Charon", handoffs=("host",), realtime=chosen),
-    )
-
-
-class Script(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model does when it is asked; what is left out does not happen."""
-
-    says: str = ""
-    calls: str = ""
-    """A function that is called behind these words, or the agent that is handed over to with `to:`."""
-
-    after: str = ""
-    """What follows when there is a result, or what the other agent says."""
-
-    late_ms: int = 0
-    """The words of the user come so long after the answer began; 0: before it."""
-
-    empty: int = 0
-    """So many times the turn ends without a word."""
-
-    silent: int = 0
-    """So many times nothing comes at all."""
-
-    dies_after: int = 0
-    """The first time, the connection is lost after so many words."""
-
-    cancels: bool = False
-    """A user who speaks while the call is open makes the model take it back."""
-
-    @property
-    def whole(self) -> str:
-        """All that is said."""
-        return f"{self.says} {self.after}".strip()
-
-
-class Heard(msgspec.Struct):
-    """What the user says aloud: words and when each of them is over."""
-
-    words: list[tuple[int, str]]
-
-    @property
-    def end(self) -> int:
-        """When the last word is over."""
-        return self.words[-1][0]
-
-
-class Turn(msgspec.Struct):
-    """A turn of the model, at work."""
-
-    words: list[str]
-    number: int = 0
-    call: str = ""
-    after: str = ""
-    fragments: list[str] = []
-    late_ms: int = 0
-    dies_after: int = 0
-    cancels: bool = False
-    ref: str = ""
-    """The call that it waits for."""
-
-    began: int = 0
-    said: int = 0
-
-
-class Connection(msgspec.Struct):
-    """A connection: what the provider and the worker know of it."""
-
-    effect: int
-    asked: out.Connect
-    knows: list[str]
-    open: bool = True
-    turn: Turn | None = None
-    queue: list[str] = []
-    generation: int = 0
-    made: int = 0
-    reported: int = 0
-    heard_to: int = 0
-    """What was said up to here was heard."""
 
 
 class LiveWorld(World):
@@ -193,7 +105,11 @@ class LiveWorld(World):
         line = self.state.line
         found = {"bytes": len(msgspec.msgpack.encode(self.state)), "timers": len(self._timers), "effects": len(self._effects)}
         for prefix, one in (("", self.state), ("line.", line)):
-            found |= {prefix + name: len(value) for name in one.__struct_fields__ if isinstance(value := getattr(one, name), tuple)} if one else {}
+            found |= (
+                {prefix + name: len(value) for name in one.__struct_fields__ if isinstance(value := getattr(one, name), tuple)}
+                if one
+                else {}
+            )
         return found
 
     # The worker.
@@ -270,21 +186,23 @@ class LiveWorld(World):
                 for connection in self.connections[-3:]:
                     connection.open = connection.open and connection.effect != id
             case out.Play(effect=effect, generation=generation):
-                connection = self._of(effect)
-                if connection is not None and connection.generation != generation:
-                    connection.generation, connection.made, connection.reported = generation, 0, 0
+                heard = self._of(effect)
+                if heard is not None and heard.generation != generation:
+                    heard.generation, heard.made, heard.reported = generation, 0, 0
             case out.Say(effect=effect, text=text, respond=respond):
-                connection = self._of(effect)
-                if connection is not None:
-                    self._told(connection, text, respond=respond)
+                told = self._of(effect)
+                if told is not None:
+                    self._told(told, text, respond=respond)
             case out.Answer(effect=effect, ref=ref):
-                connection = self._of(effect)
-                if connection is not None and connection.turn is not None and connection.turn.ref == ref:
-                    turn = connection.turn
-                    turn.ref, turn.call, turn.words, turn.after = "", "", turn.after.split(), ""
-                    self.at(self.now + THINKS_MS, lambda: self._go_on(connection, turn))
+                asking = self._of(effect)
+                if asking is not None and asking.turn is not None and asking.turn.ref == ref:
+                    self._answered(asking, asking.turn)
             case _:
                 super()._perform(output)
+
+    def _answered(self, connection: Connection, turn: Turn) -> None:
+        turn.ref, turn.call, turn.words, turn.after = "", "", turn.after.split(), ""
+        self.at(self.now + THINKS_MS, lambda: self._go_on(connection, turn))
 
     def _of(self, effect: int) -> Connection | None:
         connection = self.connection
@@ -437,7 +355,9 @@ class LiveWorld(World):
         elif turn.call and not turn.ref:
             turn.ref = f"ref-{effect}-{turn.number}"
             target = turn.call.removeprefix("to:")
-            name, arguments = (turn.call, {"q": str(turn.number)}) if target == turn.call else (HANDOFF, {"target": target, "reason": "asked"})
+            name, arguments = (
+                (turn.call, {"q": str(turn.number)}) if target == turn.call else (HANDOFF, {"target": target, "reason": "asked"})
+            )
             self._say(connection, provider.CallRequested(effect=effect, ref=turn.ref, name=name, arguments=arguments))
         elif not turn.call:
             if connection.made:
@@ -508,98 +428,9 @@ class LiveWorld(World):
         return recorded
 
 
-class Orders:
-    """The core alone, told anything in any order; timers fire when they are due, and what it asks for is noted."""
-
-    def __init__(self, model: str = LIVE, provider_name: str = "gemini") -> None:
-        self.state = core.initial(SID)
-        self.now = 0
-        self.appended: list[events.Event] = []
-        self.taken: list[tuple[int, Any]] = []
-        self.timers: dict[str, int] = {}
-        self.dialled: list[int] = []
-        """Connections that were asked for and not cancelled."""
-
-        self._seq = 0
-        cast = Cast(agents=tuple(msgspec.structs.replace(one, realtime=ModelName(provider_name, model)) for one in agents()))
-        client = gateway.ClientCapabilities(protocol="voxbridge.v1")
-        self.log(gateway.SessionRequested(mode="local", client=client))
-        self.take(
-            inputs.Opened(
-                worker="w",
-                term=1,
-                model="local",
-                voice="",
-                greeting="",
-                functions=(FUNCTION,),
-                providers=("local", "gemini", "openai"),
-                idle_timeout_s=600,
-                turn_timeout_s=30,
-                cast=cast,
-            )
-        )
-
-    @property
-    def effect(self) -> int:
-        """The connection that counts."""
-        return self.state.line.effect if self.state.line is not None else 0
-
-    def log(self, event: events.Event) -> None:
-        """An event of the log is taken."""
-        self._seq += 1
-        kind = events.kind_of(event)
-        recorded = events.Recorded(
-            seq=self._seq,
-            id=f"{SID}.{kind.writer}.{self._seq}",
-            sid=SID,
-            ts=START_US + self.now * 1_000,
-            cause=None,
-            writer=kind.writer,
-            visible=kind.visible,
-            type=kind.name,
-            v=kind.version,
-            event=event,
-        )
-        self.take(LogInput(recorded))
-
-    def take(self, input: Any) -> None:
-        """An input is taken."""
-        now = START_US + self.now * 1_000
-        self.taken.append((now, input))
-        if isinstance(input, provider.ProviderLost):
-            self.dialled = [one for one in self.dialled if one != input.effect]
-        self.state, outputs = core.step(self.state, input, now)
-        for output in outputs:
-            match output:
-                case out.SetTimer(name=name, after_ms=after_ms):
-                    self.timers[name] = self.now + after_ms
-                case out.CancelTimer(name=name):
-                    self.timers.pop(name, None)
-                case out.StartEffect(id=id, effect=out.Connect()):
-                    assert not self.dialled, "the one before is closed first"
-                    self.dialled.append(id)
-                case out.CancelEffect(id=id):
-                    self.dialled = [one for one in self.dialled if one != id]
-                case Append(event=event):
-                    self.appended.append(event)
-
-    def passes(self, ms: int) -> None:
-        """Time passes."""
-        until = self.now + ms
-        while self.timers and min(self.timers.values()) <= until:
-            name = min(self.timers, key=lambda one: self.timers[one])
-            self.now = max(self.now, self.timers.pop(name))
-            self.take(inputs.TimerFired(name))
-        self.now = until
-
-    def told(self, *kinds: type[events.Event]) -> list[Any]:
-        """The events of these types that were appended."""
-        return [one for one in self.appended if isinstance(one, kinds)]
-
-
 def _asks(text: str) -> bool:
     """Whether this asks for what was asked before."""
-    return text == dialogue.ANSWER_AGAIN or "your turn now" in text
+    return text == live.ANSWER_AGAIN or "your turn now" in text
 
 
 def typed(text: str) -> gateway.TextReceived:

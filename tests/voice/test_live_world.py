@@ -14,13 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.voice import core, inputs, provider
-from shared.agents import HANDOFF
+from services.voice import outputs as out
+from services.voice.speaker import LEAD_MS
+from shared import events
+from shared.agents import HANDOFF, Cast, ModelName
 from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.step import Append, LogInput, fold
-from tests.voice.conversation import SID
-from services.voice.speaker import LEAD_MS
-from tests.voice.live_world import GREETING, LIVE, MS_PER_CHARACTER, LiveWorld, Orders, Script, typed
+from tests.voice.conversation import SID, START_US
+from tests.voice.live_parts import FUNCTION, GREETING, LIVE, Script, agents
+from tests.voice.live_world import MS_PER_CHARACTER, LiveWorld, typed
 from tests.voice.replaying import causes_come_first, encoded, replay, stored
 
 RESUMABLE = "gemini-2.5-flash-native-audio-latest"
@@ -217,6 +220,95 @@ def test_a_day_of_one_session() -> None:
     assert time.process_time() - began < 20
 
 
+class Orders:
+    """The core alone, told anything in any order; timers fire when they are due, and what it asks for is noted."""
+
+    def __init__(self, model: str = LIVE, provider_name: str = "gemini") -> None:
+        self.state = core.initial(SID)
+        self.now = 0
+        self.appended: list[events.Event] = []
+        self.taken: list[tuple[int, Any]] = []
+        self.timers: dict[str, int] = {}
+        self.dialled: list[int] = []
+        """Connections that were asked for and not cancelled."""
+
+        self._seq = 0
+        cast = Cast(agents=tuple(msgspec.structs.replace(one, realtime=ModelName(provider_name, model)) for one in agents()))
+        client = gateway.ClientCapabilities(protocol="voxbridge.v1")
+        self.log(gateway.SessionRequested(mode="local", client=client))
+        self.take(
+            inputs.Opened(
+                worker="w",
+                term=1,
+                model="local",
+                voice="",
+                greeting="",
+                functions=(FUNCTION,),
+                providers=("local", "gemini", "openai"),
+                idle_timeout_s=600,
+                turn_timeout_s=30,
+                cast=cast,
+            )
+        )
+
+    @property
+    def effect(self) -> int:
+        """The connection that counts."""
+        return self.state.line.effect if self.state.line is not None else 0
+
+    def log(self, event: events.Event) -> None:
+        """An event of the log is taken."""
+        self._seq += 1
+        kind = events.kind_of(event)
+        recorded = events.Recorded(
+            seq=self._seq,
+            id=f"{SID}.{kind.writer}.{self._seq}",
+            sid=SID,
+            ts=START_US + self.now * 1_000,
+            cause=None,
+            writer=kind.writer,
+            visible=kind.visible,
+            type=kind.name,
+            v=kind.version,
+            event=event,
+        )
+        self.take(LogInput(recorded))
+
+    def take(self, input: Any) -> None:
+        """An input is taken."""
+        now = START_US + self.now * 1_000
+        self.taken.append((now, input))
+        if isinstance(input, provider.ProviderLost):
+            self.dialled = [one for one in self.dialled if one != input.effect]
+        self.state, outputs = core.step(self.state, input, now)
+        for output in outputs:
+            match output:
+                case out.SetTimer(name=name, after_ms=after_ms):
+                    self.timers[name] = self.now + after_ms
+                case out.CancelTimer(name=name):
+                    self.timers.pop(name, None)
+                case out.StartEffect(id=id, effect=out.Connect()):
+                    assert not self.dialled, "the one before is closed first"
+                    self.dialled.append(id)
+                case out.CancelEffect(id=id):
+                    self.dialled = [one for one in self.dialled if one != id]
+                case Append(event=event):
+                    self.appended.append(event)
+
+    def passes(self, ms: int) -> None:
+        """Time passes."""
+        until = self.now + ms
+        while self.timers and min(self.timers.values()) <= until:
+            name = min(self.timers, key=lambda one: self.timers[one])
+            self.now = max(self.now, self.timers.pop(name))
+            self.take(inputs.TimerFired(name))
+        self.now = until
+
+    def told(self, *kinds: type[events.Event]) -> list[Any]:
+        """The events of these types that were appended."""
+        return [one for one in self.appended if isinstance(one, kinds)]
+
+
 def failure(*, retryable: bool) -> ev.Failure:
     """Why a connection was lost."""
     return ev.Failure(code="PROVIDER_UNAVAILABLE", message="Gone.", retryable=retryable)
@@ -263,11 +355,12 @@ def happens(orders: Orders, what: str, number: int) -> None:
             orders.take(provider.UserWords(effect=effect, text=f" w{number}", item=item, whole=number % 4 == 1, audio_ms=orders.now))
         case "audio":
             orders.take(provider.AgentAudio(effect=effect, ms=number * 40, audio_ms=orders.now))
-            orders.take(inputs.AudioSent(orders.state.generation))
+            if orders.state.reply is not None and orders.state.reply.sent is None:
+                orders.take(inputs.AudioSent(orders.state.generation))
         case "words":
             orders.take(provider.AgentWords(effect=effect, text=f" a{number}", ms=number * 40))
-        case "text":
-            orders.take(provider.AgentText(effect=effect, text="look_up()" if number % 2 else "Written."))
+        case "text" if orders.state.line is not None and not orders.state.line.written:
+            orders.take(provider.AgentText(effect=effect, text="look_up()"))
         case "call":
             orders.take(provider.CallRequested(effect=effect, ref=f"r{number % 4}", name="look_up", arguments={}))
         case "hand over":
@@ -309,12 +402,15 @@ def happens(orders: Orders, what: str, number: int) -> None:
 SETTLED_MS = 150_000
 """The time of two turns, of the calls in them, and of the connections between."""
 
+NOTICE_MS = 31_000
+"""The time that a model is given for a notice."""
+
 
 def comes_to_rest(orders: Orders) -> None:
     """From now on connections open and nothing else is said: every turn ends, once, and the session listens or has said why not."""
     if orders.state.away_since:
         orders.log(gateway.ClientConnected(gateway="g", connection="last", resumed=True))
-    for _ in range(SETTLED_MS // 500):
+    for _ in range((SETTLED_MS + NOTICE_MS * len(orders.state.notices)) // 500):
         if orders.dialled and orders.state.line is not None and not orders.state.line.ready:
             orders.take(provider.ProviderReady(effect=orders.effect, audio_ms=orders.now))
         orders.passes(500)
@@ -325,7 +421,9 @@ def comes_to_rest(orders: Orders) -> None:
     else:
         assert state.shown[0] == "listening"
         assert state.line is not None
-        assert not (state.line.asking or state.line.go_on or state.line.notice or state.line.calls or state.handoff)
+        stuck = [name for name in ("asking", "go_on", "notice", "calls", "going_on") if getattr(state.line, name)]
+        assert not stuck
+        assert state.handoff is None
         assert state.line.ready
     ended_turns = [one.number for one in orders.told(ev.TurnCompleted)]
     assert len(set(ended_turns)) == len(ended_turns), "a turn ends once"
