@@ -133,6 +133,11 @@ async def test_a_recording_goes_on_over_a_restart_of_the_bus_which_counts_anew(
         for number in range(3):
             await log.nc.publish(bus.audio_in(sid), frames.pack(frames.PCM16, 0, number, wall_ms32(), b"ab"))
         await log.nc.flush()
+
+        async def kept() -> bool:
+            return len((await log.frames(bus.AUDIO_STREAM, bus.audio(sid))).messages) == 3
+
+        await becomes(kept)
         await recording.write()
         (block,) = await blocks(log, sid)
 
