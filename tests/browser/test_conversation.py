@@ -48,7 +48,7 @@ def test_a_question_is_answered_with_a_function_and_the_answer_says_so(product: 
     assert "tokyo" in str(called["data"]["arguments"]).lower()
     assert set(words(str(completed["data"]["result"]))) & set(words(answer)), (completed["data"]["result"], answer)
     assert completed["data"]["call_id"] == called["data"]["call_id"]
-    expect(studio.page.get_by_text("Last turn")).to_be_visible()
+    expect(studio.page.get_by_text("Last turn", exact=True)).to_be_visible()
     studio.until_quiet()
     _check_heard(product, studio, sid)
 

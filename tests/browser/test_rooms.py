@@ -19,6 +19,9 @@ from tests.browser.test_looks import SIZES, look
 pytestmark = pytest.mark.timeout(600)
 
 Visit = Callable[..., Studio]
+LOOKS_MS: Final = 20_000
+"""The room looks at the files every few seconds."""
+
 FILES: Final = {
     "triage.yaml": "role: Front desk\ndescription: Picks up.\nmodel: gemini\nvoice: Aoede\nhandoffs: [closer]\n",
     "closer.yaml": "role: Wrap-up\ndescription: Sums up and says goodbye.\n",
@@ -82,12 +85,12 @@ def test_agents_are_looked_at_and_one_is_chosen_for_the_next_call(visit: Visit, 
     wrong = folder / "agents" / "wrong.yaml"
     wrong.write_text("role: Nobody\npromt: Oh dear.\n")
     try:
-        expect(page.get_by_role("alert")).to_contain_text(f"{wrong}:2")
+        expect(page.get_by_role("alert")).to_contain_text(f"{wrong}:2", timeout=LOOKS_MS)
         expect(page.get_by_role("button", name="Talk to Closer")).to_be_visible()
         assert studio.violations() == []
     finally:
         wrong.unlink()
-    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0, timeout=LOOKS_MS)
 
     studio.button("Talk to Closer").click()
     page.wait_for_url("**/")
