@@ -26,6 +26,8 @@ def called(d: Draft, arguments: dict[str, Any]) -> str:
     if target not in d.state.agent.handoffs or all(agent.name != target for agent in d.state.agents):
         known = ", ".join(name for name in d.state.agent.handoffs)
         return f"There is no agent {target[:64]!r} to hand over to. There is: {known}."
+    if (target, _turn(d)) == d.state.handed:
+        return f"{target} has just handed this conversation over to you: answer the user first."
     start(d, target, reason=reason, summary=summary, by="agent")
     return ""
 
@@ -63,6 +65,7 @@ def settle(d: Draft) -> None:
         return
     agent = next(agent for agent in state.agents if agent.name == handoff.target)
     turn = _turn(d)
+    state.handed = (handoff.source, turn)
     if reply is not None and reply.turn == turn:
         turns.hand_on(d)
     elif reply is not None:  # its turn is another one

@@ -397,5 +397,8 @@ class State(msgspec.Struct, kw_only=True):
     """The name of the installation's own language model."""
 
     handoff: Handoff | None = None
+    handed: tuple[str, int] = ("", -1)
+    """Who handed over to the agent that speaks, and in which turn: in that turn it answers, and does not hand back."""
+
     asked: int = 0
     """Messages of the user that ever came into the history."""

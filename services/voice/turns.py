@@ -14,6 +14,7 @@ from services.voice import heard, pauses, prompt
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Call, Reply, Stamps
+from shared.agents import HANDOFF
 from shared.events import voice as ev
 from shared.functions import Function
 from shared.moments import PartialTranscript
@@ -80,6 +81,8 @@ def ask_again(d: Draft) -> None:
 def _complete(d: Draft) -> None:
     reply = _reply(d)
     functions = d.state.functions if reply.rounds <= ROUNDS_LIMIT and not reply.plain else ()
+    if reply.turn == d.state.handed[1]:
+        functions = tuple(function for function in functions if function.name != HANDOFF)
     messages = prompt.window(d.state.instructions, d.state.history)
     llm = d.state.agent.llm
     model = d.state.model if llm.provider in ("", "local") else llm.model

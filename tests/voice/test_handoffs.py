@@ -142,6 +142,29 @@ async def test_a_realtime_agent_hands_over_to_the_cascade_and_back(
     assert ("model", "Good bye.") in seeded_with(google.sessions[-1])
 
 
+async def test_who_was_handed_the_conversation_answers_before_it_hands_back(
+    workers: Workers, page: Page, model_server: ModelServer, tmp_path: Path
+) -> None:
+    folder = agents(
+        tmp_path / "agents",
+        host="prompt: You greet.\nhandoffs: [teller]\n",
+        teller="prompt: You tell stories.\nhandoffs: [host]\n",
+    )
+    model_server.script("llm", call("handoff_conversation", '{"target": "teller"}'), ["Once upon a time."])
+    async with workers.running(agents_dir=folder):
+        await page.open(agent="host")
+        await page.until(ev.SessionStarted)
+        await a_turn(page, "Tell me a story.")
+        offered = [[tool["function"]["name"] for tool in asked.get("tools", ())] for asked in model_server.asked("llm")]
+        model_server.script("llm", call("handoff_conversation", '{"target": "host"}'), ["I am back."])
+        await asks(page, "That is enough.")
+        await page.until(ev.TurnCompleted, 2, reason="completed")
+        await page.ends()
+    assert offered[-2:] == [["handoff_conversation"], []]
+    assert [(one.source, one.target) for one in page.told(ev.HandoffCompleted)] == [("host", "teller"), ("teller", "host")]
+    assert said(page) == ["Once upon a time.", "I am back."]
+
+
 async def test_an_operator_hands_over(workers: Workers, page: Page, model_server: ModelServer, tmp_path: Path) -> None:
     folder = agents(tmp_path / "agents", host="prompt: You greet.\nhandoffs: [teller]\n", teller="prompt: You tell.\narrival: Say hello.\n")
     model_server.script("llm", ["Hello from the teller."])
