@@ -1,32 +1,24 @@
 """`/api/config`: what an administrator sets while everything runs (docs/protocol.md, section 8).
 
-Owns the routes, the bound of a body and what is answered, which is never a key. Does not own the keys (`shared.keys`) nor who is an
+Owns the routes and what is answered, which is never a key. Does not own the keys (`shared.keys`) nor who is an
 administrator (`services.gateway.admins`). Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import BaseModel
-from starlette.requests import ClientDisconnect
 
-from services.gateway import views
+from services.gateway import bodies, views
 from services.gateway.admins import Admins
 from shared.errors import Code, VoxbridgeError
 from shared.keys import KEY_LIMIT, variables
 
 if TYPE_CHECKING:
     from services.gateway.service import Gateway
-
-BODY_LIMIT: Final = 4_096
-"""Bytes of a body: a key of `KEY_LIMIT` characters, however its JSON is written."""
-
-BODY_S: Final = 5.0
-"""How long a body may take to come."""
 
 _ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     401: {"model": views.Problem, "description": "An administrator's token is needed"},
@@ -94,19 +86,9 @@ def router(gateway: Gateway) -> APIRouter:
 
 
 async def _setting(request: Request) -> _Setting:
-    body = bytearray()
+    body = await bodies.read(request)
     try:
-        async with asyncio.timeout(BODY_S):
-            async for part in request.stream():
-                body += part
-                if len(body) > BODY_LIMIT:
-                    raise VoxbridgeError(Code.TOO_LARGE, f"The body has more than {BODY_LIMIT} bytes.", field="body", limit=BODY_LIMIT)
-    except TimeoutError:
-        raise VoxbridgeError(Code.TIMED_OUT, f"The body did not come within {BODY_S:g} s.", field="body") from None
-    except ClientDisconnect:
-        raise VoxbridgeError(Code.CANCELLED, "The client is gone.") from None
-    try:
-        return msgspec.json.decode(bytes(body), type=_Setting)
+        return msgspec.json.decode(body, type=_Setting)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         # What the decoder says may hold a part of the body.
         raise VoxbridgeError(Code.INVALID_ARGUMENT, 'The body must be JSON: `{"provider": "…", "key": "…"}`.', field="body") from None

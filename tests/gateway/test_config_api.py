@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from services.gateway.admins import Admins, is_loopback, owner_alone
-from services.gateway.config_api import BODY_LIMIT
+from services.gateway.bodies import BODY_LIMIT
 from services.gateway.service import Gateway
 from shared import voices
 from shared.clock import SystemClock
@@ -143,7 +143,7 @@ async def test_a_body_and_a_key_of_just_the_limit_are_taken(running: Running) ->
 
 
 async def test_a_body_that_does_not_come_is_waited_for_a_bounded_time(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.gateway.config_api.BODY_S", 0.05)
+    monkeypatch.setattr("services.gateway.bodies.BODY_S", 0.05)
     reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
     head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Length: 100\r\n\r\n"
     writer.write(head.encode() + b'{"provider": "gemini"')
