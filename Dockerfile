@@ -38,9 +38,9 @@ RUN if [ "$SERVICE" = models ]; then \
       apt-get -q update && apt-get -q -y install --no-install-recommends libgomp1 && rm -rf /var/lib/apt/lists/*; \
     fi
 # Named volumes take their owner from these folders when they are first used, so that nothing ever runs as root.
-RUN groupadd --system --gid 10001 voxbridge \
-    && useradd --system --uid 10001 --gid 10001 --no-create-home --home-dir /tmp voxbridge \
-    && for name in admin gateway voice tools nats valkey; do install -d -o 10001 -g 10001 -m 0700 /credentials/$name; done \
+RUN groupadd --gid 10001 voxbridge \
+    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin voxbridge \
+    && for name in admin gateway voice tools recordings nats valkey; do install -d -o 10001 -g 10001 -m 0700 /credentials/$name; done \
     && install -d -o 10001 -g 10001 -m 0700 /stores/nats /stores/valkey \
     && install -d -o 10001 -g 10001 -m 0755 /models
 COPY --from=packages /app /app

@@ -16,6 +16,9 @@ from shared.streams import TOOLS_CONSUMER, VOICE_CONSUMER
 ADMIN: Final = "admin"
 """Makes the streams and the consumers, and is who an operator's commands sign in as: may do everything."""
 
+RECORDINGS: Final = "recordings"
+"""Who makes files of recordings where users have rights of their own: reads the log and the record, opens it, and writes nothing."""
+
 LIVE: Final = "vxc.>"
 _API: Final = "$JS.API"
 _ANSWERS_S: Final = 120
@@ -38,8 +41,12 @@ def branch(writer: str) -> str:
     return f"vx.s.*.ev.{writer}.>"
 
 
+def _reading(*streams: str) -> tuple[str, ...]:
+    return tuple(f"{_API}.{what}.{stream}" for stream in streams for what in ("STREAM.INFO", "DIRECT.GET"))
+
+
 def _service(name: str, *, publish: tuple[str, ...], subscribe: tuple[str, ...], streams: tuple[str, ...], consumer: str = "") -> Rights:
-    reading = tuple(f"{_API}.{what}.{stream}" for stream in streams for what in ("STREAM.INFO", "DIRECT.GET"))
+    reading = _reading(*streams)
     working = (
         f"{_API}.CONSUMER.INFO.{bus.EVENT_STREAM}.{consumer}",
         f"{_API}.CONSUMER.MSG.NEXT.{bus.EVENT_STREAM}.{consumer}",
@@ -72,8 +79,9 @@ RIGHTS: Final[Mapping[str, Rights]] = {
         streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM),
         consumer=TOOLS_CONSUMER,
     ),
+    RECORDINGS: Rights(publish=_reading(bus.EVENT_STREAM, bus.RECORD_STREAM), subscribe=(f"{inbox(RECORDINGS)}.>",)),
 }
-"""What each service may do; what is not here is refused."""
+"""What each service may do, and the reader of recordings; what is not here is refused."""
 
 
 _COMMON_KEYS: Final = (
@@ -90,8 +98,9 @@ _COMMON_KEYS: Final = (
 
 CLOSED_KEYS: Final = ("vx:key:*", "vx:handle:*", "vx:datakey:*")
 """Keys that gateway and voice alone may use: those of providers and of recordings, sealed as they are, and what resumes a
-conversation with a provider."""
+conversation with a provider. `RECORDINGS` may read those of recordings."""
 
+_ORDINARY: Final = "&* +@all -@admin -@dangerous +info"
 _ERASING: Final = " +bgrewriteaof (-@all +del %W~vx:handle:* %W~vx:datakey:*)"
 """What `ADMIN` may beside its keys, to erase a session: delete what it may not read, and have Valkey's file written anew without it."""
 
@@ -101,16 +110,21 @@ VALKEY_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "voice": ("vx:*",),
     "tools": _COMMON_KEYS,
 }
-"""The keys of Valkey that each user may read and write, as patterns."""
+"""The keys of Valkey that each user may read and write, as patterns. `RECORDINGS` has none of its own to write."""
+
+_OPENING: Final = "%R~vx:datakey:* +@connection +get -@admin -@dangerous"
 
 
 def valkey_users(digests: Mapping[str, str]) -> str:
     """The users of Valkey by the SHA-256 of their passwords, without what could empty, stop or reconfigure it."""
-    return "".join(
-        f"user {name} on #{digest} {' '.join(f'~{pattern}' for pattern in VALKEY_KEYS[name])} &* +@all -@admin -@dangerous +info"
-        f"{_ERASING if name == ADMIN else ''}\n"
-        for name, digest in digests.items()
-    )
+    return "".join(f"user {name} on #{digest} {_valkey_rights(name)}\n" for name, digest in digests.items())
+
+
+def _valkey_rights(name: str) -> str:
+    if name == RECORDINGS:
+        return _OPENING
+    keys = " ".join(f"~{pattern}" for pattern in VALKEY_KEYS[name])
+    return f"{keys} {_ORDINARY}{_ERASING if name == ADMIN else ''}"
 
 
 def users(keys: Mapping[str, str]) -> str:

@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from nats.aio.msg import Msg
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import NoPermissionError, RedisError
 
 from shared import bus, vault
 from shared.config import Config
-from shared.errors import Unavailable
+from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.log import Log, position
 from shared.secret_file import vault_key_file
 from shared.vault import Vault, WrongKey
@@ -141,7 +141,8 @@ class DataKeys:
         return cls(redis, Vault(vault_key_file(config)), kept_s=config.recording_hours * 3_600)
 
     async def find(self, sid: str) -> bytes | None:
-        """The key of a session; nothing for one that is not recorded, or was erased. Raises `UNAVAILABLE` and `WrongKey`."""
+        """The key of a session; nothing for one that is not recorded, or was erased. Raises `UNAVAILABLE`, `WrongKey`, and
+        `PERMISSION_DENIED` where Valkey gives this user no such keys."""
         kept = await _answered(self._redis.get(name(sid)))
         return None if kept is None else self._vault.open(base64.b64decode(kept), name=name(sid))
 
@@ -171,5 +172,8 @@ def _us(stored_at: str) -> int:
 async def _answered(command: Any) -> Any:
     try:
         return await command
+    except NoPermissionError as error:
+        message = "This user of Valkey may not read the keys of recordings. In containers `docker compose run --rm -T recordings` may."
+        raise VoxbridgeError(Code.PERMISSION_DENIED, message, retryable=False) from error
     except RedisError as error:
         raise Unavailable(f"Valkey does not serve the keys of recordings ({type(error).__name__}).", retry_after_ms=1_000) from error

@@ -1,6 +1,6 @@
 """The credentials of an installation whose services have users of their own: made once, kept as files, one folder for each reader.
 
-Owns the files: nkey seeds, passwords of Valkey, the vault key that gateway and voice share, the administrators' token, and the two
+Owns the files: nkey seeds, passwords of Valkey, the vault key of those who seal and open, the administrators' token, and the two
 servers' configurations, which hold no secret but digests and public keys. Does not own what each user may do (`shared.permissions`).
 A crash here leaves what was there: a file appears whole or not at all.
 """
@@ -17,7 +17,7 @@ import nkeys
 from nacl.utils import random
 
 from shared.errors import Code, VoxbridgeError
-from shared.permissions import ADMIN, RIGHTS, users
+from shared.permissions import ADMIN, RECORDINGS, RIGHTS, users
 from shared.permissions import valkey_users as users_of_valkey
 from shared.secret_file import new_secret
 
@@ -26,8 +26,8 @@ SEED_FILE: Final = "nats.seed"
 PASSWORD_FILE: Final = "redis.password"  # noqa: S105 - the name of a file
 VAULT_FILE: Final = "vault.key"
 TOKEN_FILE: Final = "admin.token"  # noqa: S105 - the name of a file
-VAULT_HOLDERS: Final = ("gateway", "voice")
-"""Who seals and opens the keys of providers: nobody else has the key to them."""
+VAULT_HOLDERS: Final = ("gateway", "voice", RECORDINGS)
+"""Who opens what is sealed: keys of providers and of recordings. Valkey gives the last of these the sealed keys of recordings alone."""
 
 TOKEN_HOLDERS: Final = ("gateway",)
 _SERVERS: Final = ("nats", "valkey")

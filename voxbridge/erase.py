@@ -28,6 +28,7 @@ from shared.embedded import ValkeyServer
 from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from shared.events import gateway, operator, tools, voice
 from shared.log import Log, decode, position
+from shared.permissions import ADMIN
 from shared.store import Store
 from voxbridge.eventlog import opened
 
@@ -81,9 +82,10 @@ class _Held:
 
 
 @asynccontextmanager
-async def stores(config: Config) -> AsyncIterator[tuple[Log, Redis]]:
-    """The event log and Valkey: those of the running product, of the servers that are named, or both at rest. Raises `UNAVAILABLE`."""
-    async with opened(config) as found:
+async def stores(config: Config, *, user: str = ADMIN) -> AsyncIterator[tuple[Log, Redis]]:
+    """The event log and Valkey: those of the running product, of the servers that are named, or both at rest. `user` as for `opened`.
+    Raises `UNAVAILABLE`."""
+    async with opened(config, user=user) as found:
         url, secret, server = found.redis_url, found.redis_password_file, None
         if not url and found.live:
             raise Unavailable("Where Valkey is is not known: set VOXBRIDGE_REDIS_URL beside VOXBRIDGE_NATS_URL.")

@@ -42,8 +42,9 @@ class Found:
 
 
 @asynccontextmanager
-async def opened(config: Config, *, make: bool = False, live: bool = False) -> AsyncIterator[Found]:
-    """Open the event log. `make` begins one where there is none; `live` refuses one at rest.
+async def opened(config: Config, *, make: bool = False, live: bool = False, user: str = ADMIN) -> AsyncIterator[Found]:
+    """Open the event log. `make` begins one where there is none; `live` refuses one at rest. `user` is who the command signs in as where
+    users have rights of their own: the owner of the seed file.
 
     Raises `UNAVAILABLE` with one line that says what to do.
     """
@@ -51,7 +52,7 @@ async def opened(config: Config, *, make: bool = False, live: bool = False) -> A
     logging.getLogger().addHandler(logging.NullHandler())
     async with AsyncExitStack() as stack:
         if config.nats_url:
-            log = await _connected(stack, config.nats_url, config.nats_seed_file)
+            log = await _connected(stack, config.nats_url, config.nats_seed_file, user)
             yield Found(log, live=True, redis_url=config.redis_url, redis_password_file=config.redis_password_file)
             return
         running = await _running(stack, config.data_dir, make=make)
@@ -101,7 +102,7 @@ def _check(folder: Path, *, make: bool) -> None:
         )
 
 
-async def _connected(stack: AsyncExitStack, url: str, seed_file: str = "") -> Log:
-    client = await connect_nats(url, "voxbridge", pending=EVENTS_PENDING, timeout_s=CONNECT_S, user=ADMIN, seed_file=seed_file)
+async def _connected(stack: AsyncExitStack, url: str, seed_file: str = "", user: str = ADMIN) -> Log:
+    client = await connect_nats(url, "voxbridge", pending=EVENTS_PENDING, timeout_s=CONNECT_S, user=user, seed_file=seed_file)
     stack.push_async_callback(close_nats, client)
     return Log(client)

@@ -6,10 +6,12 @@ Owns the words and the exit codes of these commands: 0 when nothing differs, 1 w
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
@@ -18,6 +20,7 @@ from shared import events
 from shared.config import Config
 from shared.errors import Code, VoxbridgeError
 from shared.ids import new_session_id
+from shared.permissions import RECORDINGS
 from shared.recordings import DataKeys
 from voxbridge import recorded_test, replay, session_files, sessions
 from voxbridge.erase import stores
@@ -25,6 +28,7 @@ from voxbridge.eventlog import opened
 
 CANNOT_TELL: Final = 2
 _NEW: Final = "new"
+_STDOUT: Final = Path("-")
 
 
 @click.command("export")
@@ -39,7 +43,12 @@ _NEW: Final = "new"
     metavar="[DIR]",
     help=f"Write a recording and a test that replays it into DIR, or into {recorded_test.FOLDER}.",
 )
-@click.option("--wav", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write its recording as a stereo WAV file.")
+@click.option(
+    "--wav",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="Write its recording as a stereo WAV file; `-` is standard output.",
+)
 def export_session(sid: str, file: Path | None, folder: Path | None, wav: Path | None) -> None:
     """Write a call to a file: every event, as JSON Lines. Without FILE to standard output.
 
@@ -55,7 +64,12 @@ def export_session(sid: str, file: Path | None, folder: Path | None, wav: Path |
     if wav is not None:
         if file is not None or folder is not None:
             raise click.UsageError("--wav goes without FILE and --as-test.")
-        asyncio.run(_export_wav(sid, wav))
+        if wav != _STDOUT:
+            asyncio.run(_export_wav(sid, wav))
+        elif sys.stdout.isatty():
+            raise click.UsageError("Sound is not written to a terminal. Say into which file it goes; in containers, run it with -T.")
+        else:
+            asyncio.run(_print_wav(sid))
         return
     if file is not None and folder is not None:
         raise click.UsageError("Either FILE or --as-test.")
@@ -86,17 +100,26 @@ async def _export(sid: str, file: Path | None, folder: Path | None) -> None:
     click.echo(f"{path}\n{test}\nRun it: pytest {test}")
 
 
-async def _export_wav(sid: str, path: Path) -> None:
+async def _print_wav(sid: str) -> None:
+    # It is filled in place, and its head is known last.
+    with TemporaryDirectory(prefix="voxbridge-") as folder:
+        path = Path(folder) / "call.wav"
+        await _export_wav(sid, path, place="standard output")
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+
+
+async def _export_wav(sid: str, path: Path, *, place: str = "") -> None:
     from voxbridge import wav  # numpy is not loaded for the other exports
 
     config = Config.from_env()
-    async with stores(config) as (log, redis):
+    async with stores(config, user=RECORDINGS) as (log, redis):
         sid = await sessions.find(log, sid)
         try:
             written = await wav.write(log, DataKeys.of(config, redis), sid, path)
         except OSError as error:
             raise VoxbridgeError(Code.UNAVAILABLE, f"{path} cannot be written: {(error.strerror or str(error)).lower()}.") from error
-    click.echo(f"{written.seconds:.1f} s of {sid} are in {path}", err=True)
+    click.echo(f"{written.seconds:.1f} s of {sid} are in {place or path}", err=True)
     if written.sealed:
         click.echo(f"{written.sealed} blocks of the recording could not be opened, and are silence.", err=True)
 

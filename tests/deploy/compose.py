@@ -34,7 +34,7 @@ class Healthcheck(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 class Logging(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     driver: str
-    options: dict[str, str]
+    options: dict[str, str] = {}
 
 
 class Service(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -16,11 +16,15 @@ import yaml
 from deploy.bootstrap import UV_VERSION
 from shared.config import Config, env_name
 from shared.keys import PROVIDERS
-from tests.deploy.compose import FILE, ROOT, Compose, load
+from tests.deploy.compose import FILE, ROOT, Compose, Logging, load
+from voxbridge import wav
 from voxbridge.credentials import NAMES, PASSWORD_FILE, SEED_FILE, TOKEN_FILE, TOKEN_HOLDERS, VAULT_FILE, VAULT_HOLDERS
 
 SERVERS = ("nats", "valkey")
 SERVICES = ("gateway", "voice", "tools", "models")
+COMMANDS = {"cli": "admin", "recordings": "recordings"}
+"""The operator's commands, and the user that each of them is."""
+
 PROVIDER_VARIABLES = {name for names in PROVIDERS.values() for name in names}
 
 
@@ -31,7 +35,8 @@ def compose() -> Compose:
 
 def test_every_part_has_its_container(compose: Compose) -> None:
     assert {*SERVERS, *SERVICES, "admin"} == set(compose.kept)
-    assert set(compose.services) - set(compose.kept) == {"credentials", "weights", "cli"}
+    assert set(compose.services) - set(compose.kept) == {"credentials", "weights", *COMMANDS}
+    assert {name for name, service in compose.services.items() if service.profiles} == set(COMMANDS), "they run when they are called"
 
 
 def test_a_compose_that_is_installed_reads_the_file(compose: Compose) -> None:
@@ -56,8 +61,11 @@ def test_every_container_is_bounded_in_memory_processes_and_log(compose: Compose
     for name, service in compose.services.items():
         assert re.search(r"\d+[mg]", service.mem_limit), name
         assert 0 < service.pids_limit <= 512, name
-        assert service.logging.driver == "json-file", name
-        assert set(service.logging.options) == {"max-size", "max-file"}, name
+        if name in COMMANDS:
+            assert service.logging == Logging("none"), f"what {name} prints is a call's words or sound, and is kept nowhere"
+        else:
+            assert service.logging.driver == "json-file", name
+            assert set(service.logging.options) == {"max-size", "max-file"}, name
         assert all("size=" in mount for mount in service.tmpfs), name
 
 
@@ -81,7 +89,7 @@ def test_only_the_gateway_has_a_port_and_on_loopback_until_told_otherwise(compos
 
 def test_the_servers_are_on_a_network_without_a_way_out(compose: Compose) -> None:
     assert compose.networks["inner"].internal
-    for name in (*SERVERS, "admin", "cli", "models"):
+    for name in (*SERVERS, "admin", *COMMANDS, "models"):
         assert compose.services[name].networks == ["inner"], name
     assert compose.services["credentials"].network_mode == "none"
     used = {network for service in compose.services.values() for network in service.networks}
@@ -93,8 +101,8 @@ def test_each_container_sees_its_own_credentials_alone_and_cannot_change_them(co
         secret = {volume: place for volume, place in service.mounts.items() if volume.startswith("credentials-")}
         if name == "credentials":
             assert secret == {f"credentials-{user}": f"/credentials/{user}" for user in NAMES}
-        elif name in (*NAMES, "cli"):
-            assert secret == {f"credentials-{'admin' if name == 'cli' else name}": "/run/voxbridge:ro"}
+        elif name in (*NAMES, *COMMANDS):
+            assert secret == {f"credentials-{COMMANDS.get(name, name)}": "/run/voxbridge:ro"}
         else:
             assert secret == {}, name
         if name in SERVERS:
@@ -112,7 +120,7 @@ def test_no_secret_is_in_an_environment(compose: Compose) -> None:
 
 def test_each_container_is_a_user_of_its_own_in_valkey(compose: Compose) -> None:
     for name, service in compose.services.items():
-        user = {"cli": "admin"}.get(name, name)
+        user = COMMANDS.get(name, name)
         assert service.environment.get("VOXBRIDGE_REDIS_URL", "") == (f"redis://{user}@valkey:6379/0" if user in NAMES else ""), name
 
 
@@ -121,7 +129,16 @@ def test_the_vault_key_and_the_keys_of_providers_are_where_they_are_needed_and_n
         assert ("VOXBRIDGE_VAULT_KEY_FILE" in service.environment) == (name in VAULT_HOLDERS), name
         assert ("VOXBRIDGE_ADMIN_TOKEN_FILE" in service.environment) == (name in TOKEN_HOLDERS), name
         given = {variable for variable in PROVIDER_VARIABLES if variable in service.environment}
-        assert given == (PROVIDER_VARIABLES if name in VAULT_HOLDERS else set()), name
+        assert given == (PROVIDER_VARIABLES if name in ("gateway", "voice") else set()), name
+
+
+def test_what_opens_recordings_reads_and_leaves_nothing_behind(compose: Compose) -> None:
+    """The user that it is may write nothing: tests/deploy/test_permissions.py, test_credentials.py."""
+    opener = compose.services["recordings"]
+    assert opener.mounts == {"credentials-recordings": "/run/voxbridge:ro"}
+    (room,) = opener.tmpfs
+    longest = wav.LONGEST_MS * wav.RATE * 4 // 1_000
+    assert longest < int(re.findall(r"size=(\d+)m", room)[0]) * 2**20 < int(opener.mem_limit.removesuffix("m")) * 2**20
 
 
 BASE_URLS = {"GOOGLE_GEMINI_BASE_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"}
@@ -138,6 +155,15 @@ def test_every_setting_is_one_that_there_is_and_its_default_too(compose: Compose
             told = re.fullmatch(rf"\$\{{{key}:?-(.*)\}}", str(value))
             if told is not None:
                 assert told[1] == usual[key], f"{name}: {key}"
+
+
+PLACES = {"VOXBRIDGE_DATA_DIR", "VOXBRIDGE_MODELS_DIR", "VOXBRIDGE_AGENTS_DIR", "VOXBRIDGE_MODELS_PORT"}
+"""Fixed in the images."""
+
+
+def test_every_setting_that_is_an_operators_reaches_the_containers(compose: Compose) -> None:
+    given = {key for service in compose.services.values() for key in service.environment}
+    assert {env_name(field) for field in fields(Config)} - given == PLACES
 
 
 def test_everything_waits_for_what_it_needs(compose: Compose) -> None:
@@ -179,6 +205,8 @@ def test_the_dockerfile_installs_each_services_own_packages_and_ends_as_a_plain_
     assert "USER 10001:10001" in named["service"]
     assert named["gateway"].startswith("service AS gateway")
     assert "USER" not in named["gateway"]
+    (folders,) = re.findall(r"for name in (.*); do install -d -o 10001 -g 10001 -m 0700 /credentials/", named["service"])
+    assert set(folders.split()) == {*NAMES, *SERVERS}, "a volume is root's where the image has no such folder"
     assert "ADD " not in text
 
 

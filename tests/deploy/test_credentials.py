@@ -70,17 +70,18 @@ def test_the_one_password_of_an_older_release_becomes_one_for_each(tmp_path: Pat
     }
 
 
-def test_gateway_and_voice_share_the_vault_key_and_the_gateway_alone_has_the_token(tmp_path: Path) -> None:
+def test_those_who_open_what_is_sealed_share_the_vault_key_and_the_gateway_alone_has_the_token(tmp_path: Path) -> None:
     made(tmp_path)
     found = files(tmp_path)
-    assert {name for name in found if name.endswith("vault.key")} == {"gateway/vault.key", "voice/vault.key"}
-    assert found["gateway/vault.key"] == found["voice/vault.key"] != found["gateway/admin.token"]
+    assert {name for name in found if name.endswith("vault.key")} == {f"{name}/vault.key" for name in ("gateway", "voice", "recordings")}
+    assert found["gateway/vault.key"] == found["voice/vault.key"] == found["recordings/vault.key"] != found["gateway/admin.token"]
     assert {name for name in found if name.endswith("admin.token")} == {"gateway/admin.token"}
     sealed = Vault(vault_key_file(Config(vault_key_file=str(tmp_path / "gateway" / "vault.key")))).seal(b"secret", name="n")
     assert Vault(vault_key_file(Config(vault_key_file=str(tmp_path / "voice" / "vault.key")))).open(sealed, name="n") == b"secret"
-    (tmp_path / "voice" / "vault.key").unlink()
+    for name in ("voice", "recordings"):
+        (tmp_path / name / "vault.key").unlink()
     made(tmp_path)
-    assert files(tmp_path)["voice/vault.key"] == found["gateway/vault.key"]
+    assert {files(tmp_path)[f"{name}/vault.key"] for name in ("voice", "recordings")} == {found["gateway/vault.key"]}
 
 
 def test_the_servers_are_told_public_keys_and_digests_and_no_secret(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_the_command_says_who_is_new(tmp_path: Path) -> None:
     run = CliRunner().invoke
-    assert run(admin, ["credentials", str(tmp_path)]).output == "New users: admin, gateway, voice, tools.\n"
+    assert run(admin, ["credentials", str(tmp_path)]).output == "New users: admin, gateway, voice, tools, recordings.\n"
     assert run(admin, ["credentials", str(tmp_path)]).output == "Every user has its credentials.\n"
 
 
@@ -145,6 +146,13 @@ async def test_valkey_lets_the_services_use_their_keys_and_nothing_that_empties_
                 thief.ping()
         with redis.Redis(port=port, username="voice", password=password) as service:
             assert service.set("vx:datakey:{a}", "sealed")
+        with redis.Redis(port=port, username="recordings", password=passwords["recordings"]) as reader:
+            assert reader.ping()
+            assert reader.get("vx:datakey:{a}") == b"sealed"
+            others = ("GET", "vx:key:gemini"), ("GET", "vx:sessions"), ("SCAN", "0"), ("PUBLISH", "c", "m"), ("CLIENT", "LIST"), ("INFO",)
+            for refused in (("SET", "vx:datakey:{a}", "1"), ("DEL", "vx:datakey:{a}"), ("EXPIRE", "vx:datakey:{a}", "1"), *others):
+                with pytest.raises(redis.exceptions.NoPermissionError):
+                    reader.execute_command(*refused)
         with redis.Redis(port=port, username="admin", password=passwords["admin"]) as eraser:
             for command in ("GET", "DUMP", "EXISTS"):
                 with pytest.raises(redis.exceptions.NoPermissionError):

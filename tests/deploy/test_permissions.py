@@ -22,13 +22,13 @@ from shared.connections import connect_nats, denied
 from shared.errors import Unavailable, VoxbridgeError
 from shared.events.envelope import KINDS
 from shared.ids import new_session_id
-from shared.permissions import RIGHTS
+from shared.permissions import RECORDINGS, RIGHTS
 from shared.rights import check_rights
 from tests.deploy.conftest import Guarded, SignIn
-from voxbridge import move
+from voxbridge import admin, move
 from voxbridge.credentials import new_seed
 
-SERVICES = tuple(RIGHTS)
+SERVICES = tuple(name for name in RIGHTS if name != RECORDINGS)
 ADMINISTRATION = (
     "$JS.API.STREAM.CREATE.OTHER",
     "$JS.API.STREAM.UPDATE.EV",
@@ -113,13 +113,16 @@ async def test_audio_and_moments_have_one_speaker_and_one_hearer(service: str, s
 async def test_nobody_hears_the_answers_of_another(sign_in: SignIn) -> None:
     heard = [
         (name, other)
-        for name in SERVICES
-        for other in (*SERVICES, "admin")
+        for name in (*SERVICES, RECORDINGS)
+        for other in (*SERVICES, RECORDINGS, "admin")
         if other != name and await subscribed(await sign_in(name), f"_INBOX_{other}.>")
     ]
     assert heard == []
     everything = [
-        name for name in SERVICES for subject in (">", "vx.>", "_INBOX.>", "$JS.>") if await subscribed(await sign_in(name), subject)
+        name
+        for name in (*SERVICES, RECORDINGS)
+        for subject in (">", "vx.>", "_INBOX.>", "$JS.>")
+        if await subscribed(await sign_in(name), subject)
     ]
     assert everything == []
 
@@ -134,6 +137,32 @@ async def test_a_service_reads_the_log_and_hears_it_live(service: str, sign_in: 
     request = {"seq": 1, "next_by_subj": bus.stored_subject(sid)}
     answer = await reader.request(f"$JS.API.DIRECT.GET.{bus.EVENT_STREAM}", json.dumps(request).encode(), timeout=5)
     assert answer.data == b"said"
+
+
+async def test_the_reader_of_recordings_reads_the_log_and_the_record_and_does_nothing_else(sign_in: SignIn, guarded: Guarded) -> None:
+    await admin.make_streams(guarded.config("admin", recording="on", recording_mb=64))
+    voice, reader, sid = await sign_in("voice"), await sign_in(RECORDINGS), new_session_id()
+    await voice.jetstream().publish(f"vx.s.{sid}.ev.voice.c.test.done", b"said")
+    await voice.jetstream().publish(bus.recorded(sid), b"sealed")
+    for stream, subject, stored in (
+        (bus.EVENT_STREAM, bus.stored_subject(sid), b"said"),
+        (bus.RECORD_STREAM, bus.recorded(sid), b"sealed"),
+    ):
+        request = json.dumps({"seq": 1, "next_by_subj": subject}).encode()
+        assert (await reader.request(f"$JS.API.DIRECT.GET.{stream}", request, timeout=5)).data == stored
+        assert (await reader.jetstream().stream_info(stream)).state.messages == 1
+    assert denied(reader) == ()
+    places = [f"vx.s.{sid}.ev.{branch}.c.test.done" for branch in (*SERVICES, RECORDINGS, "operator")]
+    places += [
+        bus.recorded(sid),
+        f"vx.s.{sid}.audio.in",
+        f"vx.s.{sid}.audio.out",
+        f"$JS.API.DIRECT.GET.{bus.AUDIO_STREAM}",
+        *ADMINISTRATION,
+    ]
+    assert [place for place in places if await published(reader, place)] == []
+    heard = (bus.live_subject(sid), f"vx.s.{sid}.audio.in", f"vx.s.{sid}.audio.out", "$SRV.>", "vx.svc.voice.health")
+    assert [place for place in heard if await subscribed(reader, place)] == []
 
 
 async def test_a_worker_takes_and_acknowledges_from_its_own_consumer_alone(sign_in: SignIn) -> None:
