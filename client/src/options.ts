@@ -14,6 +14,8 @@ export interface VoiceAgentOptions {
   agent?: string;
   /** How replies come; empty, and by default, as the mode or the agent says. */
   output?: "" | "audio" | "text";
+  /** Whether the audio is kept: true asks for it, false refuses it; without, as the agent says. */
+  record?: boolean;
   /** False for a conversation in text; or constraints beside echo cancellation, noise suppression and gain control, which are on. */
   microphone?: boolean | MediaTrackConstraints;
   /** Play into the AudioContext's destination instead of an `<audio>` element. */

@@ -222,7 +222,7 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
       return { ...snapshot, connection: "connected", sessionId: message.sessionId, mode: message.mode, speaker: speaker(snapshot, message), error: now === null ? snapshot.error : null };
     case "resumed": {
       const { mode, sessionId, snapshot: recap } = message;
-      const conversation = recap === undefined ? snapshot.conversation.filter((entry) => entry.kind !== "said" || entry.final) : recapped(snapshot, recap);
+      const conversation = recap === undefined ? settled(snapshot) : recapped(snapshot, recap);
       const turn = recap?.turns ?? snapshot.turn;
       return { ...snapshot, connection: "connected", sessionId, mode, conversation, turn, speaker: speaker(snapshot, message), state: message.state ?? "listening", reason: "", interruption: null };
     }
@@ -271,11 +271,18 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
     case "session_ended":
       return { ...snapshot, state: "ended", reason: "" };
     case "restored":
+      // What another worker had only begun to hear or to say, this one says anew.
+      return message.cause === "provider" ? snapshot : { ...snapshot, conversation: settled(snapshot) };
     case "provider":
     case "go_away":
     case "start_tour":
       return snapshot;
   }
+}
+
+/** The conversation without lines that were still being said. */
+function settled(snapshot: Snapshot): Entry[] {
+  return snapshot.conversation.filter((entry) => entry.kind !== "said" || entry.final);
 }
 
 /** A turn that no model took part in leaves the figures as they are. */

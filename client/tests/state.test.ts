@@ -36,6 +36,17 @@ test("what was typed is shown once, and takes its place in the log when the serv
   assert.equal((snapshot.conversation[0] as Said).seq, 4);
 });
 
+test("what a worker that died had only begun to hear or to say does not stay; over a provider's fault it does", () => {
+  const begun = fold([
+    { type: "transcript", role: "user", text: "Hello.", final: true, turn: 1, seq: 4 },
+    { type: "transcript", role: "assistant", text: "I was ab", final: false, generation: 1 },
+    { type: "transcript", role: "user", text: "and th", final: false, turn: 2 },
+  ]);
+  const restored = (cause: "worker" | "provider"): Snapshot => fold([{ type: "restored", how: "reseeded", cause, gap_ms: 3000, lost: [] }], begun);
+  assert.deepEqual(said(restored("worker")), [["user", "Hello.", true]]);
+  assert.deepEqual(said(restored("provider")), said(begun));
+});
+
 test("an interrupted reply keeps what was heard and what was not", () => {
   const [entry] = fold([{ type: "transcript", role: "assistant", text: "One, two,", unheard: " three.", interrupted: true, generation: 2 }]).conversation as Said[];
   assert.equal(entry?.unheard, " three.");
