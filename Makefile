@@ -8,10 +8,10 @@ SIDE_BY_SIDE := $(addprefix tests/,fakes gateway recorded shared tools voice)
 ALONE := $(filter-out $(SIDE_BY_SIDE),$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test check bench clean
+.PHONY: help setup up test check bench bench-peers clean
 
 help: ## list the targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what is locked and build the browser bundles
 	$(SETUP)
@@ -45,5 +45,9 @@ bench: ## measure, and write bench/out/
 	@$(BIN)/voxbridge models get
 	$(BIN)/python -m bench $(ARGS)
 
+bench-peers: ## measure Pipecat, RoomKit and LiveKit AgentSession beside it; installs them below .voxbridge/peers
+	$(SETUP)
+	$(BIN)/python -m bench.peers $(ARGS)
+
 clean: ## remove what was installed and built; the event log stays
-	rm -rf .venv node_modules client/dist studio/dist bench/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .voxbridge/bin
+	rm -rf .venv node_modules client/dist studio/dist bench/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .voxbridge/bin .voxbridge/peers

@@ -1,0 +1,1 @@
+"""The peers, measured beside the product: see `python -m bench.peers --help`."""
