@@ -7,13 +7,10 @@ while the server is away is dropped, because late audio is worse than none.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
 from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 EVENT_STREAM: Final = "EV"
@@ -25,14 +22,8 @@ RECORD_SUBJECTS: Final = "vxr.*.*"
 IMPORTED: Final = "Voxbridge-Imported"
 """Header of an event that was recorded elsewhere: whoever takes work off the log passes it over."""
 
-AUDIO_PENDING: Final = 512
-"""Frames a subscriber may be behind (10 s at 20 ms, as much as the bus keeps of a microphone): a client that comes back says at once
-what was said while its line was cut. Further ones are lost to the subscriber until it catches up."""
-
 _log = logging.getLogger(__name__)
 _encoder = msgspec.msgpack.Encoder()
-
-Handler = Callable[[Msg], Awaitable[None]]
 
 
 def event_subject(sid: str, writer: str, visible: bool, type: str) -> str:
@@ -88,18 +79,13 @@ def moments(sid: str) -> str:
 
 async def publish_moment(nc: Client, sid: str, moment: msgspec.Struct) -> None:
     """Tell the gateway something about the moment; dropped while the bus is away."""
-    await publish_now(nc, moments(sid), _encoder.encode(moment))
+    await publish(nc, moments(sid), _encoder.encode(moment))
 
 
-async def publish_now(nc: Client, subject: str, payload: bytes) -> None:
+async def publish(nc: Client, subject: str, payload: bytes) -> None:
     """Publish on core NATS if the server is there now."""
     if nc.is_connected:
         try:
             await nc.publish(subject, payload)
         except NatsError as error:
             _log.warning("dropped %d bytes for %s: %s", len(payload), subject, error)
-
-
-async def subscribe_audio(nc: Client, subject: str, handler: Handler) -> Subscription:
-    """Subscribe to the frames of one session. Beyond `AUDIO_PENDING` frames behind, frames are lost."""
-    return await nc.subscribe(subject, cb=handler, pending_msgs_limit=AUDIO_PENDING, pending_bytes_limit=4 * 1024 * 1024)

@@ -25,7 +25,7 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import RedisError
 
 from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.headers import FastClient
+from shared.fast_client import FastClient
 from shared.makers import limit
 from shared.permissions import RIGHTS, inbox
 
@@ -41,6 +41,7 @@ _PING_INTERVAL_S: Final = 5
 _PROBE_TIMEOUT_S: Final = 0.5
 _SAY_EVERY_S: Final = 5.0
 _DEFAULT_PORT: Final = 4222
+_SEED_FILE: Final = "VOXBRIDGE_NATS_SEED_FILE"
 _DENIED: Final = "permissions violation"
 _STRANGER: Final = "authorization"
 _DENIED_KEPT: Final = 16
@@ -59,15 +60,15 @@ async def connect_nats(
     on_reconnected: Callable[[], Awaitable[None]] | None = None,
     user: str = "",
     seed_file: str = "",
-) -> Client:
+) -> FastClient:
     """A client that reconnects for ever; `url` may be a list separated by commas. Raises `Unavailable` after `timeout_s`.
 
     `user` names the inboxes, which only that user may hear where each has rights of its own; `seed_file` holds its nkey. Raises
     `INVALID_ARGUMENT` when that file cannot be used.
     """
     servers = [part.strip() for part in url.split(",") if part.strip()]
-    seed = read_secret(seed_file, "VOXBRIDGE_NATS_SEED_FILE") if seed_file else None
-    client: Client = FastClient()
+    seed = _read_seed(seed_file) if seed_file else None
+    client = FastClient()
     _denied[client] = []
     if seed is not None and user in RIGHTS:
         limit(client)
@@ -162,6 +163,18 @@ def read_secret(path: str, variable: str) -> str:
     if not found:
         raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{variable} names {path}, which is empty.", field=variable)
     return found
+
+
+def _read_seed(path: str) -> str:
+    import nkeys  # needed only where users have rights of their own
+
+    seed = read_secret(path, _SEED_FILE)
+    try:
+        nkeys.from_seed(bytearray(seed, "ascii"))
+    except (nkeys.NkeysError, ValueError) as error:
+        message = f"{_SEED_FILE} names {path}, which holds no seed of an nkey. Make the credentials anew: `voxbridge admin credentials`."
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field=_SEED_FILE) from error
+    return seed
 
 
 async def redis_answers(client: Redis) -> bool:

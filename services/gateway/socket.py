@@ -16,6 +16,9 @@ from typing import Final, Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidState
 from websockets.http11 import Request
+from websockets.protocol import State
+
+from shared.websocket_frames import BINARY, OTHER, TEXT, Cutter, server_frame
 
 EXTENSION: Final = "voxbridge.socket"
 """Where the ASGI scope has the socket."""
@@ -26,6 +29,7 @@ GATHER_BYTES: Final = 64 * 1024
 CLOSE_WAIT_S: Final = 5.0
 """How long a client may take to read its last messages and the close frame."""
 ABNORMAL: Final = 1006
+_HANDSHAKE_END: Final = b"\r\n\r\n"
 
 
 class Sink(Protocol):
@@ -52,6 +56,7 @@ class Socket(WebSocketsSansIOProtocol):
     _queued = 0
     _gathered: list[bytes] | None = None
     _gathered_bytes = 0
+    _cutter: Cutter | None = None
 
     def attach(self, sink: Sink) -> None:
         """Hand everything that arrives from now on to `sink`."""
@@ -109,6 +114,25 @@ class Socket(WebSocketsSansIOProtocol):
         """Forget what is queued."""
         self._queue, self._queued = None, 0
 
+    def data_received(self, data: bytes) -> None:
+        """Something arrived. Messages that are whole go to the sink at once, everything else through the library."""
+        cutter, sink = self._cutter, self._sink
+        if cutter is None:
+            super().data_received(data)
+            # What came with the handshake may be a part of a frame, which the library has then begun to read.
+            if EXTENSION in getattr(self, "scope", {}).get("extensions", ()) and data.endswith(_HANDSHAKE_END):
+                self._cutter = Cutter(masked=True, limit=self.config.ws_max_size)
+            return
+        for opcode, payload in cutter.cut(data, simple=sink is not None):
+            if opcode == OTHER or sink is None:
+                super().data_received(payload)
+            elif self.close_sent:
+                continue
+            elif opcode == TEXT:
+                sink.text(payload)
+            else:
+                sink.binary(payload)
+
     def handle_connect(self, event: Request) -> None:
         """Parse the handshake and put this socket into the scope."""
         super().handle_connect(event)
@@ -155,14 +179,15 @@ class Socket(WebSocketsSansIOProtocol):
     def _write(self, text: bool, payload: bytes) -> None:
         if self.close_sent or self.transport.is_closing():
             return
-        try:
+        if self.conn.state is not State.OPEN:
+            return  # the client's close frame has arrived; `lost` follows
+        written = server_frame(TEXT if text else BINARY, payload)
+        if written is None:
             if text:
                 self.conn.send_text(payload)
             else:
                 self.conn.send_binary(payload)
-        except InvalidState:
-            return  # the client's close frame has arrived; `lost` follows
-        written = b"".join(self.conn.data_to_send())
+            written = b"".join(self.conn.data_to_send())
         if self._gathered is None:
             self.transport.write(written)
             return

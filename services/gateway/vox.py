@@ -241,7 +241,7 @@ class Vox:
 
     async def _listen(self) -> None:
         nc = self._audio_nc
-        self._subscriptions.append(await bus.subscribe_audio(nc, bus.audio_out(self.sid), self._audio_out))
+        self._subscriptions.append(await nc.listen(bus.audio_out(self.sid), self._audio_out))
         self._subscriptions.append(await nc.subscribe(bus.moments(self.sid), cb=self._moment, pending_msgs_limit=256))
         await nc.flush(timeout=2)
 
@@ -301,8 +301,7 @@ class Vox:
             return
         self._perform(self.core.receive_moment(moment))
 
-    async def _audio_out(self, message: Msg) -> None:
-        frame = message.data
+    def _audio_out(self, frame: bytes) -> None:
         if len(frame) < frames.PREFIX_SIZE or not self.core.attached:
             return
         age = frames.age_ms(int.from_bytes(frame[_TIME_OFFSET : frames.PREFIX_SIZE], "little"), wall_ms32())

@@ -28,7 +28,8 @@ from shared.config import Config
 from shared.errors import Code, VoxbridgeError
 
 TIMEOUT_S: Final = {"stt": 30.0, "turn": 10.0, "tts": 60.0, "llm": 120.0}
-VOICES: Final = ("default", "joe")
+VOICES: Final = ({"id": "joe", "name": "Joe", "gender": "Male", "style": ""},)
+_VOICE_IDS: Final = ("default", *(voice["id"] for voice in VOICES))
 
 _Result = TypeVar("_Result")
 
@@ -106,9 +107,10 @@ def _add_health(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
 
     @app.get("/v1/models", tags=["models"])
     async def models() -> dict[str, Any]:
-        """The models that can be named in requests."""
+        """The models that can be named in requests, and the voices of the one that speaks."""
         data = [
             {"id": m.id, "object": "model", "created": 0, "owned_by": m.publisher, "role": m.role}
+            | ({"voices": VOICES} if m.role == "tts" else {})
             for m in engines.models
             if m.role != "vad"
         ]
@@ -163,8 +165,8 @@ def _add_mouth(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
     async def speech(request: Request, body: SpeechRequest) -> Response:
         """A text spoken: `pcm` is 24 kHz mono PCM16, streamed as it is made; `wav` is the same in one piece."""
         engines.named("tts", body.model)
-        if body.voice not in VOICES:
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"There is no voice {body.voice!r}; use {' or '.join(VOICES)}.", field="voice")
+        if body.voice not in _VOICE_IDS:
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"There is no voice {body.voice!r}; use {' or '.join(_VOICE_IDS)}.", field="voice")
         piper, stack = engines.tts, AsyncExitStack()
         sound = piper.speak(body.input, body.speed)
 

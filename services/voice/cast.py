@@ -9,8 +9,10 @@ import msgspec
 from services.voice import capabilities, prompt
 from services.voice.draft import Draft
 from services.voice.inputs import Opened
-from shared.agents import Agent, ModelName, Realtime, handoff_function
+from services.voice.state import State
+from shared.agents import HANDOFF, Agent, ModelName, Realtime, handoff_function
 from shared.events.gateway import SessionRequested
+from shared.functions import Function
 
 CLAUDE: Final = "anthropic"
 
@@ -40,11 +42,31 @@ def enter(d: Draft, agent: Agent) -> None:
     state.output = agent.output
     state.model = model_of(agent, state.usual)
     state.voice = agent.voice
+    state.instructions, state.functions = _told(state, agent)
+
+
+def thinks_here(agent: Agent) -> bool:
+    """Whether the installation's own language model thinks for an agent."""
+    return agent.realtime is None and agent.llm.provider in ("", "local")
+
+
+def read_ahead(state: State) -> tuple[tuple[str, tuple[Function, ...]], ...]:
+    """Where others think for who begins: the instructions and functions of the first agent for whom the installation's own language
+    model does, as it is asked right after a handoff, and as it is asked from then on."""
+    agent = None if thinks_here(state.agent) else next(filter(thinks_here, state.agents), None)
+    if agent is None:
+        return ()
+    instructions, functions = _told(state, agent)
+    arriving = tuple(function for function in functions if function.name != HANDOFF)
+    return tuple((instructions, offered) for offered in ([functions] if arriving == functions else [arriving, functions]))
+
+
+def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
+    """The instructions of an agent, and the functions that it may call."""
     allowed = state.catalogue if agent.tools is None else tuple(one for one in state.catalogue if one.name in agent.tools)
     handoff = handoff_function(agent, state.agents)
-    state.functions = allowed if handoff is None else (*allowed, handoff)
     custom = state.request.system_prompt if state.request is not None else ""
-    state.instructions = prompt.instructions(custom, agent)
+    return prompt.instructions(custom, agent), allowed if handoff is None else (*allowed, handoff)
 
 
 def model_of(agent: Agent, usual: str) -> str:

@@ -63,7 +63,8 @@ def agent_words(d: Draft, input: provider.AgentWords) -> None:
     line, reply = words.line_of(d), d.reply
     if line.muted:
         return
-    if reply is None or reply.line != line.effect or (reply.closed and line.over):
+    elsewhere = reply is not None and line.going_on not in (0, reply.turn)  # a call was made since: the answer begins
+    if reply is None or reply.line != line.effect or (reply.closed and (line.over or elsewhere)):
         reply = _response(d, line.audio_ms)
         words.wait_for_an_answer(d)
     *earlier, last = reply.pieces or (Piece(text="", done=True),)

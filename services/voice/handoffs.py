@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
+import msgspec
+
 from services.voice import cast, inputs, listening, live, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
-from services.voice.state import Handoff, Stamps
+from services.voice.state import Handoff, Line, Reply, Stamps
 from shared.agents import REASON_LIMIT, SUMMARY_LIMIT
 from shared.events import voice as ev
 
@@ -91,7 +93,9 @@ def settle(d: Draft) -> None:
     if agent.arrival:
         turns.remember_note(d, f"(Note: {agent.arrival})")
     completed(d, "log")
-    turns.begin_reply(d, turn, Stamps())
+    turns.begin_reply(d, turn, _stamps(reply, line, turn))
+    if d.reply is not None and reply is not None and reply.turn == turn:
+        d.state.reply = msgspec.structs.replace(d.reply, usage=reply.usage)
 
 
 def completed(d: Draft, history: Literal["handle", "seed", "summary", "log"]) -> None:
@@ -110,6 +114,15 @@ def completed(d: Draft, history: Literal["handle", "seed", "summary", "log"]) ->
             history=history,
         )
     )
+
+
+def _stamps(reply: Reply | None, line: Line | None, turn: int) -> Stamps:
+    """From where the turn's times count on: the first words of a turn are the first one's where there are any, and when those are
+    heard is not known yet."""
+    if reply is None or reply.turn != turn:
+        return Stamps(speech_ended=line.ended_at or None) if line is not None and turn else Stamps()
+    silent = not any(piece.text for piece in reply.pieces)
+    return reply.stamps if silent or reply.stamps.first_audio_heard is not None else Stamps()
 
 
 def _turn(d: Draft) -> int:

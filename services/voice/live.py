@@ -149,7 +149,7 @@ def ready(d: Draft, input: provider.ProviderReady) -> None:
     if missed:
         notes = _told(Note(MEANWHILE.format(missed), respond=False), notes)
     change(d, ready=True, restoring=False, worker="", lost=(), lost_at=0, notes=(), audio_ms=input.audio_ms)
-    for note in notes:
+    for note in _joined(notes):
         say(d, note.text, respond=note.respond)
     if line.asking or line.going_on:
         d.set_timer("turn", d.state.turn_timeout_s * 1_000)
@@ -302,6 +302,14 @@ def _told(first: Note, notes: tuple[Note, ...]) -> tuple[Note, ...]:
         if note.respond:
             return (*notes[:index], Note(f"{first.text}\n\n{note.text}", respond=True), *notes[index + 1 :])
     return (first, *notes)
+
+
+def _joined(notes: tuple[Note, ...]) -> tuple[Note, ...]:
+    """The same, with all that is to be answered in one: a model answers each message, and the next one cuts that answer off."""
+    wanted = [note.text for note in notes if note.respond]
+    if len(wanted) <= 1:
+        return notes
+    return (*(note for note in notes if not note.respond), Note("\n\n".join(wanted), respond=True))
 
 
 def can(line: Line) -> capabilities.Capabilities:

@@ -34,6 +34,9 @@ class Microphone:
         self._mark: inputs.MicrophoneAt | None = None
         """The frame that is being heard."""
 
+        self._passed: bytes | None = None
+        """The newest frame that somebody else listened to, and nobody read."""
+
         self._noted: inputs.MicrophoneAt | None = None
         self._changes: list[tuple[inputs.MicrophoneAt, Voice]] | None = None
         self._stalled: asyncio.TimerHandle | None = None
@@ -49,11 +52,13 @@ class Microphone:
 
     def pass_by(self, frame: bytes) -> int:
         """A frame came that somebody else listens to; returns the sample of the session at which it ends."""
-        mark = self._next(frame)
-        if self._noted is None or mark.samples - self._noted.samples >= _MARK_SAMPLES:
-            self._note(mark)
-        self._ears.skip(gap.samples(frame))
-        return mark.samples
+        count = gap.samples(frame)
+        end = self._ears.samples + count
+        if self._noted is None or end - self._noted.samples >= _MARK_SAMPLES:
+            self._note(self._next(frame))
+        self._ears.skip(count)
+        self._passed = frame
+        return end
 
     def skip_to(self, samples: int) -> None:
         """Audio up to this sample of the session was heard by somebody else."""
@@ -86,6 +91,8 @@ class Microphone:
     def close(self) -> None:
         """The client released it: no speech is in progress any more."""
         self._ears.close()
+        if self._passed is not None:
+            self._mark = _mark(self._passed, self._ears.samples)
         if self._mark is not None:
             self._note(self._mark)
 
@@ -103,9 +110,7 @@ class Microphone:
         return self._ears.audio(from_ms, to_ms)
 
     def _next(self, frame: bytes) -> inputs.MicrophoneAt:
-        prefix = frames.parse(frame)
-        end = self._ears.samples + gap.samples(frame)
-        self._mark = inputs.MicrophoneAt(samples=end, sequence=prefix.sequence, time_ms=prefix.time_ms)
+        self._mark, self._passed = _mark(frame, self._ears.samples + gap.samples(frame)), None
         return self._mark
 
     def _note(self, mark: inputs.MicrophoneAt) -> None:
@@ -136,3 +141,8 @@ class Microphone:
             return
         self.close()
         self._take(inputs.VoiceStopped(end_ms, round(STALLED_S * 1_000)))
+
+
+def _mark(frame: bytes, end: int) -> inputs.MicrophoneAt:
+    prefix = frames.parse(frame)
+    return inputs.MicrophoneAt(samples=end, sequence=prefix.sequence, time_ms=prefix.time_ms)

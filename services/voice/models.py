@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from typing import Final, TypeVar
 
+import httpx  # noqa: F401 - one SDK looks at it while the others' threads may still be loading it: it has to be whole by then
 import httpx2
 import msgspec
 from openai import AsyncOpenAI
@@ -142,7 +143,11 @@ class Models:
         async with where.use() as held:
             with named("transcription", held.key):
                 found = await held.client.audio.transcriptions.create(
-                    model=chosen, file=("speech.wav", _wav(pcm), "audio/wav"), language=spoken, response_format="json"
+                    model=chosen,
+                    file=("speech.wav", _wav(pcm), "audio/wav"),
+                    # Whoever transcribes knows languages, and refuses what is said of a region.
+                    language=spoken.partition("-")[0],
+                    response_format="json",
                 )
                 text = found.text.strip()
         if len(text) > TEXT_LIMIT:

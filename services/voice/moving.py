@@ -132,7 +132,7 @@ class Moves:
             self.settle(ask.sid)
             self._promised[ask.sid] = asyncio.get_running_loop().call_later(PROMISE_S, self.settle, ask.sid)
         if free or ask.to:
-            await bus.publish_now(self._nc, message.reply, msgspec.json.encode(Room(self._worker, free)))
+            await bus.publish(self._nc, message.reply, msgspec.json.encode(Room(self._worker, free)))
 
     async def stop(self) -> None:
         """Keep no room any more, and return when every question is answered. The sessions of this process are gone by then."""
@@ -154,7 +154,7 @@ class Moves:
         except VoxbridgeError as error:
             _settle(waiter, error)
             return False
-        await bus.publish_now(self._nc, RELEASED, f"{session.sid} {to}".encode())
+        await bus.publish(self._nc, RELEASED, f"{session.sid} {to}".encode())
         _settle(waiter, Moved(self._worker, to))
         return True
 

@@ -134,9 +134,9 @@ class OpenAIConnection:
             elif isinstance(event, TextDelta):
                 listener.take(AgentText(effect=listener.effect, text=event.delta))
 
-    async def send_audio(self, pcm: bytes | memoryview) -> None:
-        """Microphone audio: PCM16 at 16 kHz, which the vendor takes at 24 kHz only. Waits while the socket's buffer is full."""
-        await self._append(self._upsampler.feed(pcm))
+    def send_audio(self, pcm: bytes | memoryview) -> None:
+        """Microphone audio: PCM16 at 16 kHz, which the vendor takes at 24 kHz only."""
+        self._append(self._upsampler.feed(pcm))
 
     async def say(self, text: str, *, respond: bool = True) -> None:
         """Add a text on the user's side; with `respond` a response that is being made is stopped, and the model answers this."""
@@ -165,7 +165,7 @@ class OpenAIConnection:
             await self.interrupt()
             return
         if self._buffered < _SHORTEST:
-            await self._append(bytes(_SHORTEST - self._buffered))
+            self._append(bytes(_SHORTEST - self._buffered))
         self._buffered = self._refusals = 0
         await self._wire.send({"type": "input_audio_buffer.commit"})
         await self._responses.take_turn()
@@ -173,7 +173,7 @@ class OpenAIConnection:
     async def end_audio(self) -> None:
         """The microphone was paused: the vendor's detector is given the silence that it would wait for. With `manual_activity` nothing."""
         if not self._manual:
-            await self._append(bytes((shapes.SILENCE_MS + _MARGIN_MS) * BYTES_PER_MS))
+            self._append(bytes((shapes.SILENCE_MS + _MARGIN_MS) * BYTES_PER_MS))
 
     async def cut_short(self, heard_ms: int) -> None:
         """Truncate at what was heard: the response that was just stopped, though the next may have begun, or the last one."""
@@ -194,10 +194,10 @@ class OpenAIConnection:
         """Close the socket; returns when it is closed, at the latest after 1 s."""
         await self._wire.close()
 
-    async def _append(self, pcm: bytes) -> None:
+    def _append(self, pcm: bytes) -> None:
         if pcm:
             self._buffered += len(pcm)
-            await self._wire.append(pcm)
+            self._wire.append(pcm)
 
     async def _create(self, item: ConversationItemParam) -> None:
         await self._wire.send({"type": "conversation.item.create", "item": item})

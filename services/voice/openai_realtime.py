@@ -23,6 +23,7 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from services.voice import openai_shapes as shapes
 from services.voice.openai_connection import OpenAIConnection
 from services.voice.openai_wire import Wire
+from services.voice.provider_socket import PONG_S, ProviderSocket
 from services.voice.realtime import Connection, ConnectionLost, Setup
 
 BASE_URL: Final = "https://api.openai.com/v1"
@@ -43,7 +44,13 @@ class OpenAIRealtime:
         self._keys = keys
         # The SDK would take an empty variable at its word; the key of a connection takes the place of this one.
         self._client = AsyncOpenAI(api_key="none", base_url=os.environ.get("OPENAI_BASE_URL") or BASE_URL, max_retries=0)
-        self._options: dict[str, Any] = {"max_size": MESSAGE_LIMIT, "compression": None, "open_timeout": CONNECT_S}
+        self._options: dict[str, Any] = {
+            "max_size": MESSAGE_LIMIT,
+            "compression": None,
+            "open_timeout": CONNECT_S,
+            "ping_timeout": PONG_S,
+            "create_connection": ProviderSocket,
+        }
         if self._client.base_url.scheme in ("https", "wss"):
             # Reading the certificates takes 20 ms: once, not for each connection. OpenSSL honours SSL_CERT_FILE.
             self._options["ssl"] = ssl.create_default_context()

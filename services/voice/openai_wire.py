@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from binascii import b2a_base64
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
@@ -19,6 +19,7 @@ from openai.types.realtime import RealtimeClientEventParam
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from services.voice import openai_shapes as shapes
+from services.voice.provider_socket import Behind, ProviderSocket
 from services.voice.realtime import ConnectionLost
 
 CLOSE_S: Final = 1.0
@@ -66,14 +67,16 @@ class Wire:
 
     def __init__(self, sdk: AsyncRealtimeConnection) -> None:
         self._sdk = sdk
-        self._socket = sdk._connection
+        self._socket = cast("ProviderSocket", sdk._connection)
 
-    async def append(self, pcm: bytes) -> None:
-        """Microphone audio: PCM16 at 24 kHz. Waits while the socket's buffer is full."""
+    def append(self, pcm: bytes) -> None:
+        """Microphone audio: PCM16 at 24 kHz."""
         try:
-            await self._socket.send(b"".join((_HEAD, b2a_base64(pcm, newline=False), _END)), text=True)
+            self._socket.send_now(b"".join((_HEAD, b2a_base64(pcm, newline=False), _END)))
         except ConnectionClosed as error:
             raise _over(error) from error
+        except Behind as error:
+            raise ConnectionLost(str(error)) from error
 
     async def send(self, event: RealtimeClientEventParam) -> None:
         """Any other event, in the SDK's shape; its own sending would load another 100 ms of modules with the first session."""

@@ -74,8 +74,8 @@ class Connection(Protocol):
     async def run(self, listener: Listener) -> None:
         """Report until cancelled. Raises `ConnectionLost` when the connection is over."""
 
-    async def send_audio(self, pcm: bytes | memoryview) -> None:
-        """Microphone audio: PCM16 at 16 kHz."""
+    def send_audio(self, pcm: bytes | memoryview) -> None:
+        """Microphone audio: PCM16 at 16 kHz. Never waits: a connection that takes none for long is over."""
 
     async def say(self, text: str, *, respond: bool = True) -> None:
         """Add what the user typed, or what the agent is to know; with `respond` the model answers to it."""

@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.client import JetStreamContext
 
-from services.voice import figures, inputs, inspect, prompt
+from services.voice import cast, figures, inputs, inspect, prompt
 from services.voice.handles import Handles
 from services.voice.load import Load
 from services.voice.models import Models
@@ -102,12 +102,11 @@ class VoiceService(Service):
         # These end by themselves: a command to Valkey that is cut off would leave its connection open.
         watching, leases = asyncio.create_task(self._orphans.watch()), asyncio.create_task(self._keep_leases())
         tenure = asyncio.create_task(self._place.tenure.keep(self._look_at_leases))
-        preparing = self._keep(self._prepare())
         draining = asyncio.create_task(self._draining.wait())
         done, _ = await asyncio.wait({draining, watching, leases, tenure, *running}, return_when=asyncio.FIRST_COMPLETED)
         self._draining.set()
         self._orphans.stop()
-        for task in (draining, preparing, *running, *self._warming.values()):
+        for task in (draining, *running, *self._warming.values()):
             task.cancel()
         for session in list(self._sessions.values()):
             session.drain()
@@ -128,13 +127,13 @@ class VoiceService(Service):
         for task in done & {watching, leases, tenure, *running}:
             task.result()  # what runs for ever has failed: so has the process
 
-    async def _prepare(self) -> None:
-        """Load, beside the work, what the first session would have to wait for."""
-        await figures.prepare()
+    async def warm_up(self) -> None:
+        """Load what the first session would have to wait for; never before a session of a dead worker is taken over."""
         if self._keys is not None and self._place.vendors is not None:
             usable = await self._keys.usable()
             await self._place.vendors.prepare(name for name, has in usable.items() if has)
             await self._place.models.prepare()
+        await figures.prepare()
 
     async def drain(self) -> None:
         """Give up every session, at the end of its turn if that comes soon, and take no more."""
@@ -290,12 +289,18 @@ class VoiceService(Service):
             await session.refuse(requested, error)
         await self._record(session)
         state = session.state
-        cascade = state.agent.realtime is None and state.agent.llm.provider in ("", "local")
-        if state.phase == "open" and state.request is not None and state.request.mode != "echo" and cascade and self._place.models.local:
-            self._warming[session.sid] = self._keep(self._warmth.warm_session(state.instructions, state.functions))
+        if state.phase == "open" and state.request is not None and state.request.mode != "echo" and self._place.models.local:
+            self._warming[session.sid] = self._keep(self._warm(session))
         if self._draining.is_set():
             session.drain()
         return state.phase != "new"
+
+    async def _warm(self, session: Session) -> None:
+        state = session.state
+        if cast.thinks_here(state.agent):
+            await self._warmth.warm_session(state.instructions, state.functions)
+        for instructions, functions in cast.read_ahead(state):
+            await self._warmth.read_ahead(instructions, functions)
 
     def _ended(self, session: Session) -> None:
         if self._sessions.pop(session.sid, None) is not None:
@@ -316,7 +321,7 @@ class VoiceService(Service):
             return
         await self._orphans.leave(session.sid)
         if session.state.released:
-            await bus.publish_now(self._place.log.nc, RELEASED, session.sid.encode())
+            await bus.publish(self._place.log.nc, RELEASED, session.sid.encode())
 
     async def _released(self, message: Msg) -> None:
         if self._draining.is_set():

@@ -14,8 +14,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
-from nats.aio.client import Client
-from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
@@ -25,6 +23,7 @@ from services.voice.figures import speakable
 from services.voice.handles import Handles
 from services.voice.microphone import Microphone
 from services.voice.models import Models
+from services.voice.outlet import Outlet
 from services.voice.past import Past
 from services.voice.speaker import Speaker
 from services.voice.state import State
@@ -37,6 +36,7 @@ from shared.clock import Clock, wall_ms32
 from shared.config import Config
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.events.voice import Failure
+from shared.fast_client import FastClient
 from shared.feed import Feed
 from shared.log import Log
 from shared.step import Folded, LogInput
@@ -61,7 +61,7 @@ class Workplace:
     config: Config
     clock: Clock
     log: Log
-    audio_nc: Client
+    audio_nc: FastClient
     models: Models
     vad: Any
     worker: str
@@ -99,7 +99,6 @@ class Session:
         self._feeds: list[Feed] = []
         self._audio: Subscription | None = None
         self._uplink: Uplink | None = None
-        self._audio_out = bus.audio_out(sid)
         self._leaving: asyncio.TimerHandle | None = None
         self._why: Literal["drain", "move"] = "drain"
         self._live: list[bytes] | None = None
@@ -109,6 +108,7 @@ class Session:
         self._going_on = asyncio.Event()
         """The log says that the session is this process's, and what came in a gap was taken."""
 
+        self._outlet = Outlet(place.audio_nc, bus.audio_out(sid), place.tenure, self._going_on)
         folded = past.folded if past is not None else Folded(core.initial(sid), 0, 0, 0)
         self._writer = SessionWriter(
             place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq, on_failed=self._lost, hold=place.tenure.hold
@@ -129,7 +129,7 @@ class Session:
         """
         config = self._place.config
         try:
-            self._audio = await bus.subscribe_audio(self._place.audio_nc, bus.audio_in(self.sid), self._microphone)
+            self._audio = await self._place.audio_nc.listen(bus.audio_in(self.sid), self._microphone)
         except NatsError as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
         self.take(LogInput(requested))
@@ -164,7 +164,7 @@ class Session:
         place, state = self._place, self.state
         live = self._live = []
         try:
-            self._audio = await bus.subscribe_audio(place.audio_nc, bus.audio_in(self.sid), self._microphone)
+            self._audio = await place.audio_nc.listen(bus.audio_in(self.sid), self._microphone)
             await place.audio_nc.flush()  # what comes from here on is heard live, what came before is kept by the bus
         except (NatsError, OSError) as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
@@ -194,7 +194,7 @@ class Session:
             self._ears.restore(self.state, placed, gap.newer(live, kept.microphone))
         elif self._route == "provider":
             for frame in gap.newer(live, kept.microphone):
-                await self._line().hear(frame, self._ears.pass_by(frame))
+                self._line().hear(frame, self._ears.pass_by(frame))
         await self._follow(past.outstanding.taken)
         self._going_on.set()
         for name, timer in self._overdue:
@@ -309,8 +309,7 @@ class Session:
             self._speaker.stop()
         self._ended(self)
 
-    async def _microphone(self, message: Msg) -> None:
-        frame = message.data
+    def _microphone(self, frame: bytes) -> None:
         if self._live is not None:
             self._live.append(frame)
         elif self._route == "echo":
@@ -318,12 +317,12 @@ class Session:
             prefix = frames.PREFIX.pack(frames.VERSION, frames.PCM16, frames.RATE_16K, ECHO_GENERATION, self._sequence, wall_ms32())
             self._sequence += 1
             if self._place.tenure.steady():
-                await bus.publish_now(self._place.audio_nc, self._audio_out, prefix + payload)
+                self._outlet.publish(prefix + payload)
         elif self._route == "detector":
             self._ears.hear(frame)
         elif self._route == "provider":
             listen = self._ears.hear if self.state.agent.manual_activity else self._ears.pass_by
-            await self._line().hear(frame, listen(frame))
+            self._line().hear(frame, listen(frame))
 
     def _perform(self, output: Any) -> None:
         if self._over and not isinstance(output, out.Tell):
@@ -359,7 +358,7 @@ class Session:
 
     def _voice(self) -> Speaker:
         if self._speaker is None:
-            self._speaker = Speaker(self._publish, self._sent, sequence=self._sequence)
+            self._speaker = Speaker(self._outlet, self._sent, sequence=self._sequence)
         return self._speaker
 
     def _line(self) -> Uplink:
@@ -389,11 +388,6 @@ class Session:
 
     def _sent(self, generation: int, sequence: int) -> None:
         self.take(inputs.AudioSent(generation, sequence))
-
-    async def _publish(self, frame: bytes) -> None:
-        await self._going_on.wait()
-        await self._place.tenure.hold()
-        await bus.publish_now(self._place.audio_nc, self._audio_out, frame)
 
     async def _tell(self, moment: moments.Moment) -> None:
         await self._place.tenure.hold()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Protocol
 
 from shared import frames
 from shared.clock import wall_ms32
@@ -30,13 +30,26 @@ _END: Final = b""
 """In the queue: the generation has no more audio."""
 
 
+class Outlet(Protocol):
+    """Where frames go."""
+
+    def ready(self) -> bool:
+        """Whether a frame may go now."""
+
+    async def hold(self) -> None:
+        """Wait until a frame may go."""
+
+    def publish(self, frame: bytes) -> None:
+        """Send a frame, when one may go."""
+
+
 class Speaker:
     """The one voice of a session. Generations follow each other; of one that was flushed nothing more is sent."""
 
-    def __init__(self, publish: Callable[[bytes], Awaitable[None]], started: Callable[[int, int], None], *, sequence: int = 0) -> None:
-        """`publish` sends a frame, `started` hears of the first audio of each generation and of its frame's number; the first frame
-        of all has the number `sequence`."""
-        self._publish = publish
+    def __init__(self, outlet: Outlet, started: Callable[[int, int], None], *, sequence: int = 0) -> None:
+        """`started` hears of the first audio of each generation and of its frame's number; the first frame of all has the number
+        `sequence`."""
+        self._outlet = outlet
         self._started = started
         self._flushed = 0
         self._newest = 0
@@ -46,7 +59,7 @@ class Speaker:
         self._current = 0
         self._rest = b""
         self._begun = 0.0
-        self._sent_ms = 0
+        self._sent_ms = 0.0
         self._sequence = sequence
         self._sending: asyncio.Task[None] | None = None
         self._room = asyncio.Event()
@@ -73,7 +86,8 @@ class Speaker:
             return False
         self._newest = max(self._newest, generation)
         self._whole = False
-        self._add(generation, pcm)
+        if not self._goes_straight(generation, pcm):
+            self._add(generation, pcm)
         return True
 
     def finish(self, generation: int) -> None:
@@ -86,7 +100,7 @@ class Speaker:
         """From now on, send nothing more of this generation or an earlier one; awaited, it tells the client to drop what it has."""
         self._flushed = max(self._flushed, generation)
         self._forget()
-        return self._publish(frames.pack(frames.FLUSH, generation, self._next_sequence(), wall_ms32()))
+        return self._published(frames.pack(frames.FLUSH, generation, self._next_sequence(), wall_ms32()))
 
     def stop(self) -> None:
         """Send nothing more at all."""
@@ -95,6 +109,17 @@ class Speaker:
 
     def _wanted(self, generation: int) -> bool:
         return generation > self._flushed and not self._closed
+
+    def _goes_straight(self, generation: int, pcm: bytes) -> bool:
+        """Send a piece that comes as it is heard, in the middle of a reply, without waking the task that paces: the usual case."""
+        if self._more.is_set() or self._sending is None or generation != self._current or self._rest or len(pcm) > _FRAME_BYTES:
+            return False
+        now = asyncio.get_running_loop().time()
+        self._begun = max(self._begun, now - self._sent_ms / 1_000)
+        if self._sent_ms - (now - self._begun) * 1_000 > LEAD_MS or not self._outlet.ready():
+            return False
+        self._outlet.publish(self._packed(pcm, 0))
+        return True
 
     def _add(self, generation: int, pcm: bytes) -> None:
         self._queue.append((generation, pcm))
@@ -116,7 +141,7 @@ class Speaker:
 
     async def _send(self) -> None:
         loop = asyncio.get_running_loop()
-        self._begun, self._sent_ms, self._rest, self._current = loop.time(), 0, b"", self._queue[0][0]
+        self._begun, self._sent_ms, self._rest, self._current = loop.time(), 0.0, b"", self._queue[0][0]
         heard = 0
         while True:
             if not self._queue:
@@ -155,8 +180,16 @@ class Speaker:
 
     async def _frame(self, pcm: bytes, flags: int) -> None:
         if pcm or flags:
-            self._sent_ms += len(pcm) // _BYTES_PER_MS
-            await self._publish(frames.pack(frames.PCM16, self._current, self._next_sequence(), wall_ms32(), pcm, flags))
+            await self._published(self._packed(pcm, flags))
+
+    async def _published(self, frame: bytes) -> None:
+        if not self._outlet.ready():
+            await self._outlet.hold()
+        self._outlet.publish(frame)
+
+    def _packed(self, pcm: bytes, flags: int) -> bytes:
+        self._sent_ms += len(pcm) / _BYTES_PER_MS
+        return frames.pack(frames.PCM16, self._current, self._next_sequence(), wall_ms32(), pcm, flags)
 
     def _next_sequence(self) -> int:
         self._sequence += 1

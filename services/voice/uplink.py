@@ -146,7 +146,7 @@ class Uplink:
             self._kept.append((self._samples, frame))
         return self._samples
 
-    async def hear(self, frame: bytes, samples: int) -> None:
+    def hear(self, frame: bytes, samples: int) -> None:
         """A microphone frame, which ends at this sample of the session."""
         kept = self._kept
         kept.append((samples, frame))
@@ -156,7 +156,7 @@ class Uplink:
         connection = self._connection
         if connection is not None:
             try:
-                await connection.send_audio(memoryview(frame)[PREFIX_SIZE:])
+                connection.send_audio(memoryview(frame)[PREFIX_SIZE:])
             except ConnectionLost:
                 self._connection = None  # `run` says so
 
@@ -324,7 +324,7 @@ class Uplink:
                 break
             for end, frame in late:
                 self._sent = end
-                await connection.send_audio(memoryview(frame)[PREFIX_SIZE:])
+                connection.send_audio(memoryview(frame)[PREFIX_SIZE:])
         self._connection = connection
         while True:
             await (await waiting.get())(connection)

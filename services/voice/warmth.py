@@ -22,6 +22,8 @@ LOOK_S: Final = 2.0
 LOOKS_UNTIL_REFRESHED: Final = 15
 """Looks after which the prompt is read again, in case the model was restarted or forgot it; costs nothing if it did not."""
 
+READ_AHEAD_TRIES: Final = 3
+
 _log = logging.getLogger(__name__)
 
 
@@ -35,7 +37,7 @@ class Warmth:
         self._model = model
         self._instructions = instructions
         self._warm: Sequence[Function] | None = None
-        self._reading = False
+        self._reading = asyncio.Lock()
         self._idle = idle
 
     async def keep(self) -> None:
@@ -52,8 +54,15 @@ class Warmth:
         Not the standing one, which `keep` reads, and not while another is read: prompts that wait in line at the model would delay
         the answers they are read for.
         """
-        if instructions != self._instructions and not self._reading:
+        if instructions != self._instructions and not self._reading.locked():
             await self._read(instructions, functions)
+
+    async def read_ahead(self, instructions: str, functions: Sequence[Function]) -> None:
+        """Warm the prompt of an agent who may be handed a session, behind what is being read: nobody waits for that one yet. What a busy
+        machine does not finish in one request, it has half read for the next."""
+        for _ in range(READ_AHEAD_TRIES):
+            if await self._read(instructions, functions):
+                return
 
     async def _look(self, *, again: bool) -> None:
         try:
@@ -64,12 +73,10 @@ class Warmth:
             self._warm = functions
 
     async def _read(self, instructions: str, functions: Sequence[Function]) -> bool:
-        self._reading = True
         try:
-            await self._models.warm(self._model, instructions, functions)
+            async with self._reading:
+                await self._models.warm(self._model, instructions, functions)
         except VoxbridgeError as error:
             _log.debug("the language model is not warm yet: %s", error.message)
             return False
-        finally:
-            self._reading = False
         return True

@@ -114,7 +114,7 @@ class StandIn:
             return
         assert isinstance(recorded.event, events.gateway.SessionRequested)
         await session.holds_lease()
-        await bus.subscribe_audio(self.nc, bus.audio_in(session.sid), session.heard)
+        await self.nc.subscribe(bus.audio_in(session.sid), cb=session.heard)
         await self.nc.flush()
         await session.says(events.voice.SessionOwned(worker=WORKER, term=1))
         await session.says(events.voice.SessionStarted(mode=recorded.event.mode, model="none", voice="none", output="audio"))

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from services.gateway.metrics import Metrics
 from services.gateway.microphones import GATHER_FROM, GATHER_LIMIT, Microphones
 from shared.connections import AUDIO_PENDING, close_nats, connect_nats
+from shared.fast_client import FastClient
 
 SUBJECT = "vx.s.0.audio.in"
 
@@ -19,7 +19,7 @@ SUBJECT = "vx.s.0.audio.in"
 class Bench:
     """A gateway's microphones, and what the bus got of them."""
 
-    def __init__(self, nc: Client) -> None:
+    def __init__(self, nc: FastClient) -> None:
         self.nc = nc
         self.metrics = Metrics()
         self.microphones = Microphones(nc, self.metrics)

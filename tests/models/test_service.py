@@ -407,3 +407,12 @@ def test_health_readiness_models_metrics_and_the_api_document(http: httpx.Client
     assert {"whisper-base", "qwen2.5-coder-1.5b", "piper-joe", "smart-turn"} <= {model.id for model in openai.models.list()}
     assert "voxbridge_model_seconds_bucket" in http.get("/metrics").text
     assert "/v1/audio/turns" in http.get("/openapi.json").json()["paths"]
+
+
+def test_every_voice_that_is_listed_can_be_asked_for(http: httpx.Client) -> None:
+    listed = [voice["id"] for model in http.get("/v1/models").json()["data"] for voice in model.get("voices", ())]
+    assert listed == ["joe"]
+    for voice in listed:
+        answer = http.post("/v1/audio/speech", json={"model": "piper", "input": "Yes.", "voice": voice, "response_format": "pcm"})
+        assert answer.status_code == 200
+        assert len(answer.content) > 4_800

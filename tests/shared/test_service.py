@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,8 +19,8 @@ from nats.aio.msg import Msg
 from shared.config import Config
 from shared.connections import AUDIO_PENDING, connect_nats, connect_redis, redis_answers
 from shared.embedded import NatsServer, ValkeyServer
-from shared.errors import Unavailable
-from shared.service import DRAIN_TIMEOUT_S, Resources, Service, run
+from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.service import DRAIN_TIMEOUT_S, Resources, Service, health_subject, run
 
 BOUND_S = 10.0
 
@@ -100,11 +101,40 @@ async def test_the_micro_framework_lists_the_service_with_its_figures(nats_url: 
     ping = json.loads(await _ask(client, "$SRV.PING.voxbridge-echo"))
     assert ping["name"] == "voxbridge-echo"
     info = json.loads(await _ask(client, "$SRV.INFO.voxbridge-echo"))
-    assert info["endpoints"][0]["subject"] == "vx.svc.echo.health"
+    assert "vx.svc.echo.health" in [endpoint["subject"] for endpoint in info["endpoints"]]
     stats = json.loads(await _ask(client, "$SRV.STATS.voxbridge-echo"))
-    assert stats["endpoints"][0]["num_requests"] >= 1
-    assert stats["endpoints"][0]["data"]["sessions"] == 3
+    health = next(endpoint for endpoint in stats["endpoints"] if endpoint["name"] == "health")
+    assert health["num_requests"] >= 1
+    assert health["data"]["sessions"] == 3
     os.kill(os.getpid(), signal.SIGINT)
+    assert await asyncio.wait_for(running.exit, BOUND_S) == 0
+    await client.close()
+
+
+class Cold(Echo):
+    """It has something to load, and may fail to."""
+
+    loaded = asyncio.Event()
+    fails = False
+
+    async def warm_up(self) -> None:
+        await self.loaded.wait()
+        if self.fails:
+            raise ValueError("there is nothing to load")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_process_works_at_once_and_is_counted_as_ready_when_it_is_warm(nats_url: str, redis_url: str, fails: bool) -> None:
+    Cold.loaded, Cold.fails = asyncio.Event(), fails
+    running = Running(Config(nats_url=nats_url, redis_url=redis_url), Cold)
+    client = await nats.connect(nats_url)
+    assert await _ask(client, "echo", b"hello") == b"hello"
+    assert json.loads(await _ask(client, health_subject("echo", socket.gethostname())))["process"]
+    with pytest.raises(nats.errors.NoRespondersError):
+        await client.request(health_subject("echo"), timeout=BOUND_S)
+    Cold.loaded.set()
+    assert json.loads(await _ask(client, health_subject("echo")))["process"]
+    os.kill(os.getpid(), signal.SIGTERM)
     assert await asyncio.wait_for(running.exit, BOUND_S) == 0
     await client.close()
 
@@ -243,3 +273,13 @@ main("echo", build)
     assert process.returncode == 0, lines
     assert "Traceback" not in lines
     assert "echo ends." in lines
+
+
+@pytest.mark.parametrize("seed", ["", "not a seed", "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VX!", "é"])
+async def test_a_file_that_holds_no_seed_is_refused_without_showing_what_it_holds(tmp_path: Path, seed: str) -> None:
+    file = tmp_path / "nats.seed"
+    file.write_text(seed)
+    with pytest.raises(VoxbridgeError) as refused:
+        await connect_nats("nats://127.0.0.1:1", "test", pending=AUDIO_PENDING, user="voice", seed_file=str(file))
+    assert (refused.value.code, refused.value.field) == (Code.INVALID_ARGUMENT, "VOXBRIDGE_NATS_SEED_FILE")
+    assert not seed or seed not in refused.value.message

@@ -232,6 +232,7 @@ class Workers:
             service = await build(resources)
             assert isinstance(service, VoiceService)
             serving = asyncio.create_task(service.serve())
+            await resources.events_nc.flush()  # whoever asks this worker something finds it
             try:
                 yield service
             finally:

@@ -78,7 +78,7 @@ class Call:
 
     async def speak(self, *pieces: bytes) -> None:
         for frame in frames(b"".join(pieces)):
-            await self.connection.send_audio(memoryview(frame))
+            self.connection.send_audio(memoryview(frame))
 
     async def lost(self) -> ConnectionLost:
         """How the connection ends."""

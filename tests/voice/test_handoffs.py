@@ -102,6 +102,21 @@ async def test_a_cascade_agent_hands_over_after_its_words_were_made(
     assert "handed this conversation over to you" in asked["messages"][-1]["content"]
 
 
+async def test_the_turn_of_a_handoff_has_the_tokens_of_both_and_the_time_from_the_users_words(
+    workers: Workers, page: Page, model_server: ModelServer, tmp_path: Path
+) -> None:
+    folder = agents(tmp_path / "agents", host="prompt: You greet.\nhandoffs: [teller]\n", teller="prompt: You tell stories.\n")
+    model_server.script("llm", call("handoff_conversation", '{"target": "teller"}'), ["Once upon a time."])
+    async with workers.running(agents_dir=folder):
+        await page.open(agent="host")
+        await page.until(ev.SessionStarted)
+        await a_turn(page, "Tell me a story.")
+        await page.ends()
+    (completed,) = page.told(ev.TurnCompleted)
+    assert completed.usage == ev.Usage(input_tokens=14, output_tokens=6)
+    assert completed.latency.first_audio_sent is not None
+
+
 async def test_a_handoff_to_nobody_is_refused_and_the_agent_goes_on(
     workers: Workers, page: Page, model_server: ModelServer, tmp_path: Path
 ) -> None:

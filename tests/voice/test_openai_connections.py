@@ -257,7 +257,7 @@ async def test_a_close_says_whether_it_may_pass(call: Call, code: int, reason: s
     lost = await call.lost()
     assert (lost.close_code, lost.retryable, lost.handle_refused) == (code, retryable, False)
     with pytest.raises(ConnectionLost) as caught:
-        await call.connection.send_audio(bytes(640))
+        call.connection.send_audio(bytes(640))
     assert caught.value.close_code == code
 
 
@@ -342,7 +342,7 @@ async def test_closing_does_not_wait_for_a_vendor_that_does_not_listen(
         await connection.close()
         await connection.close()
     with pytest.raises(ConnectionLost):
-        await connection.send_audio(bytes(640))
+        connection.send_audio(bytes(640))
 
 
 def test_the_bounds_are_those_of_the_seam() -> None:

@@ -44,18 +44,26 @@ class Heard:
     def __init__(self) -> None:
         self.frames: list[tuple[frames.Prefix, bytes, float]] = []
         self.started: list[int] = []
-        self.speaker = Speaker(self._publish, lambda generation, _: self.started.append(generation))
-        self._came = asyncio.Condition()
+        self.speaker = Speaker(self, lambda generation, _: self.started.append(generation))
+        self.open = asyncio.Event()
+        self.open.set()
+        self._came = asyncio.Event()
 
-    async def _publish(self, frame: bytes) -> None:
-        now = asyncio.get_running_loop().time() * 1_000
-        async with self._came:
-            self.frames.append((frames.parse(frame), frame[frames.PREFIX_SIZE :], now))
-            self._came.notify_all()
+    def ready(self) -> bool:
+        return self.open.is_set()
+
+    async def hold(self) -> None:
+        await self.open.wait()
+
+    def publish(self, frame: bytes) -> None:
+        assert self.open.is_set()
+        self.frames.append((frames.parse(frame), frame[frames.PREFIX_SIZE :], asyncio.get_running_loop().time() * 1_000))
+        self._came.set()
 
     async def count(self, number: int) -> None:
-        async with self._came:
-            await self._came.wait_for(lambda: len(self.frames) >= number)
+        while len(self.frames) < number:
+            self._came.clear()
+            await self._came.wait()
 
     def pcm(self, generation: int) -> bytes:
         return b"".join(pcm for prefix, pcm, _ in self.frames if prefix.generation == generation and prefix.kind == frames.PCM16)
@@ -168,7 +176,7 @@ async def test_a_flush_of_an_old_reply_leaves_the_new_one_alone() -> None:
 async def test_a_flush_by_whoever_hears_of_the_first_frame_stops_it_there() -> None:
     heard = Heard()
     flushed: list[asyncio.Future[None]] = []
-    heard.speaker = Speaker(heard._publish, lambda generation, _: flushed.append(asyncio.ensure_future(heard.speaker.flush(generation))))
+    heard.speaker = Speaker(heard, lambda generation, _: flushed.append(asyncio.ensure_future(heard.speaker.flush(generation))))
     await heard.speaker.put(1, sound(1_000))
     await heard.count(2)
     await asyncio.sleep(1)
@@ -245,3 +253,63 @@ async def test_a_stopped_voice_takes_and_sends_nothing_more() -> None:
     await asyncio.sleep(1)
     assert len(heard.frames) == sent
     assert [task for task in asyncio.all_tasks() if "Speaker" in str(task.get_coro())] == []
+
+
+@in_virtual_time
+async def test_what_comes_as_it_is_heard_goes_out_in_the_call_that_brings_it() -> None:
+    heard, pcm = Heard(), sound(200)
+    heard.speaker.put_now(1, pcm[:640])
+    await heard.count(1)
+    for start in range(640, len(pcm), 640):
+        before = len(heard.frames)
+        heard.speaker.put_now(1, pcm[start : start + 640])
+        assert len(heard.frames) == before + 1
+    heard.speaker.finish(1)
+    await heard.count(16)
+    assert heard.pcm(1) == pcm
+    assert [prefix.sequence for prefix, _, _ in heard.frames] == list(range(16))
+    assert heard.marks()[-1] == (frames.PCM16, 1, frames.LAST)
+
+
+@in_virtual_time
+async def test_what_comes_faster_than_it_is_heard_is_paced_and_stays_in_order() -> None:
+    heard, loop, pcm = Heard(), asyncio.get_running_loop(), sound(3_000)
+    heard.speaker.put_now(1, pcm[:640])
+    await heard.count(1)
+    for start in range(640, len(pcm), 640):
+        heard.speaker.put_now(1, pcm[start : start + 640])
+    assert len(heard.pcm(1)) <= (LEAD_MS + FRAME_MS) * BYTES_PER_MS, "the lead, and not a frame more"
+    heard.speaker.finish(1)
+    while not heard.marks()[-1][2] & frames.LAST:
+        await heard.count(len(heard.frames) + 1)
+    assert heard.pcm(1) == pcm
+    assert loop.time() * 1_000 >= 3_000 - LEAD_MS - FRAME_MS
+
+
+@in_virtual_time
+async def test_frames_are_held_until_they_may_go_and_none_overtakes_another() -> None:
+    heard, pcm = Heard(), sound(100)
+    heard.speaker.put_now(1, pcm[:960])
+    await heard.count(1)
+    heard.open.clear()
+    for start in range(960, len(pcm), 960):
+        heard.speaker.put_now(1, pcm[start : start + 960])
+    await asyncio.sleep(1)
+    assert len(heard.frames) == 1
+    heard.open.set()
+    heard.speaker.finish(1)
+    await heard.count(6)
+    assert heard.pcm(1) == pcm
+
+
+@in_virtual_time
+async def test_a_flush_ends_what_goes_out_as_it_comes() -> None:
+    heard = Heard()
+    heard.speaker.put_now(1, sound(20))
+    await heard.count(1)
+    await heard.speaker.flush(1)
+    heard.speaker.put_now(1, sound(20))
+    heard.speaker.put_now(2, sound(20))
+    await heard.count(3)
+    assert heard.marks() == [(frames.PCM16, 1, 0), (frames.FLUSH, 1, 0), (frames.PCM16, 2, 0)]
+    assert heard.started == [1, 2]

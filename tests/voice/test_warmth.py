@@ -8,9 +8,12 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 from redis.asyncio import Redis
 
+from services.voice import cast, core
 from services.voice.models import Models
 from services.voice.warmth import Warmth
+from shared.agents import HANDOFF, Agent, ModelName
 from shared.config import Config
+from shared.functions import Function
 from shared.store import Store
 
 STANDING = "You are an agent."
@@ -75,3 +78,31 @@ async def test_after_one_prompt_was_read_the_next_one_is(endpoint: tuple[Endpoin
         await warmth.warm_session("You sell tea.", ())
         await warmth.warm_session("You sell coffee.", ())
     assert found.asked == 2
+
+
+async def test_a_prompt_that_is_needed_later_is_read_behind_another(endpoint: tuple[Endpoint, Warmth]) -> None:
+    found, warmth = endpoint
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(warmth.warm_session("You sell tea.", ()))
+        await found.arrived.wait()
+        later = group.create_task(warmth.read_ahead("You sell coffee.", ()))
+        found.answer.set()
+        await later
+    assert found.asked == 2
+
+
+def test_of_a_team_that_others_think_for_the_first_agent_who_thinks_here_is_read_ahead() -> None:
+    triage = Agent(name="triage", realtime=ModelName("gemini"), handoffs=("closer",))
+    advisor = Agent(name="advisor", llm=ModelName("anthropic"), handoffs=("closer",))
+    closer = Agent(name="closer", prompt="You close.", tools=("add",), handoffs=("advisor",))
+    add = Function(name="add", description="A sum.", parameters={"type": "object"})
+    state = core.initial("a" * 32)
+    state.agents, state.agent, state.catalogue = (triage, advisor, closer), triage, (add,)
+    arriving, going_on = cast.read_ahead(state)
+    assert "You close." in arriving[0] == going_on[0]
+    assert [one.name for one in arriving[1]] == ["add"]
+    assert [one.name for one in going_on[1]] == ["add", HANDOFF]
+    state.agents = (triage, advisor)
+    assert cast.read_ahead(state) == ()
+    state.agents, state.agent = (closer, advisor), closer
+    assert cast.read_ahead(state) == (), "its own prompt is read when the session begins"

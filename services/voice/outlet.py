@@ -1,0 +1,35 @@
+"""A session's frames on their way to its client: held back until it is certain that the session is this process's to speak in.
+
+Owns when a frame may go. A crash loses what was held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from services.voice.tenure import Tenure
+from shared.fast_client import FastClient
+
+
+class Outlet:
+    """Publishes the frames of one session; dropped while the bus is away, because late audio is worse than none."""
+
+    def __init__(self, nc: FastClient, subject: str, tenure: Tenure, going_on: asyncio.Event) -> None:
+        """`going_on` is set once the log says that the session is this process's, and what came in a gap was taken."""
+        self._nc = nc
+        self._subject = subject
+        self._tenure = tenure
+        self._going_on = going_on
+
+    def ready(self) -> bool:
+        """Whether a frame may go now."""
+        return self._going_on.is_set() and self._tenure.steady()
+
+    async def hold(self) -> None:
+        """Wait until a frame may go."""
+        await self._going_on.wait()
+        await self._tenure.hold()
+
+    def publish(self, frame: bytes) -> None:
+        """Send a frame; `ready` has said that it may go."""
+        self._nc.publish_now(self._subject, frame)
