@@ -1,0 +1,252 @@
+"""A whole installation for calls on Gemini Live: nats-server, Valkey, gateway, voice workers and executor, each a process of its own,
+and the stand-in for Google in this one. Any of them can be killed without a word, and comes back as a supervisor would have it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import nats
+from nats.aio.client import Client
+from redis.asyncio import Redis
+from websockets.asyncio.server import ServerConnection
+from websockets.http11 import Request, Response
+
+from shared import bus, events
+from shared.config import Config
+from shared.embedded import NatsServer, ValkeyServer
+from shared.events.voice import SessionOwned
+from shared.log import Log
+from shared.store import Store
+from tests.fakes.gemini import GeminiServer
+from tests.fakes.gemini_turns import Turn
+from tests.faults.orders import BOOKINGS, CHARGES, effects
+from tests.ports import free_port
+
+BOUND_S: Final = 60.0
+WORKERS: Final = ("voice-1", "voice-2")
+SERVICES: Final = ("tools", *WORKERS, "gateway")
+ROOT: Final = Path(__file__).parents[2]
+KEY: Final = "AIza-of-the-installation-0123456789"
+
+
+class Google(GeminiServer):
+    """The stand-in; while `door` is not set, whoever connects waits before it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.door = asyncio.Event()
+        self.door.set()
+
+    def says(self, *turns: Turn) -> None:
+        """What the model says next, in place of what it had not said yet."""
+        left = list(turns)
+        self.reply = lambda _: left.pop(0) if left else Turn(says="Nobody asked.")
+
+    async def _process_request(self, wire: ServerConnection, request: Request) -> Response | None:  # type: ignore[override]  # may wait
+        await self.door.wait()
+        return super()._process_request(wire, request)
+
+
+class Running:
+    """One process, and every line that it wrote."""
+
+    def __init__(self, name: str, process: Process) -> None:
+        self.name = name
+        self.lines: list[str] = []
+        self.process = process
+        self._reading = asyncio.create_task(self._read())
+        self._serves = asyncio.Event()
+
+    @property
+    def alive(self) -> bool:
+        return self.process.returncode is None
+
+    async def serving(self) -> None:
+        """Wait until it says that it serves."""
+        async with asyncio.timeout(BOUND_S):
+            await self._serves.wait()
+        assert self.alive, "\n".join(self.lines)
+
+    async def kill(self) -> None:
+        """SIGKILL."""
+        if self.alive:
+            self.process.kill()
+        await self.process.wait()
+        await self._reading
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        while line := await self.process.stdout.readline():
+            self.lines.append(line.decode())
+            if f" {self.name.partition('-')[0]} serves." in self.lines[-1]:
+                self._serves.set()
+        self._serves.set()  # it has ended
+
+
+class Servers:
+    """nats-server and Valkey, and how they are reached: here as in `make up`, where everybody is the same user."""
+
+    def __init__(self, folder: Path) -> None:
+        self.nats = NatsServer(folder / "nats")
+        self.valkey = ValkeyServer(folder / "valkey")
+
+    async def prepare(self) -> None:
+        """Once they answer, and whenever nats-server has started again."""
+
+    def env(self, service: str) -> dict[str, str]:
+        """The settings with which a service reaches them."""
+        assert service
+        return {"VOXBRIDGE_NATS_URL": self.nats.url, "VOXBRIDGE_REDIS_URL": self.valkey.url}
+
+    async def connect(self) -> Client:
+        """A connection that may read everything."""
+        return await nats.connect(self.nats.url)
+
+    def redis(self) -> Redis:
+        """A client that may read the functions."""
+        return Redis.from_url(self.valkey.url, decode_responses=True)
+
+
+class Installation:
+    """What runs. Make it with `installed`."""
+
+    def __init__(self, config: Config, google: Google, servers: Servers, env: Mapping[str, str]) -> None:
+        self.config = config
+        self.google = google
+        self.servers = servers
+        self.nats, self.valkey = servers.nats, servers.valkey
+        self.lines: list[str] = []
+        """What processes wrote that are gone."""
+
+        self._running: dict[str, Running] = {}
+        self._env = env
+
+    async def start(self, *names: str) -> None:
+        """Start these services at the same time, and wait until all serve."""
+        for name in names:
+            service = name.partition("-")[0]
+            env = {**self._env, **self.config.as_env(), **self.servers.env(service)}
+            command = [sys.executable, "-m", f"services.{service}"]
+            process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=env, stdout=PIPE, stderr=STDOUT, limit=1 << 20)
+            self._running[name] = Running(name, process)
+        for name in names:
+            await self._running[name].serving()
+        if "gateway" in names:
+            await self._until_open()
+
+    async def heal(self) -> None:
+        """Start what is not there."""
+        for server in (self.nats, self.valkey):
+            if server.pid is None:
+                server.start()
+        await self.start(*(name for name in SERVICES if name not in self._running or not self._running[name].alive))
+
+    async def kill(self, name: str) -> None:
+        """Kill a service without a word."""
+        running = self._running.pop(name)
+        await running.kill()
+        self.lines += running.lines
+
+    async def owner(self, sid: str) -> str:
+        """The worker that has a session."""
+        async with self.log() as log:
+            owned = [one.event async for one in log.read_all(sid, writer="voice", type="session.owned")]
+        assert isinstance(owned[-1], SessionOwned)
+        worker = owned[-1].worker
+        return next(name for name in WORKERS if any(worker in line.split()[2:3] for line in self._running[name].lines))
+
+    @asynccontextmanager
+    async def log(self) -> AsyncIterator[Log]:
+        """The event log, over a connection of its own."""
+        connection = await self.servers.connect()
+        try:
+            yield Log(connection)
+        finally:
+            await connection.close()
+
+    async def events(self, sid: str) -> list[events.Recorded]:
+        """The log of a session, once no call of it is open any more at the executors."""
+        async with self.log() as log, asyncio.timeout(BOUND_S):
+            while True:
+                info = await log.js.consumer_info(bus.EVENT_STREAM, "tools")
+                if not info.num_ack_pending and not info.num_pending:
+                    return [one async for one in log.read_all(sid)]
+                await asyncio.sleep(0.02)
+
+    async def logged(self, sid: str, writer: str, type: str, count: int) -> None:
+        """Wait until the log of a session has so many events of this type."""
+        async with self.log() as log, asyncio.timeout(BOUND_S):
+            while len([one async for one in log.read_all(sid, writer=writer, type=type)]) < count:  # noqa: ASYNC110 - it is asked again
+                await asyncio.sleep(0.01)
+
+    async def begun(self, folder: Path, count: int) -> None:
+        """Wait until so many effects are counted in a folder."""
+        async with asyncio.timeout(BOUND_S):
+            while sum(len(effects(folder, name)) for name in (BOOKINGS, CHARGES)) < count:  # noqa: ASYNC110 - another process counts
+                await asyncio.sleep(0.005)
+
+    async def has_functions(self) -> None:
+        """Wait until the functions are known."""
+        async with self.servers.redis() as redis, asyncio.timeout(BOUND_S):
+            while not await Store(redis).functions():  # noqa: ASYNC110 - a key gives no signal
+                await asyncio.sleep(0.02)
+
+    async def stop(self) -> None:
+        """Kill everything that was started."""
+        for name in list(self._running):
+            await self.kill(name)
+
+    def written(self) -> list[str]:
+        """Every line that every service wrote so far."""
+        return [*self.lines, *(line for running in self._running.values() for line in running.lines)]
+
+    async def _until_open(self) -> None:
+        async with asyncio.timeout(BOUND_S):
+            while True:
+                with suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.config.port)
+                    writer.close()
+                    await writer.wait_closed()
+                    return
+                await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def installed(
+    folder: Path, servers: Servers | None = None, *, env: Mapping[str, str] | None = None, **settings: object
+) -> AsyncIterator[Installation]:
+    """Everything, serving; gone at the end. `env` is added to the environment of the services, `settings` to their configuration."""
+    servers = servers or Servers(folder)
+    agents = folder / "agents"
+    agents.mkdir()
+    (agents / "triage.yaml").write_text("model: gemini\nprompt: You send people on.\nvoice: Aoede\nhandoffs: [advisor]\n")
+    (agents / "advisor.yaml").write_text("model: gemini\nprompt: You advise.\nvoice: Charon\n")
+    async with AsyncExitStack() as running:
+        for server in (servers.nats, servers.valkey):
+            running.enter_context(server)
+        await servers.prepare()
+        google = await running.enter_async_context(Google(folder))
+        config = Config(
+            port=free_port(),
+            models_port=free_port(),
+            models_dir=Config.from_env().models_dir,
+            data_dir=folder / "data",
+            agents_dir=agents,
+            greeting="",
+            tool_packs="tests.faults.orders",
+        )
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")}
+        known = {"GOOGLE_GEMINI_BASE_URL": google.url, "SSL_CERT_FILE": str(google.ca_file), "GEMINI_API_KEY": KEY}
+        found = Installation(replace(config, **settings), google, servers, {**inherited, **known, **(env or {})})  # type: ignore[arg-type]
+        running.push_async_callback(found.stop)
+        await found.heal()
+        await found.has_functions()
+        yield found

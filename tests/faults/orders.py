@@ -1,0 +1,64 @@
+"""Functions whose effects can be counted from outside, whatever becomes of the process that runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from services.tools.context import Context
+from services.tools.registry import function
+
+CHARGES = "charges"
+BOOKINGS = "bookings"
+GO = "go"
+
+
+@function()
+async def charge(folder: str, ctx: Context) -> dict[str, Any]:
+    """Charge the guest's card, and wait for the bank.
+
+    Args:
+        folder: Where it is written down.
+    """
+    _write(Path(folder), CHARGES, ctx.call_id)
+    await _released(Path(folder))
+    return {"charged": True}
+
+
+@function(idempotent=True)
+async def book(folder: str, ctx: Context) -> dict[str, Any]:
+    """Book a table, once for each call however often it is run, and wait for the restaurant.
+
+    Args:
+        folder: Where it is written down.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(Path(folder) / ctx.call_id, os.O_CREAT | os.O_EXCL))
+        _write(Path(folder), BOOKINGS, ctx.call_id)
+    await _released(Path(folder))
+    return {"table": 7}
+
+
+def release(folder: Path) -> None:
+    """Let the bank and the restaurant answer, now and later."""
+    (folder / GO).touch()
+
+
+def effects(folder: Path, name: str) -> list[str]:
+    """The calls that had an effect, each as often as it had it."""
+    path = folder / name
+    return path.read_text().split() if path.exists() else []
+
+
+def _write(folder: Path, name: str, call_id: str) -> None:
+    handle = os.open(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(handle, f"{call_id}\n".encode())
+    os.close(handle)
+
+
+async def _released(folder: Path) -> None:
+    while not (folder / GO).exists():  # noqa: ASYNC110 - another process makes the file
+        await asyncio.sleep(0.005)
