@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -73,6 +73,12 @@ class Product:
         assert isinstance(answer, dict)
         return answer
 
+    def state(self, sid: str, at: int) -> dict[str, Any]:
+        """`GET /api/sessions/{id}/state` at a time in µs."""
+        answer = self._http.get(f"/api/sessions/{sid}/state", params={"at": at}).raise_for_status().json()
+        assert isinstance(answer, dict)
+        return answer
+
     def log(self, sid: str) -> list[Event]:
         """Every visible event of a session, in order."""
         found: list[Event] = []
@@ -96,10 +102,13 @@ class Product:
 
 
 @contextmanager
-def running(folder: Path, models: RunningModels, *, own_models: bool = False) -> Iterator[Product]:
+def running(
+    folder: Path, models: RunningModels, *, own_models: bool = False, environment: Mapping[str, str] | None = None
+) -> Iterator[Product]:
     """Start everything and stop it again; raises with its output when it is not ready in time.
 
-    With `own_models` its models are a service of its own, like any other; `models` are for the test then.
+    With `own_models` its models are a service of its own, like any other; `models` are for the test then. `environment` is more for
+    its environment.
     """
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_") or name in WEIGHTS}
@@ -109,6 +118,7 @@ def running(folder: Path, models: RunningModels, *, own_models: bool = False) ->
         **({"VOXBRIDGE_MODELS_PORT": str(free_port())} if own_models else {"VOXBRIDGE_MODELS_URL": models.base_url}),
         # A second on a busy disk would be counted as the product's.
         "VOXBRIDGE_SYNC_INTERVAL": "1s",
+        **(environment or {}),
     }
     output = folder / "output"
     with output.open("wb") as said:

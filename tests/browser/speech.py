@@ -36,6 +36,9 @@ STT_RATE: Final = 16_000
 LOUD: Final = 0.01
 """-40 dB: from here on a sample is speech."""
 
+VOICED: Final = 0.8
+"""From here on a stretch is as much like itself a period later as vowels are."""
+
 Sound = npt.NDArray[np.float32]
 
 # MIT-licensed; 20 MB, of which one file is used and kept beside the models.
@@ -51,6 +54,34 @@ def spoken(models: RunningModels, text: str) -> Sound:
     body = {"model": "piper", "input": text, "response_format": "pcm"}
     answer = httpx.post(f"{models.base_url}/audio/speech", json=body, timeout=60).raise_for_status()
     return trimmed(resampled(from_pcm16(answer.content), TTS_RATE, RATE))
+
+
+@cache
+def voiced(models: RunningModels, text: str, pitch: float) -> bytes:
+    """A phrase in a voice so many times as high as the product's and as fast, as speech services send it: PCM16 at 24 kHz."""
+    body = {"model": "piper", "input": text, "response_format": "pcm", "speed": 1 / pitch}
+    answer = httpx.post(f"{models.base_url}/audio/speech", json=body, timeout=60).raise_for_status()
+    return pcm16(resampled(from_pcm16(answer.content), round(TTS_RATE * pitch), TTS_RATE))
+
+
+def pitch(sound: Sound, rate: int) -> float:
+    """How high a voice is, in Hz: the median over what is voiced in it, by autocorrelation."""
+    frame, step = rate // 20, rate // 50
+    shortest, longest = rate // 400, rate // 60
+    found = []
+    for start in range(0, len(sound) - frame - longest, step):
+        part, rest = sound[start : start + frame], sound[start : start + frame + longest]
+        energy = float(part @ part)
+        if energy < frame * LOUD * LOUD:
+            continue
+        windows = np.lib.stride_tricks.sliding_window_view(rest, frame)[shortest:longest]
+        alike = (windows @ part) / np.sqrt(np.maximum((windows * windows).sum(axis=1), 1e-9) * energy)
+        best = int(np.argmax(alike))
+        if alike[best] >= VOICED:
+            # The first lag that is nearly as good: twice a period is as much alike.
+            found.append(rate / (shortest + int(np.argmax(alike >= alike[best] * 0.95))))
+    assert found, "nothing in it is voiced"
+    return float(np.median(found))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the stand-ins for vendors' HTTP services share: HTTP/1.1 on loopback, one JSON request in, a body or a stream of events out.
+"""What the stand-ins for vendors' HTTP services share: HTTP/1.1 on loopback, one request in, a body or a stream out.
 
 A stream is given as the bytes to send, one chunk each, and may hold a `Fault` of `tests.voice.model_server`: silence or a cut.
 """
@@ -16,12 +16,13 @@ from tests.voice.model_server import Fault
 
 
 class Request:
-    """What was asked: the path with its query, headers by their names in small letters, and the body where it is JSON."""
+    """What was asked: the path with its query, headers by their names in small letters, the body where it is JSON, and its bytes."""
 
-    def __init__(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> None:
+    def __init__(self, path: str, headers: dict[str, str], body: dict[str, Any], content: bytes = b"") -> None:
         self.path = path
         self.headers = headers
         self.body = body
+        self.content = content
 
 
 class Body:
@@ -33,7 +34,15 @@ class Body:
         self.headers = headers or {}
 
 
-Answer = Body | Iterable[bytes | Fault]
+class Stream:
+    """An answer that comes in pieces and is no stream of events."""
+
+    def __init__(self, kind: str, pieces: Iterable[bytes | Fault]) -> None:
+        self.kind = kind
+        self.pieces = pieces
+
+
+Answer = Body | Stream | Iterable[bytes | Fault]
 
 
 class SseServer:
@@ -96,7 +105,7 @@ class SseServer:
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         payload = await reader.readexactly(int(headers.get("content-length", "0")))
         is_json = "json" in headers.get("content-type", "")
-        request = Request(first.split(" ")[1], headers, json.loads(payload) if is_json else {})
+        request = Request(first.split(" ")[1], headers, json.loads(payload) if is_json else {}, payload)
         async with self._asked:
             self.requests.append(request)
             self._asked.notify_all()
@@ -106,8 +115,9 @@ class SseServer:
             writer.write(_head(answer.status, fields) + answer.content)
             await writer.drain()
             return True
-        writer.write(_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
-        for item in answer:
+        kind, items = (answer.kind, answer.pieces) if isinstance(answer, Stream) else ("text/event-stream", answer)
+        writer.write(_head(200, {"content-type": kind, "transfer-encoding": "chunked"}))
+        for item in items:
             await writer.drain()
             if item is Fault.HANG:
                 await reader.read()

@@ -1,6 +1,6 @@
 /** The latency of the turn under the playhead, stage by stage, in figures. */
 import type { ReactElement } from "react";
-import { stages } from "../talk/waterfall";
+import { inColumn, stages } from "../talk/waterfall";
 import { duration } from "../words";
 import type { Turn } from "./layout";
 
@@ -22,7 +22,7 @@ export function TurnPanel({ turns, at }: { turns: readonly Turn[]; at: number })
             <span className="stage-track" aria-hidden="true">
               <span className="stage-bar" style={{ insetInlineStart: `${(from / total) * 100}%`, inlineSize: `max(3px, ${((to - from) / total) * 100}%)` }} />
             </span>
-            <span className="stage-ms">{Math.round(to - from)} ms</span>
+            <span className="stage-ms">{inColumn(to - from)}</span>
           </li>
         ))}
       </ol>

@@ -19,7 +19,7 @@ export function stages(latency: Latency): Stage[] {
 }
 
 /** In ms, so that the figures of a column compare; a stage that took very long would not fit. */
-function inColumn(ms: number): string {
+export function inColumn(ms: number): string {
   return ms < 10_000 ? `${Math.round(ms)} ms` : duration(ms);
 }
 

@@ -3,13 +3,13 @@ import { type ReactElement, useRef, useState } from "react";
 import type { Snapshot } from "voxbridge/react";
 import { handOver } from "../agents/api";
 import { ReadError } from "../http";
-import { agentName, tokens } from "../words";
+import { agentName, providerName, tokens } from "../words";
 
 export function Who({ snapshot }: { snapshot: Snapshot }): ReactElement | null {
   const { sessionId, mode, speaker, usage, spent, connection } = snapshot;
   if (sessionId === null) return null;
   const name = speaker.agent === "" ? (mode === "echo" ? "Echo" : "Voxbridge") : agentName(speaker.agent);
-  const more = mode === "echo" ? [] : [speaker.voice && `voice ${speaker.voice}`, speaker.model].filter(Boolean);
+  const more = mode === "echo" ? [] : [speaker.voice && `voice ${speaker.voice}`, speaker.model === "local" ? providerName(speaker.model) : speaker.model].filter(Boolean);
   const total = spent.input_tokens + spent.output_tokens;
   return (
     <div className="who" data-named={speaker.agent !== ""}>

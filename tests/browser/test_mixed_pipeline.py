@@ -1,0 +1,333 @@
+"""Three agents on three models in one call, spoken to and heard in the browser: Gemini picks up, Claude advises, the local models close.
+
+The installation, its ears, its language model and the closer's voice are real. Google, Anthropic and OpenAI are stand-ins that refuse what
+the services refuse; what they say aloud is speech too, in voices of their own.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenStudio
+from tests.browser.product import Product, running
+from tests.browser.speech import STT_RATE, from_pcm16, pitch, shared_words, spoken, transcribed, voiced
+from tests.browser.studio import ROOT, Studio
+from tests.browser.test_looks import look
+from tests.browser.vendors import ENDPOINT, Vendors, vendors
+from tests.fakes.anthropic import Use
+from tests.fakes.gemini_turns import Call, Turn
+from tests.fakes.openai_http_rules import SPEECH
+from tests.running_models import RunningModels
+
+pytestmark = pytest.mark.timeout(900)
+
+GREETING: Final = "Hello, good to hear you. What would you like to talk through?"
+ASKS: Final = "Hello, my name is Emma. Should I repair my old bicycle, or buy a new one?"
+PICKS_UP: Final = "Nice to meet you, Emma. By when do you want to decide?"
+WANTS_ADVICE: Final = "By Friday. Please give me some advice."
+ADVISES: Final = ("I am the advisor. ", "You should repair your old bicycle. That costs ", "about $50, and a new bicycle costs much more.")
+ADVISED: Final = "".join(ADVISES)
+DECIDES: Final = "Good, then I will repair it. That is all, thank you."
+
+HIGH: Final = 1.5
+MIDDLE: Final = 1.22
+"""The pitches of Gemini's and of the adviser's voice; the local one's is 1."""
+
+APART: Final = 1.1
+"""So many times as high a voice is as the next one, at least: more than one speaker's varies between two sentences."""
+
+TURN_S: Final = 170
+"""Longer than usual, for the same reason."""
+
+READ_S: Final = 240.0
+IDLE_LOOKS: Final = 8
+"""So often in a row nothing is asked of the language model: it is looked at every 2 s whether its standing prompt changed."""
+
+ADVISOR: Final = f"""
+role: Adviser
+description: Thinks a decision through with the caller and recommends one option.
+prompt: You help people decide. Recommend one option and give one reason for it. Once the caller has decided, hand over.
+arrival: Say who you are in half a sentence, then go straight to the caller's question.
+llm: anthropic:claude-sonnet-5
+stt: local
+tts: {ENDPOINT}:gpt-4o-mini-tts
+voice: onyx
+"""
+
+CLOSER: Final = """
+role: Wrap-up
+description: Sums up what was decided and says goodbye.
+prompt: You end the call well. Say in one sentence what was decided, and say goodbye.
+arrival: Sum up in one sentence what was decided.
+tools: []
+"""
+
+PIPELINE: Final = """
+description: Somebody picks up, an adviser thinks along, and the call ends with a summary.
+hand_back: false
+stages:
+  - {phase: triage, agent: triage, next: [advising, closing]}
+  - {phase: advising, agent: advisor, next: closing}
+  - {phase: closing, agent: closer}
+"""
+
+
+@pytest.fixture(scope="module")
+def clouds(models: RunningModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vendors]:
+    """The stand-ins."""
+    with vendors(tmp_path_factory.mktemp("vendors"), lambda text, _: voiced(models, text, MIDDLE)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def product(models: RunningModels, clouds: Vendors, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """An installation with keys and the agents that are shipped, but for two: the adviser has a voice of OpenAI's, and the closer
+    little to read, on a machine that does much else."""
+    folder = tmp_path_factory.mktemp("mixed")
+    shutil.copytree(ROOT / "agents", folder / "agents")
+    for name, text in (("advisor", ADVISOR), ("closer", CLOSER), ("pipelines/advice", PIPELINE)):
+        (folder / "agents" / f"{name}.yaml").write_text(text)
+    settings = {"VOXBRIDGE_AGENTS_DIR": str(folder / "agents"), "VOXBRIDGE_TURN_TIMEOUT_S": str(TURN_S)}
+    with running(folder, models, environment={**clouds.environment, **settings}) as found:
+        yield found
+
+
+def test_three_agents_on_three_models_have_one_conversation(product: Product, clouds: Vendors, open_studio: OpenStudio) -> None:
+    models = product.models
+    clips = {"asks": ASKS, "wants": WANTS_ADVICE, "decides": DECIDES}
+    studio = open_studio(clips={name: spoken(models, text) for name, text in clips.items()})
+    handing = {"target": "advisor", "reason": "wants advice", "summary": "Emma has to decide about her bicycle by Friday."}
+    clouds.run(
+        lambda: clouds.google.script(
+            Turn(says=GREETING, pcm=voiced(models, GREETING, HIGH)),
+            Turn(
+                hears=ASKS, calls=[Call("current_time", {"place": "Tokyo"})], after=Turn(says=PICKS_UP, pcm=voiced(models, PICKS_UP, HIGH))
+            ),
+            Turn(hears=WANTS_ADVICE, calls=[Call("handoff_conversation", handing)]),
+        )
+    )
+    closing = {"target": "closer", "reason": "decided", "summary": "Emma will repair her old bicycle."}
+    clouds.run(lambda: clouds.anthropic.script(ADVISES, [Use("handoff_conversation", closing, pieces=3)]))
+
+    studio.page.set_default_timeout(TURN_S * 1_000)
+    _choose(studio, "Advice")
+    sid = studio.start()
+    studio.until_said("assistant", "talk through")
+    studio.until_quiet()
+    _speaks(studio, "Triage", "voice Aoede · gemini-3.8-live")
+
+    studio.say("asks")
+    studio.until_said("assistant", "want to decide")
+    studio.until_quiet()
+    triage_until = studio.now()
+    studio.picture("mixed-triage")
+
+    studio.say("wants")
+    studio.until("(s) => s.speaker.agent === 'advisor' && s.state === 'speaking'")
+    _speaks(studio, "Advisor", "voice onyx · claude-sonnet-5")
+    studio.picture("mixed-advisor-speaking")
+    studio.until_said("assistant", "much more")
+    studio.until_quiet()
+    advisor_until = studio.now()
+
+    _until_read(models)
+    studio.say("decides")
+    studio.until("(s) => s.speaker.agent === 'closer' && s.conversation.at(-1).role === 'assistant' && s.conversation.at(-1).final")
+    studio.until_quiet()
+    _speaks(studio, "Closer", "Local models")
+    look(studio, "mixed-desktop")
+    studio.end()
+
+    lines = product.logged(sid, "agent.said")
+    said = [(line["data"]["agent"], line["data"]["text"]) for line in lines]
+    summary = " ".join(text for agent, text in said if agent == "closer")
+    assert said[:3] == [("triage", GREETING), ("triage", PICKS_UP), ("advisor", ADVISED)]
+    assert {agent for agent, _ in said[3:]} == {"closer"}
+    assert [line["data"].get("voice", "") for line in lines] == ["Aoede", "Aoede", "onyx", *[""] * len(said[3:])]
+    assert [event["data"] for event in product.log(sid) if event["type"] in ("provider.failed", "provider.lost")] == []
+    _check_handoffs(product, sid)
+    _check_transcript(studio, product, sid)
+    _check_history(product, clouds, sid)
+
+    played = studio.played()
+    heard = [
+        played.between(played.start, triage_until),
+        played.between(triage_until, advisor_until),
+        played.between(advisor_until, played.end),
+    ]
+    for words, sound in zip((f"{GREETING} {PICKS_UP}", ADVISED, summary), heard, strict=True):
+        assert shared_words(words, transcribed(models, sound, played.rate)) >= 0.7
+    pitches = [pitch(sound, played.rate) for sound in heard]
+    assert all(higher > APART * lower for higher, lower in pairwise(pitches)), pitches
+    spoken_by_openai = clouds.speech.asked(SPEECH)
+    assert {one["voice"] for one in spoken_by_openai} == {"onyx"}
+    assert "about fifty dollars" in " ".join(one["input"] for one in spoken_by_openai)
+
+    assert clouds.google.sessions[0].voice == "Aoede"
+    google_heard = transcribed(models, from_pcm16(bytes(clouds.google.sessions[0].audio)), STT_RATE)
+    assert shared_words(f"{ASKS} {WANTS_ADVICE}", google_heard) >= 0.7, google_heard
+    assert shared_words(DECIDES, google_heard) < 0.5, "Google hears nothing once somebody else has the call"
+    assert (clouds.anthropic.refused, clouds.speech.refused) == ([], [])
+    _check_page(studio, sid, said)
+
+    for service in ("voice", "tools"):
+        command = [sys.executable, "-m", "voxbridge", "replay", sid, "--service", service]
+        replayed = subprocess.run(command, env=product.environment, capture_output=True, text=True, timeout=120, check=False)
+        assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+
+
+def _check_handoffs(product: Product, sid: str) -> None:
+    """Who handed over to whom is in the log, once."""
+    done = [event["data"] for event in product.logged(sid, "handoff.completed")]
+    assert [(one["source"], one["target"], one["history"]) for one in done] == [("triage", "advisor", "log"), ("advisor", "closer", "log")]
+    assert [one["model"] for one in done] == ["claude-sonnet-5", "local"]
+
+
+def _check_transcript(studio: Studio, product: Product, sid: str) -> None:
+    """What the page says of the call is what is in the log: who spoke, who handed over, what it took."""
+    rows = [" ".join(row.split()) for row in studio.captions().locator(".line, .handoff").all_inner_texts()]
+    told: list[str] = []
+    for event in product.log(sid):
+        data = event["data"]
+        match event["type"]:
+            case "user.said":
+                told.append(f"You {data['text']}")
+            case "agent.said":
+                told.append(f"{data['agent'].capitalize()} {data['text']}")
+            case "handoff.started":
+                told.append(f"{data['source'].capitalize()} handed over to {data['target'].capitalize()}: {data['reason']}.")
+    assert sorted(rows) == sorted(told)
+    used = [event["data"]["usage"] for event in product.logged(sid, "turn.completed")]
+    total = sum(one.get("input_tokens", 0) + one.get("output_tokens", 0) for one in used)
+    assert total > 0
+    expect(studio.page.locator(".spent")).to_contain_text(f"{total:,} tokens")
+
+
+def _check_history(product: Product, clouds: Vendors, sid: str) -> None:
+    """Whoever goes on knows what was said before."""
+    for body in clouds.anthropic.bodies:
+        known = str(body["messages"])
+        for text in (ASKS, PICKS_UP, WANTS_ADVICE, "Emma has to decide about her bicycle by Friday."):
+            assert text in known, known
+        assert "Adviser" in str(body["system"])
+    (closes, *_) = [event for event in product.logged(sid, "agent.said") if event["data"]["agent"] == "closer"]
+    history = [(line["role"], line["text"]) for line in product.state(sid, closes["ts"])["history"]]
+    for line in (("assistant", GREETING), ("user", ASKS), ("assistant", PICKS_UP), ("user", WANTS_ADVICE)):
+        assert line in history
+    assert any("repair your old bicycle" in text for _, text in history)
+    assert any("handed this conversation over to you, closer" in text for _, text in history)
+
+
+def _check_page(studio: Studio, sid: str, said: list[tuple[str, str]]) -> None:
+    """The page of the call names who spoke, too."""
+    studio.open(f"/sessions/{sid}")
+    rows = studio.page.get_by_role("region", name="Transcript").get_by_role("button")
+    for agent, text in said:
+        expect(rows.filter(has_text=text).filter(has_text=agent.capitalize()).first).to_be_visible()
+    expect(rows.filter(has_text="Triage handed over to Advisor")).to_be_visible()
+    rows.filter(has_text="Advisor handed over to Closer").click()
+    expect(studio.page.get_by_role("region", name="State").get_by_text("Inputs taken")).to_be_visible()
+    studio.page.evaluate("() => scrollTo(0, 0)")
+    look(studio, "mixed-session")
+
+
+def _choose(studio: Studio, name: str) -> None:
+    studio.page.get_by_role("button", name="Talk to").click()
+    studio.page.get_by_role("radio", name=name, exact=True).check()
+    studio.button("Done").click()
+
+
+def _until_read(models: RunningModels) -> None:
+    """Wait until the language model has read ahead what it will be asked; each prompt is asked for as soon as the one before is read."""
+    deadline, idle = time.monotonic() + READ_S, 0
+    while idle < IDLE_LOOKS:
+        figures = httpx.get(f"{models.root}/metrics", timeout=20).raise_for_status().text
+        idle = idle + 1 if 'voxbridge_model_requests{role="llm"} 0.0' in figures else 0
+        assert time.monotonic() < deadline, "the language model still reads"
+        time.sleep(0.3)
+
+
+def _speaks(studio: Studio, agent: str, more: str) -> None:
+    """The page says who speaks."""
+    expect(studio.page.locator(".who p").first).to_have_text(f"{agent} · {more}")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a person chooses, by its names on the page, and what the session must be then."""
+
+    name: str
+    voice: str = ""
+    model: str = ""
+    started: dict[str, Any] = field(default_factory=dict)
+
+
+CHOICES: Final = {
+    "gemini": Choice("Gemini", "Kore", "gemini-2.5-flash-native-audio-latest", {"mode": "gemini", "output": "audio"}),
+    "openai": Choice("OpenAI", "cedar", "gpt-realtime", {"mode": "openai", "output": "audio"}),
+    "claude": Choice("Claude", "joe", "claude-haiku-4-5", {"mode": "claude", "output": "audio"}),
+    "local": Choice("Local models", "joe", "local", {"mode": "local", "output": "audio"}),
+    "echo": Choice("Echo", started={"mode": "echo"}),
+    "agent": Choice("Assistant", started={"mode": "local", "agent": "assistant", "agents": ["assistant"]}),
+    "pipeline": Choice("Local team", started={"agent": "host", "agents": ["host", "teller"], "pipeline": "local-team"}),
+}
+
+
+@pytest.mark.parametrize("kind", CHOICES)
+def test_what_a_person_chooses_is_what_the_session_begins_with(product: Product, clouds: Vendors, studio: Studio, kind: str) -> None:
+    choice = CHOICES[kind]
+    studio.page.get_by_role("button", name="Talk to").click()
+    chooser = studio.page.get_by_role("dialog", name="Who do you want to talk to?")
+    chooser.get_by_role("radio", name=choice.name, exact=True).check()
+    if choice.voice:
+        voice = chooser.get_by_label("Voice")
+        if kind == "openai":
+            voice.fill(choice.voice)
+        else:
+            voice.select_option(choice.voice)
+        chooser.get_by_role("textbox", name="Model").fill(choice.model)
+        studio.picture(f"choice-{kind}")
+    studio.button("Done").click()
+    sid = studio.start()
+    (started,) = product.logged(sid, "session.started")
+    wanted = {**choice.started, **({"voice": choice.voice, "model": choice.model} if choice.voice else {})}
+    assert {name: started["data"].get(name) for name in wanted} == wanted
+    if kind in ("gemini", "openai"):
+        product.logged(sid, "provider.connected", model=choice.model, voice=choice.voice)
+    if kind != "echo":
+        speaks = started["data"].get("agent", "")
+        expect(studio.page.locator(".who p").first).to_contain_text(speaks.capitalize() or "Voxbridge")
+        expect(studio.page.locator(".who p").first).to_contain_text(started["data"]["model"], ignore_case=True)
+    studio.end()
+    if kind == "gemini":
+        assert (clouds.google.sessions[-1].model_name, clouds.google.sessions[-1].voice) == (choice.model, choice.voice)
+    if kind == "openai":
+        assert clouds.realtime.dialled[-1] == choice.model
+
+
+def test_a_model_that_is_connected_again_is_told_of_in_a_sentence(product: Product, clouds: Vendors, studio: Studio) -> None:
+    clouds.run(lambda: clouds.google.script(Turn(says=GREETING), Turn(says="Here I am again.")))
+    _choose(studio, "Triage")
+    sid = studio.start()
+    studio.until_said("assistant", "talk through")
+    studio.until_quiet()
+    clouds.run(clouds.google.kill)
+    expect(studio.page.get_by_role("status").locator(".news")).to_have_text("The model was connected again; it goes on where it was.")
+    studio.picture("restored-model")
+    (restored,) = product.logged(sid, "session.restored")
+    assert restored["data"]["how"] == "handle"
+    studio.type("Are you there?")
+    studio.until_said("assistant", "again")
+    assert [line["agent"] for line in studio.said("assistant")] == ["triage", "triage"], "the greeting is said once"
+    studio.end()

@@ -1,0 +1,112 @@
+"""Google, Anthropic and OpenAI for browser tests: their stand-ins over TLS, in a thread of their own, and the environment that leads there.
+
+A page is driven without an event loop, so that what a test does to a stand-in goes through `run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.fakes import anthropic, openai_http, openai_realtime, tls
+from tests.fakes.anthropic import AnthropicServer
+from tests.fakes.gemini import GeminiServer
+from tests.fakes.gemini_rules import Options
+from tests.fakes.openai_http import OpenAIServer
+from tests.fakes.openai_realtime import OpenAIRealtimeServer
+
+GEMINI_KEY: Final = "AIza-of-the-tests"
+ENDPOINT: Final = "studio"
+"""The name under which agents find OpenAI's speech over HTTP: `OPENAI_BASE_URL` is that of OpenAI Realtime."""
+
+READY_S: Final = 30.0
+
+
+class Vendors:
+    """The stand-ins, from `vendors`."""
+
+    def __init__(self, folder: Path, speak: Callable[[str, str], bytes]) -> None:
+        authority = tls.issue(folder)
+        self.ca_file, context = authority
+        self.google = GeminiServer(folder, Options(keys={GEMINI_KEY}, pace=4.0), authority=authority)
+        self.anthropic = AnthropicServer(tls=context)
+        self.speech = OpenAIServer(speak=speak, tls=context)
+        self.realtime = OpenAIRealtimeServer(tls=context)
+        self._loop = asyncio.new_event_loop()
+        self._over = asyncio.Event()
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._serve)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a Voxbridge needs to take them for the services."""
+        return {
+            "SSL_CERT_FILE": str(self.ca_file),
+            "GEMINI_API_KEY": GEMINI_KEY,
+            "GOOGLE_GEMINI_BASE_URL": self.google.url,
+            "ANTHROPIC_API_KEY": anthropic.KEY,
+            "ANTHROPIC_BASE_URL": self.anthropic.url,
+            "OPENAI_API_KEY": openai_realtime.KEY,
+            "OPENAI_BASE_URL": self.realtime.url,
+            "VOXBRIDGE_ENDPOINTS": f"{ENDPOINT}={self.speech.base_url}",
+            f"VOXBRIDGE_KEY_{ENDPOINT.upper()}": openai_http.KEY,
+        }
+
+    def run(self, action: Callable[[], None]) -> None:
+        """Do something to a stand-in, between two of its messages."""
+        done = threading.Event()
+
+        def act() -> None:
+            action()
+            done.set()
+
+        self._loop.call_soon_threadsafe(act)
+        assert done.wait(READY_S), "the stand-ins do not answer"
+
+    def start(self) -> None:
+        """Listen; returns when all do."""
+        self._thread.start()
+        assert self._ready.wait(READY_S), "the stand-ins do not listen"
+        self.check()
+
+    def stop(self) -> None:
+        """End; raises what went wrong in a stand-in."""
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(READY_S)
+        self._loop.close()
+        self.check()
+
+    def check(self) -> None:
+        """Raise what ended the stand-ins."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _serve(self) -> None:
+        try:
+            self._loop.run_until_complete(self._until_over())
+        except BaseException as failure:  # noqa: BLE001 - the thread of the test raises it
+            self._failure = failure
+            self._ready.set()
+
+    async def _until_over(self) -> None:
+        async with AsyncExitStack() as servers:
+            for one in (self.google, self.anthropic, self.speech, self.realtime):
+                await servers.enter_async_context(one)
+            self._ready.set()
+            await self._over.wait()
+
+
+@contextmanager
+def vendors(folder: Path, speak: Callable[[str, str], bytes]) -> Iterator[Vendors]:
+    """The stand-ins while the block runs. `speak` makes PCM16 at 24 kHz of a text and a voice of OpenAI's."""
+    found = Vendors(folder, speak)
+    found.start()
+    try:
+        yield found
+    finally:
+        found.stop()
