@@ -16,6 +16,7 @@ from bench import machine, report
 from bench.appends import appends
 from bench.audio import Found, audio, memory, sessions
 from bench.barge_in import barge_in
+from bench.live_calls import live_calls
 from bench.load import LoadError
 from bench.long_call import long_call
 from bench.past import past
@@ -35,6 +36,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "audio": audio,
     "sessions": sessions,
     "realtime": realtime,
+    "live_calls": live_calls,
     "memory": memory,
     "appends": appends,
     "resumes": resumes,

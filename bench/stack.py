@@ -37,7 +37,7 @@ FULL: Final = ("models", *LIGHT)
 ANSWER_S: Final = 0.2
 """How long answers of processes are listened for."""
 
-_STOP_S: Final = 6.0
+_STOP_S: Final = 9.0
 
 
 class StackError(Exception):

@@ -52,6 +52,12 @@ def parse(frame: bytes) -> Prefix:
     return Prefix._make(PREFIX.unpack_from(frame))
 
 
+def is_microphone(frame: bytes) -> bool:
+    """Whether `check` would pass, at a tenth of its cost."""
+    size = len(frame)
+    return PREFIX_SIZE < size <= MAX_FRAME and not size % 2 and frame[0] == VERSION and frame[1] == PCM16
+
+
 def check(frame: bytes) -> Prefix:
     """The prefix of a microphone frame from outside; raises `INVALID_ARGUMENT` or `TOO_LARGE` naming what is wrong."""
     if len(frame) > MAX_FRAME:

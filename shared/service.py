@@ -54,8 +54,9 @@ from shared.ids import new_process_id
 from shared.log import Log
 from shared.rights import check_rights
 
-DRAIN_TIMEOUT_S: Final = 2.5
-"""How long a service may take to finish what it holds. With the connections' closing, a process is gone 4 s after SIGTERM."""
+DRAIN_TIMEOUT_S: Final = 6.0
+"""How long a service may take to finish what it holds. With the connections' closing, a process is gone 7 s after SIGTERM, if it is
+not killed before: `voxbridge up`, which stops everything at once so that there is nobody to hand anything to, waits for 4."""
 
 GARBAGE: Final = (50_000, 20, 50)
 """When the collector of cycles looks: with Python's own thresholds it takes a fifth of the time that audio does, and finds nothing.

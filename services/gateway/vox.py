@@ -101,14 +101,9 @@ class Vox:
 
     def binary(self, payload: bytes) -> None:
         """A binary message: an audio frame goes straight to the bus."""
-        if self._takes_audio and self.v1:
-            try:
-                frames.check(payload)
-            except VoxbridgeError:
-                pass
-            else:
-                self._microphones.publish(self._audio_in, frames.restamp(payload, wall_ms32()))
-                return
+        if self._takes_audio and self.v1 and frames.is_microphone(payload):
+            self._microphones.publish(self._audio_in, frames.restamp(payload, wall_ms32()))
+            return
         self._perform(self.core.receive_binary(payload, self._now_ms()))
 
     def overflowed(self) -> None:

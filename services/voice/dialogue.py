@@ -55,6 +55,8 @@ def agent_audio(d: Draft, input: provider.AgentAudio) -> None:
     last = msgspec.structs.replace(last, ms=max(last.ms, input.ms - sum(piece.ms for piece in earlier)))
     stamps = msgspec.structs.replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or d.now)
     d.state.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
+    # Where the microphone is: a connection that is opened in the middle of a long answer need not hear all that it was given over.
+    live.change(d, audio_ms=max(words.line_of(d).audio_ms, input.audio_ms))
     words.wait_for_an_answer(d)
 
 

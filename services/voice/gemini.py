@@ -26,7 +26,7 @@ from services.voice import capabilities, gemini_messages
 from services.voice import provider as said
 from services.voice.capabilities import Capabilities
 from services.voice.outputs import Message
-from services.voice.provider_socket import PONG_S, Behind, ProviderSocket
+from services.voice.provider_socket import PONG_S, Behind, ProviderSocket, proxied
 from services.voice.realtime import Answer, ConnectionLost, Listener, Setup
 from shared.errors import VoxbridgeError
 from shared.functions import Function
@@ -130,7 +130,9 @@ class Gemini:
     def _of(self, key: str) -> genai.Client:
         if self._client is None or self._key != key:
             # Connections that are open keep what they need of the client before.
-            self._client = genai.Client(api_key=key, http_options=types.HttpOptions(api_version=API_VERSION, async_client_args=_SOCKET))
+            self._client = genai.Client(
+                api_key=key, http_options=types.HttpOptions(api_version=API_VERSION, async_client_args={**_SOCKET, "proxy": proxied()})
+            )
             self._key = key
         return self._client
 

@@ -23,7 +23,7 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from services.voice import openai_shapes as shapes
 from services.voice.openai_connection import OpenAIConnection
 from services.voice.openai_wire import Wire
-from services.voice.provider_socket import PONG_S, ProviderSocket
+from services.voice.provider_socket import PONG_S, ProviderSocket, proxied
 from services.voice.realtime import Connection, ConnectionLost, Setup
 
 BASE_URL: Final = "https://api.openai.com/v1"
@@ -50,6 +50,7 @@ class OpenAIRealtime:
             "open_timeout": CONNECT_S,
             "ping_timeout": PONG_S,
             "create_connection": ProviderSocket,
+            "proxy": proxied(),
         }
         if self._client.base_url.scheme in ("https", "wss"):
             # Reading the certificates takes 20 ms: once, not for each connection. OpenSSL honours SSL_CERT_FILE.

@@ -59,6 +59,12 @@ LOST_LOOKS: Final = 2
 UNKNOWN_S: Final = 3.0
 """After Valkey did not answer, for this long nothing is said of who is missing there."""
 
+GIVEN_UP_GAP_S: Final = 0.1
+"""Between two sessions that a worker gives up, which is about what it costs another one to take a call on."""
+
+GIVEN_UP_S: Final = 2.0
+"""In which all of them are given up, however many they are."""
+
 FETCH: Final = 32
 _FETCH_TIMEOUT_S: Final = 1.0
 _BACK_OFF_S: Final = 0.5
@@ -108,8 +114,10 @@ class VoiceService(Service):
         self._orphans.stop()
         for task in (draining, *running, *self._warming.values()):
             task.cancel()
-        for session in list(self._sessions.values()):
-            session.drain()
+        # One after another: whoever takes them over would have all of them wait for one another.
+        gap_s = min(GIVEN_UP_GAP_S, GIVEN_UP_S / max(1, len(self._sessions)))
+        for number, session in enumerate(list(self._sessions.values())):
+            session.drain(after_s=number * gap_s)
         with suppress(NatsError, OSError):
             await nudges.unsubscribe()
             await questions.unsubscribe()

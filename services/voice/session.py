@@ -238,17 +238,19 @@ class Session:
         self.take(inputs.Refused(worker=self._place.worker, term=self.term, error=failure))
         await self._writer.flushed()
 
-    def drain(self, why: Literal["drain", "move"] = "drain") -> None:
+    def drain(self, why: Literal["drain", "move"] = "drain", *, after_s: float = 0.0) -> None:
         """Give the session up because this worker stops, or another one is to have it: between two turns, or after `MID_TURN_S`.
-        What was not begun is left to another worker as if it had never been here."""
+        What was not begun is left to another worker as if it had never been here. `after_s` is when its place in the line of those that
+        are given up together comes."""
         if self._leaving is None:
             self._why = why
         if self.state.phase == "new":
             self._finish()
-        elif _between_turns(self.state):
+        elif _between_turns(self.state) and not after_s:
             self._release()
         elif self._leaving is None:
-            self._leaving = asyncio.get_running_loop().call_later(MID_TURN_S, self._release)
+            wait_s = after_s if _between_turns(self.state) else MID_TURN_S + after_s
+            self._leaving = asyncio.get_running_loop().call_later(wait_s, self._release)
 
     def _release(self) -> None:
         if self._leaving is not None:

@@ -297,6 +297,7 @@ class Uplink:
             raise ConnectionLost(f"The connection was not there within {CONNECT_S:.0f} s.") from None
 
     async def _converse(self, effect: int, asked: out.Connect, connection: Connection) -> None:
+        await self._say_what_waits(connection)  # before what else became due with the connection has its turn: the caller waits for this
         listening = asyncio.create_task(connection.run(Heard(self, effect)))
         sending = asyncio.create_task(self._send(asked, connection))
         try:
@@ -313,9 +314,7 @@ class Uplink:
             raise ConnectionLost("The connection is over.")
 
     async def _send(self, asked: out.Connect, connection: Connection) -> None:
-        waiting = self._waiting
-        while not waiting.empty():
-            await waiting.get_nowait()(connection)
+        await self._say_what_waits(connection)
         self._sent = asked.audio_from_ms * _SAMPLES_PER_MS
         while True:
             # New frames come while the kept ones are sent: live audio begins when none is left.
@@ -327,7 +326,12 @@ class Uplink:
                 connection.send_audio(memoryview(frame)[PREFIX_SIZE:])
         self._connection = connection
         while True:
-            await (await waiting.get())(connection)
+            await (await self._waiting.get())(connection)
+
+    async def _say_what_waits(self, connection: Connection) -> None:
+        waiting = self._waiting
+        while not waiting.empty():
+            await waiting.get_nowait()(connection)
 
     def _lost(self, effect: int, error: ConnectionLost) -> None:
         if effect == self.effect:
@@ -349,5 +353,5 @@ async def _closed(running: asyncio.Task[None] | None, connection: Connection | N
 
 
 def _is_loud(pcm: bytes) -> bool:
-    samples = memoryview(pcm[: len(pcm) & ~1]).cast("h")
-    return any(abs(sample) >= QUIET for sample in samples[::8])
+    samples = memoryview(pcm[: len(pcm) & ~1]).cast("h")[::8].tolist()
+    return bool(samples) and (max(samples) >= QUIET or min(samples) <= -QUIET)

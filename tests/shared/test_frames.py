@@ -47,6 +47,22 @@ def test_restamping_changes_the_time_and_nothing_else(frame: bytes, time_ms: int
     assert frames.parse(stamped).time_ms == time_ms
 
 
+@given(
+    st.one_of(
+        st.binary(max_size=20),
+        st.builds(mic, st.binary(max_size=4), st.integers(0, 2), st.integers(0, 3)),
+        st.sampled_from([ROOM - 2, ROOM - 1, ROOM, ROOM + 1, ROOM + 2]).map(lambda size: mic(bytes(size))),
+    )
+)
+def test_what_is_a_microphone_frame_is_told_as_by_the_check(frame: bytes) -> None:
+    try:
+        frames.check(frame)
+    except VoxbridgeError:
+        assert not frames.is_microphone(frame)
+    else:
+        assert frames.is_microphone(frame)
+
+
 @pytest.mark.parametrize("size", [2, 640, ROOM])
 def test_a_microphone_frame_within_the_bounds_is_taken(size: int) -> None:
     assert frames.check(mic(b"\1" * size)) == (1, 1, 0, 0, 5, 99)

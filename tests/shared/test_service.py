@@ -198,7 +198,7 @@ async def test_a_service_that_does_not_drain_is_cut_off_at_the_bound(nats_url: s
     begun = time.monotonic()
     os.kill(os.getpid(), signal.SIGTERM)
     assert await asyncio.wait_for(running.exit, BOUND_S) == 0
-    assert DRAIN_TIMEOUT_S - 0.1 <= time.monotonic() - begun <= 4.0
+    assert DRAIN_TIMEOUT_S - 0.1 <= time.monotonic() - begun <= DRAIN_TIMEOUT_S + 1.5
     await client.close()
 
 
