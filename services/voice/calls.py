@@ -55,7 +55,8 @@ def waits_for(d: Draft, call_id: str) -> bool:
 
 
 def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
-    """A call has its result: a response on the connection that asked for it, content on any other."""
+    """A call has its result: a response on the connection that asked for it, content on any other. Of several calls of connections that
+    are gone the last result asks for an answer: each request would be answered by itself."""
     line = words.line_of(d)
     call = next(call for call in line.calls if call.call_id == call_id)
     live.change(d, calls=tuple(other for other in line.calls if other is not call))
@@ -67,7 +68,8 @@ def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
     else:
         d.append(ev.ToolDelivered(call_id=call_id, how="content"))
         live.change(d, go_on=False)
-        live.say(d, RESULT.format(name=call.name, result=turns.as_text(result)))
+        others = line.ready and any(other.effect != line.effect for other in words.line_of(d).calls)
+        live.say(d, RESULT.format(name=call.name, result=turns.as_text(result)), respond=not others)
     words.wait_for_an_answer(d)
 
 

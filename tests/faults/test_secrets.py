@@ -103,6 +103,14 @@ class Owner:
         self.answers.append(str(answer.headers).encode() + answer.content)
         return answer
 
+    async def until_whole(self) -> None:
+        """Wait until everything is connected again: what is said in an outage is said to nobody."""
+        async with asyncio.timeout(BOUND_S):
+            while True:
+                found = (await self.asks("GET", "/readyz")).json()["dependencies"]
+                if all(found[name]["ok"] for name in ("nats", "valkey", "voice", "tools")):
+                    return
+
     async def looks_everywhere(self, sid: str) -> None:
         """Read all that a gateway says of a session and of itself."""
         of_it = [f"/api/sessions/{sid}{rest}" for rest in ("", "/events?limit=1000", "/state")]
@@ -155,6 +163,7 @@ async def eventful_call(there: Installation, caller: Caller, owner: Owner, folde
     await there.servers.prepare()
     there.valkey.kill()
     there.valkey.start()
+    await owner.until_whole()
     await spoken(there, caller, folder / "4")
     await owner.looks_everywhere(caller.sid)
     await caller.ends()
