@@ -1,7 +1,7 @@
 """How NATS and Valkey stand, as one process sees them, each in a sentence that says what to do.
 
-Owns the two probes that every service shares. Does not own the connections (`shared.connections`) nor what a service needs
-beside them. Keeps nothing.
+Owns the two probes that every service shares. Does not own the connections (`shared.nats_connection`, `shared.redis_connection`) nor
+what a service needs beside them. Keeps nothing.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 
-from shared.connections import denied
 from shared.errors import Code, VoxbridgeError
+from shared.nats_connection import denied
 from shared.permissions import RIGHTS
 
 ANSWER_S: Final = 2.0

@@ -37,21 +37,14 @@ from shared.broken import BROKEN
 from shared.clock import Clock, SystemClock
 from shared.condition import Condition
 from shared.config import Config
-from shared.connections import (
-    AUDIO_PENDING,
-    CLOSE_TIMEOUT_S,
-    EVENTS_PENDING,
-    START_TIMEOUT_S,
-    close_nats,
-    connect_nats,
-    connect_redis,
-    denied,
-)
 from shared.errors import VoxbridgeError
 from shared.fast_client import FastClient
 from shared.health import nats_condition, valkey_condition
 from shared.ids import new_process_id
 from shared.log import Log
+from shared.nats_connection import AUDIO_PENDING, CLOSE_TIMEOUT_S, EVENTS_PENDING, close_nats, connect_nats, denied
+from shared.reaching import START_TIMEOUT_S
+from shared.redis_connection import connect_redis
 from shared.rights import check_rights
 
 DRAIN_TIMEOUT_S: Final = 6.0

@@ -177,6 +177,6 @@ def _not_made(what: str) -> Unavailable:
 
 
 def _unavailable(error: Exception) -> Unavailable:
-    # A refusal for want of permission looks the same here: its reason is in the log of the process (`shared.connections`).
+    # A refusal for want of permission looks the same here: its reason is in the log of the process (`shared.nats_connection`).
     reason = str(error) or "no answer"
     return Unavailable(f"JetStream does not answer: {reason}.", retry_after_ms=1_000)

@@ -16,8 +16,8 @@ from nats.aio.client import Client
 
 from shared import streams
 from shared.config import Config
-from shared.connections import EVENTS_PENDING, close_nats, connect_nats
 from shared.errors import VoxbridgeError
+from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from shared.permissions import ADMIN
 
 LOOK_S: Final = 5.0

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from shared.config import Config
-from shared.connections import EVENTS_PENDING, close_nats, connect_nats
 from shared.embedded import NatsServer, StartError
 from shared.errors import Unavailable
 from shared.log import Log
+from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from shared.permissions import ADMIN
 from voxbridge import runtime
 from voxbridge.preflight import FolderLock, check_folder

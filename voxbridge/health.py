@@ -13,8 +13,8 @@ import httpx
 from nats.errors import Error as NatsError
 
 from shared.config import Config
-from shared.connections import close_nats, connect_nats
 from shared.errors import VoxbridgeError
+from shared.nats_connection import close_nats, connect_nats
 from shared.service import health_subject
 
 TIMEOUT_S: Final = 3.0

@@ -13,8 +13,8 @@ import httpx
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from shared.connections import close_nats, connect_nats
 from shared.errors import Unavailable
+from shared.nats_connection import close_nats, connect_nats
 from voxbridge.children import Probe
 
 TIMEOUT_S = 1.0

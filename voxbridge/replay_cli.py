@@ -20,10 +20,7 @@ from shared import events
 from shared.config import Config
 from shared.errors import Code, VoxbridgeError
 from shared.ids import new_session_id
-from shared.permissions import RECORDINGS
-from shared.recordings import DataKeys
 from voxbridge import recorded_test, replay, session_files, sessions
-from voxbridge.erase import stores
 from voxbridge.eventlog import opened
 
 CANNOT_TELL: Final = 2
@@ -110,7 +107,11 @@ async def _print_wav(sid: str) -> None:
 
 
 async def _export_wav(sid: str, path: Path, *, place: str = "") -> None:
-    from voxbridge import wav  # numpy is not loaded for the other exports
+    # Valkey's client and numpy take half a second to load: the other commands do without.
+    from shared.permissions import RECORDINGS
+    from shared.recordings import DataKeys
+    from voxbridge import wav
+    from voxbridge.erase import stores
 
     config = Config.from_env()
     async with stores(config, user=RECORDINGS) as (log, redis):
@@ -139,10 +140,12 @@ def import_session(file: Path, sid: str) -> None:
     if sid and (len(sid) != len(new_session_id()) or set(sid) - set("0123456789abcdef")):
         raise click.BadParameter("expected 32 digits of lower-case hex, or `new`.", param_hint="--as")
 
+    from voxbridge.listing import list_it  # Valkey's client takes a third of a second to load
+
     async def load() -> tuple[str, int]:
         async with opened(Config.from_env(), make=True) as found:
             written, count, began = await session_files.load(found.log, file, sid=sid)
-            await session_files.list_it(found.redis_url, written, began, password_file=found.redis_password_file)
+            await list_it(found.redis_url, written, began, password_file=found.redis_password_file)
             return written, count
 
     with _cannot_tell():

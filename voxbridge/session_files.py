@@ -20,10 +20,8 @@ from nats.js.errors import APIError, BadRequestError
 
 from shared import bus, events, session_file
 from shared.clock import SystemClock
-from shared.connections import connect_redis
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.log import Log, position, type_of
-from shared.store import Store
 
 IN_FLIGHT: Final = 64
 """Events of an import that may wait for their acknowledgement."""
@@ -197,14 +195,3 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-async def list_it(redis_url: str, sid: str, began: int, *, password_file: str = "") -> None:
-    """Put an imported session into the running product's list, where its Valkey is known; otherwise it is listed when the list is next
-    built from the log."""
-    if redis_url:
-        redis = await connect_redis(redis_url, timeout_s=_ACK_S, password_file=password_file)
-        try:
-            await Store(redis).add_to_index({sid: began}, {})
-        finally:
-            await redis.aclose()

@@ -49,11 +49,19 @@ class Handoffs(msgspec.Struct, frozen=True, kw_only=True):
     come about."""
 
     ms: list[float]
+    stand_in_ms: list[float]
+    """How much of each was CPU time of the stand-in, which is not the framework's."""
+
     plain: int
     plain_kept: int
     unresumable: int
     unresumable_kept: int
     failed: list[str]
+
+    @property
+    def own_ms(self) -> list[float]:
+        """Each without the stand-in."""
+        return [ms - stand_in for ms, stand_in in zip(self.ms, self.stand_in_ms, strict=True)]
 
 
 class Call(Session):
@@ -150,6 +158,7 @@ async def handoffs(task: Task) -> Handoffs:
     without = [sent for _, sent in done if sent.number & UNRESUMABLE]
     return Handoffs(
         ms=[ms for ms, _ in done],
+        stand_in_ms=[sent.session / 1_000 for _, sent in done],
         plain=len(plain),
         plain_kept=sum(bool(sent.number & KNOWS) for sent in plain),
         unresumable=len(without),

@@ -29,10 +29,12 @@ _FRAMES: Final = 3
 
 
 class Script:
-    """Who says what. The second agent's audio carries when its call was made, and in its number what `UNRESUMABLE` and `KNOWS` say."""
+    """Who says what. The second agent's audio carries when its call was made, the µs of CPU that this process spent since in place of a
+    session, and in its number what `UNRESUMABLE` and `KNOWS` say."""
 
     def __init__(self) -> None:
         self._called_ns = 0
+        self._called_cpu_ns = 0
         self._handoffs = 0
 
     def reply(self, session: Session) -> Turn | None:
@@ -40,13 +42,15 @@ class Script:
         if SECOND in session.instruction:
             knows = KNOWS if any(NAME in line.text for line in session.history) else 0
             news = UNRESUMABLE if self._handoffs % 2 == 0 else 0
-            frame = payload(Sent(0, knows | news, self._called_ns))
+            spent_us = (time.process_time_ns() - self._called_cpu_ns) // 1_000
+            frame = payload(Sent(spent_us, knows | news, self._called_ns))
             return Turn(says="Second.", pcm=frame * _FRAMES)
         if session.model.turns == 0:
             return Turn(hears=f"I am {NAME}.", says="First.")
         (tool,) = declared(session.setup)
         self._handoffs += 1
         self._called_ns = time.perf_counter_ns()
+        self._called_cpu_ns = time.process_time_ns()
         return Turn(calls=[Call(tool["name"], arguments(tool))], unresumable=self._handoffs % 2 == 0)
 
 

@@ -85,11 +85,11 @@ def held(one: Measured) -> str:
 
 
 def handoffs(one: Measured) -> str:
-    """Median, fastest and slowest, or why there are none."""
+    """Median, fastest and slowest without the stand-in, or why there are none."""
     done = one.handoffs
     if done is None or not done.ms:
         return "none" if one.no_handoff else "not measured"
-    said = f"{shown(statistics.median(done.ms), 'ms')} ({min(done.ms):.1f}-{max(done.ms):.1f})"
+    said = f"{shown(statistics.median(done.own_ms), 'ms')} ({min(done.own_ms):.1f}-{max(done.own_ms):.1f})"
     return said + (f", {len(done.failed)} failed" if done.failed else "")
 
 

@@ -15,8 +15,8 @@ FORBIDDEN: Final = frozenset(
         "numpy.random", "onnxruntime", "openai", "os", "pathlib", "queue", "random", "redis", "requests", "secrets", "select", "selectors",
         "shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib.request", "uuid",
         "uvloop", "websockets",
-        "shared.clock", "shared.connections", "shared.embedded", "shared.ids.new_process_id", "shared.ids.new_session_id", "shared.log",
-        "shared.service",
+        "shared.clock", "shared.embedded", "shared.ids.new_process_id", "shared.ids.new_session_id", "shared.log", "shared.nats_connection",
+        "shared.redis_connection", "shared.service",
     }
 )  # fmt: skip
 _CALLS: Final = frozenset({"open", "input", "print", "exec", "eval", "__import__", "breakpoint"})

@@ -63,6 +63,7 @@ async def test_the_stand_in_hands_over_and_its_second_agent_says_when_it_was_ask
     knows = KNOWS if resumes else 0
     assert [sent.number for sent in found] == [knows] * 3 + [knows | UNRESUMABLE] * 3
     assert all(began < sent.sent_ns < time.perf_counter_ns() for sent in found)
+    assert all(0 < sent.session * 1_000 < time.perf_counter_ns() - sent.sent_ns for sent in found)
 
 
 async def test_every_other_tool_call_comes_with_the_news_that_the_session_cannot_be_resumed(
@@ -103,7 +104,7 @@ async def test_the_caller_speaks_twice_and_times_the_second_agent_from_the_call(
             if quiet and loud:
                 spoke += 1
                 called = time.perf_counter_ns() - 5_000_000
-                await socket.send(framed(b"\1\2" * 480 if spoke == 1 else payload(Sent(0, KNOWS, called))))
+                await socket.send(framed(b"\1\2" * 480 if spoke == 1 else payload(Sent(1_250, KNOWS, called))))
             quiet = not loud
 
     async with serve(answer, "127.0.0.1", 0, compression=None) as server:
@@ -111,6 +112,7 @@ async def test_the_caller_speaks_twice_and_times_the_second_agent_from_the_call(
         found = await handoff.handoffs(handoff.Task(url=url, bare=True, calls=1))
     assert (found.plain, found.plain_kept, found.unresumable, found.failed) == (1, 1, 0, [])
     assert found.ms[0] >= 5
+    assert found.own_ms == [found.ms[0] - 1.25]
 
 
 async def test_handoffs_that_do_not_come_about_are_given_up_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:

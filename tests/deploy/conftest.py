@@ -16,8 +16,8 @@ from nats.aio.client import Client
 
 from shared.child import die_with_parent
 from shared.config import Config
-from shared.connections import EVENTS_PENDING, close_nats, connect_nats
 from shared.embedded import NatsServer
+from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from tests.ports import free_port
 from voxbridge import admin, credentials
 

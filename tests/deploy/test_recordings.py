@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 from shared.config import Config
-from shared.connections import EVENTS_PENDING, close_nats, connect_nats, connect_redis
 from shared.embedded import ValkeyServer
 from shared.log import Log
+from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from shared.permissions import ADMIN, RECORDINGS
 from shared.recordings import DataKeys
+from shared.redis_connection import connect_redis
 from tests.deploy.conftest import Guarded
 from tests.deploy.test_credentials import running
 from tests.house.test_wav import LENGTH_MS, Recorded, heard

@@ -16,9 +16,9 @@ import pytest
 
 from shared import events
 from shared.config import Config
-from shared.connections import EVENTS_PENDING, close_nats, connect_nats
 from shared.frames import PCM16, pack
 from shared.log import Log
+from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from shared.permissions import ADMIN
 from tests.deploy.conftest import Guarded
 from tests.gateway.conftest import Client, Door

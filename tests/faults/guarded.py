@@ -10,8 +10,8 @@ from nats.aio.client import Client
 from redis.asyncio import Redis
 
 from shared.config import Config
-from shared.connections import EVENTS_PENDING, connect_nats
 from shared.embedded import NatsServer, ValkeyServer
+from shared.nats_connection import EVENTS_PENDING, connect_nats
 from tests.faults.installation import Servers
 from tests.ports import free_port
 from voxbridge import admin, credentials

@@ -15,10 +15,10 @@ from pathlib import Path
 from nats.errors import Error as NatsError
 
 from shared import bus, events
-from shared.connections import EVENTS_PENDING, connect_nats
 from shared.events.voice import UserSaid
 from shared.ids import new_session_id
 from shared.log import Log
+from shared.nats_connection import EVENTS_PENDING, connect_nats
 from shared.writer import SessionWriter
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import redis.asyncio
 
-from shared.connections import connect_redis
+from shared.redis_connection import connect_redis
 from shared.store import Store
 from tests.gateway.conftest import PATIENCE_S, Door
 from tests.ports import free_port

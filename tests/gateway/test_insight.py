@@ -21,8 +21,8 @@ from services.voice.inspect import SUBJECT, Inspector
 from shared import bus, frames, recordings
 from shared.clock import SystemClock
 from shared.config import Config, Recording
-from shared.connections import AUDIO_PENDING, connect_nats
 from shared.log import Log
+from shared.nats_connection import AUDIO_PENDING, connect_nats
 from shared.recordings import DataKeys
 from shared.service import connected
 from tests.gateway.conftest import PATIENCE_S, Running, listening

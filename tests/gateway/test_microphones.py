@@ -10,8 +10,8 @@ from nats.aio.msg import Msg
 
 from services.gateway.metrics import Metrics
 from services.gateway.microphones import GATHER_FROM, GATHER_LIMIT, Microphones
-from shared.connections import AUDIO_PENDING, close_nats, connect_nats
 from shared.fast_client import FastClient
+from shared.nats_connection import AUDIO_PENDING, close_nats, connect_nats
 
 SUBJECT = "vx.s.0.audio.in"
 

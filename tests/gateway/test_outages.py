@@ -10,9 +10,9 @@ import pytest
 
 from services.gateway import core
 from shared import events
-from shared.connections import EVENTS_PENDING, connect_nats
 from shared.embedded import NatsServer, ValkeyServer
 from shared.events.gateway import ClientDisconnected, SessionEndRequested
+from shared.nats_connection import EVENTS_PENDING, connect_nats
 from tests.gateway.conftest import PATIENCE_S, Running, Serve
 from tests.gateway.stand_in import StandIn
 

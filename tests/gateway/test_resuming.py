@@ -16,11 +16,11 @@ from websockets.exceptions import ConnectionClosed
 from services.gateway import outbound, resume, vox
 from shared import bus, events, moments
 from shared.clock import wall_ms32
-from shared.connections import AUDIO_PENDING, EVENTS_PENDING, connect_nats
 from shared.embedded import NatsServer, ValkeyServer
 from shared.frames import PCM16, pack
 from shared.ids import new_session_id
 from shared.log import Log
+from shared.nats_connection import AUDIO_PENDING, EVENTS_PENDING, connect_nats
 from shared.writer import SessionWriter
 from tests.gateway.conftest import PATIENCE_S, Client, Running, Serve, eventually
 from tests.gateway.processes import Processes

@@ -40,6 +40,12 @@ def test_groups_with_heavy_imports_are_loaded_when_they_are_called() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_what_reads_the_log_alone_does_not_load_the_client_of_valkey() -> None:
+    names = "{'redis', 'cryptography', 'numpy', 'httpx', 'fastapi'}"
+    code = f"import sys, voxbridge.replay_cli, voxbridge.sessions_cli; print(sorted({names} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_settings_survive_the_way_to_a_child_process() -> None:
     config = Config(port=9000, greeting="", nats_url="nats://u:p@127.0.0.1:1", data_dir=Path("/x y"))
     assert Config.from_env(config.as_env()) == config

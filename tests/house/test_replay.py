@@ -16,11 +16,11 @@ from click.testing import CliRunner, Result
 
 from services.voice import turns
 from shared import events, session_file
-from shared.connections import EVENTS_PENDING, close_nats, connect_nats
 from shared.embedded import NatsServer
 from shared.errors import Code, VoxbridgeError
 from shared.ids import new_session_id
 from shared.log import Log
+from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from tests.recorded_calls import WORDS, RecordedCall, a_call, file_of
 from voxbridge import replay, session_files
 from voxbridge.cli import cli

@@ -17,12 +17,12 @@ from nats.micro.request import ERROR_CODE_HEADER
 
 from shared import events
 from shared.config import Config
-from shared.connections import EVENTS_PENDING, close_nats, connect_nats
 from shared.embedded import NatsServer
 from shared.errors import Code, VoxbridgeError
 from shared.events import tools
 from shared.events import voice as ev
 from shared.log import Log
+from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from shared.writer import SessionWriter
 from tests.recorded_calls import a_call, file_of
 from voxbridge import move, runtime, sessions

@@ -19,10 +19,10 @@ import nats
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
-from shared.connections import close_nats
 from shared.embedded import NatsServer, ValkeyServer
 from shared.errors import Unavailable
 from shared.log import READ_TIMEOUT_S, Log
+from shared.nats_connection import close_nats
 
 # Every container is stopped by who started it; the library's reaper would be one more image to fetch.
 testcontainers_config.ryuk_disabled = True

@@ -14,8 +14,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import BadSubjectError
 
-from shared.connections import AUDIO_PENDING, close_nats, connect_nats
 from shared.fast_client import FastClient, parse
+from shared.nats_connection import AUDIO_PENDING, close_nats, connect_nats
 from tests.shared.backends import Server
 
 SUBJECT = "vx.s.0.audio.in"

@@ -17,9 +17,10 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from shared.config import Config
-from shared.connections import AUDIO_PENDING, connect_nats, connect_redis, redis_answers
 from shared.embedded import NatsServer, ValkeyServer
 from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.nats_connection import AUDIO_PENDING, connect_nats
+from shared.redis_connection import connect_redis, redis_answers
 from shared.service import DRAIN_TIMEOUT_S, Resources, Service, health_subject, run
 
 BOUND_S = 10.0

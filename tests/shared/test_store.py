@@ -9,10 +9,10 @@ import pytest
 from redis.asyncio import Redis
 
 from shared import store as store_module
-from shared.connections import connect_redis
 from shared.embedded import ValkeyServer
 from shared.errors import Code, Unavailable
 from shared.ids import new_session_id
+from shared.redis_connection import connect_redis
 from shared.store import GATEWAY_MS, KEPT_S, LEASE_MS, NOTES_LIMIT, Function, Note, Resumable, Store
 from tests.shared.backends import Server
 

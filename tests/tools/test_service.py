@@ -21,7 +21,6 @@ from services.tools.effects import RESULT_LIMIT
 from services.tools.session import refold
 from shared import events
 from shared.config import Config
-from shared.connections import connect_nats
 from shared.embedded import NatsServer, ValkeyServer
 from shared.events.tools import (
     TaskCancelled,
@@ -37,6 +36,7 @@ from shared.events.tools import (
 from shared.events.voice import SessionEnded, ToolCalled
 from shared.ids import new_session_id
 from shared.log import Log
+from shared.nats_connection import connect_nats
 from shared.store import Store
 from tests.tools.conftest import BOUND_S, Caller, Executors
 

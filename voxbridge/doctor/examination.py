@@ -16,8 +16,9 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from shared.config import Config
-from shared.connections import close_nats, connect_nats, read_secret
 from shared.errors import VoxbridgeError
+from shared.mounted_secret import read_secret
+from shared.nats_connection import close_nats, connect_nats
 from shared.permissions import ADMIN
 from voxbridge import runtime
 from voxbridge.doctor import eventlog, machine, parts, valkey

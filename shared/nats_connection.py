@@ -1,6 +1,6 @@
-"""Connections of a process to NATS and Redis, made so that an outage is waited out and said, never fatal or silent.
+"""The connection of a process to NATS, made so that an outage is waited out and said, never fatal or silent.
 
-Owns the clients' settings. Does not own what travels over them. Bytes that a client had not sent yet are lost in a crash, which is
+Owns the client's settings. Does not own what travels over it. Bytes that a client had not sent yet are lost in a crash, which is
 why an event counts only once it is acknowledged.
 """
 
@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -19,27 +18,21 @@ from weakref import WeakKeyDictionary
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import SlowConsumerError
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialBackoff
-from redis.exceptions import RedisError
 
-from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.errors import Code, VoxbridgeError
 from shared.fast_client import FastClient
 from shared.makers import limit
+from shared.mounted_secret import read_secret
 from shared.permissions import RIGHTS, inbox
+from shared.reaching import START_TIMEOUT_S, place, until_reached
 
-START_TIMEOUT_S: Final = 30.0
-"""How long a process waits for NATS and Redis before it gives up and lets the supervisor start it again."""
 CLOSE_TIMEOUT_S: Final = 0.3
 EVENTS_PENDING: Final = 8 * 1024 * 1024
 AUDIO_PENDING: Final = 256 * 1024
 """Bytes of audio that may wait for the socket: 200 ms of 40 sessions. More is refused, because late audio is worse than none."""
-POOL_TIMEOUT_S: Final = 5.0
 _RECONNECT_WAIT_S: Final = 0.2
 _PING_INTERVAL_S: Final = 5
 _PROBE_TIMEOUT_S: Final = 0.5
-_SAY_EVERY_S: Final = 5.0
 _DEFAULT_PORT: Final = 4222
 _SEED_FILE: Final = "VOXBRIDGE_NATS_SEED_FILE"
 _DENIED: Final = "permissions violation"
@@ -114,7 +107,7 @@ async def connect_nats(
             await on_reconnected()
 
     try:
-        await _until("NATS", _place(servers[0]), attempt, timeout_s, refused)
+        await until_reached("NATS", place(servers[0]), attempt, timeout_s, refused)
     except BaseException:
         # Given up in the middle of a greeting, which the client itself leaves open.
         if (transport := getattr(client, "_transport", None)) is not None:
@@ -129,42 +122,6 @@ def denied(client: Client) -> tuple[str, ...]:
     return tuple(_denied.get(client, ()))
 
 
-async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S, password_file: str = "") -> Redis:
-    """A client with short time-outs and three retries; a 65th command waits for a connection. Raises `Unavailable` after `timeout_s`,
-    and `INVALID_ARGUMENT` when the file cannot be used."""
-    secret = {"password": read_secret(password_file, "VOXBRIDGE_REDIS_PASSWORD_FILE")} if password_file else {}
-    pool = BlockingConnectionPool.from_url(
-        url,
-        **secret,
-        timeout=POOL_TIMEOUT_S,
-        socket_timeout=2.0,
-        socket_connect_timeout=1.0,
-        health_check_interval=15,
-        max_connections=64,
-        decode_responses=True,
-        retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
-    )
-    client = Redis.from_pool(pool)
-    try:
-        await _until("Redis", _place(url), lambda: redis_answers(client), timeout_s)
-    except BaseException:
-        await client.aclose()
-        raise
-    return client
-
-
-def read_secret(path: str, variable: str) -> str:
-    """The secret in a file; raises `INVALID_ARGUMENT` that names the variable, never what is in the file."""
-    try:
-        found = Path(path).expanduser().read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{variable} names {path}, which cannot be read: {why}.", field=variable) from error
-    if not found:
-        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{variable} names {path}, which is empty.", field=variable)
-    return found
-
-
 def _read_seed(path: str) -> str:
     import nkeys  # needed only where users have rights of their own
 
@@ -175,15 +132,6 @@ def _read_seed(path: str) -> str:
         message = f"{_SEED_FILE} names {path}, which holds no seed of an nkey. Make the credentials anew: `voxbridge admin credentials`."
         raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field=_SEED_FILE) from error
     return seed
-
-
-async def redis_answers(client: Redis) -> bool:
-    """Whether Redis answers a PING within half a second."""
-    try:
-        async with asyncio.timeout(_PROBE_TIMEOUT_S):
-            return bool(await client.ping())
-    except (RedisError, OSError, TimeoutError):
-        return False
 
 
 async def close_nats(client: Client) -> None:
@@ -201,29 +149,6 @@ async def close_nats(client: Client) -> None:
         _log.warning("%d bytes for NATS were not sent before the end: %s", waiting, str(error) or type(error).__name__)
 
 
-async def _until(what: str, place: str, attempt: Callable[[], Awaitable[bool]], timeout_s: float, told: Sequence[str] = ()) -> None:
-    """`told` is where the client says in passing why it does not get on: with wrong credentials it tries for ever by itself."""
-    clock = asyncio.get_running_loop().time
-    begun = said = clock()
-    wait = 0.02
-    reason = "it does not answer"
-    while True:
-        try:
-            async with asyncio.timeout_at(begun + timeout_s):
-                if await attempt():
-                    return
-        except (NatsError, OSError, TimeoutError) as error:
-            reason = told[-1] if told else str(error) or type(error).__name__
-        now = clock()
-        if now - begun + wait > timeout_s:
-            raise Unavailable(f"{what} at {place} could not be reached within {timeout_s:g} s: {reason}. Is it running?")
-        if now - said >= _SAY_EVERY_S:
-            said = now
-            _log.warning("Waiting for %s at %s since %.0f s: %s.", what, place, now - begun, reason)
-        await asyncio.sleep(wait)
-        wait = min(wait * 1.5, 0.5)
-
-
 async def _port_opens(server: str) -> bool:
     parts = urlsplit(server if "//" in server else f"nats://{server}")
     try:
@@ -233,14 +158,6 @@ async def _port_opens(server: str) -> bool:
         return False
     writer.close()
     return True
-
-
-def _place(url: str) -> str:
-    """The address of a URL, without its credentials."""
-    parts = urlsplit(url if "//" in url else f"nats://{url}")
-    if parts.scheme == "unix":
-        return parts.path
-    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
 
 def _deny(client: Client, name: str, what: str) -> None:
