@@ -116,6 +116,12 @@ class Config:
     models_host: str = _setting("127.0.0.1", "Address services/models listens on. Loopback until you say otherwise.")
     models_port: int = _setting(8421, "Port of services/models.", low=1, high=65_535)
 
+    gateway_url: str = _setting(
+        "",
+        "Where this machine finds the gateway, for the commands that ask it. Empty: at the address and port that it listens on.",
+        form=_URL,
+    )
+
     greeting: str = _setting("Hi, I'm listening.", "What the agent says when a session opens. Empty: nothing.", blank=True)
     max_sessions: int = _setting(400, "Sessions one voice process takes at a time.", low=1, high=10_000)
     idle_timeout_s: int = _setting(600, "Seconds without speech, text or an answer after which a session ends.", low=5, high=86_400)
@@ -173,6 +179,17 @@ class Config:
     def admin_token_path(self) -> Path:
         """Where the token of administrators is."""
         return Path(self.admin_token_file).expanduser() if self.admin_token_file else self.data_dir / "admin.token"
+
+    @property
+    def own_url(self) -> str:
+        """Where a browser on this machine finds a gateway with these settings; without a trailing slash."""
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::", "") else self.host  # noqa: S104 - compared, not bound
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def gateway_base_url(self) -> str:
+        """Where the commands find the gateway, without a trailing slash."""
+        return self.gateway_url.rstrip("/") or self.own_url
 
     @property
     def models_base_url(self) -> str:

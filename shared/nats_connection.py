@@ -24,7 +24,7 @@ from shared.fast_client import FastClient
 from shared.makers import limit
 from shared.mounted_secret import read_secret
 from shared.permissions import RIGHTS, inbox
-from shared.reaching import START_TIMEOUT_S, place, until_reached
+from shared.reaching import START_TIMEOUT_S, host_and_port, until_reached
 
 CLOSE_TIMEOUT_S: Final = 0.3
 EVENTS_PENDING: Final = 8 * 1024 * 1024
@@ -107,7 +107,7 @@ async def connect_nats(
             await on_reconnected()
 
     try:
-        await until_reached("NATS", place(servers[0]), attempt, timeout_s, refused)
+        await until_reached("NATS", host_and_port(servers[0]), attempt, timeout_s, refused)
     except BaseException:
         # Given up in the middle of a greeting, which the client itself leaves open.
         if (transport := getattr(client, "_transport", None)) is not None:

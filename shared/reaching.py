@@ -51,7 +51,7 @@ async def until_reached(
         wait = min(wait * 1.5, 0.5)
 
 
-def place(url: str) -> str:
+def host_and_port(url: str) -> str:
     """The address of a URL, without its credentials."""
     parts = urlsplit(url if "//" in url else f"nats://{url}")
     if parts.scheme == "unix":

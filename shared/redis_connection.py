@@ -16,7 +16,7 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import RedisError
 
 from shared.mounted_secret import read_secret
-from shared.reaching import START_TIMEOUT_S, place, until_reached
+from shared.reaching import START_TIMEOUT_S, host_and_port, until_reached
 
 POOL_TIMEOUT_S: Final = 5.0
 _PROBE_TIMEOUT_S: Final = 0.5
@@ -39,7 +39,7 @@ async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S, passwor
     )
     client = Redis.from_pool(pool)
     try:
-        await until_reached("Redis", place(url), lambda: redis_answers(client), timeout_s)
+        await until_reached("Redis", host_and_port(url), lambda: redis_answers(client), timeout_s)
     except BaseException:
         await client.aclose()
         raise

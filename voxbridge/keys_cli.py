@@ -21,7 +21,6 @@ from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.secret_file import admin_token_file
 from voxbridge import runtime
 from voxbridge.doctor.machine import is_running
-from voxbridge.up import public_url
 
 TIMEOUT_S: Final = 10.0
 _READ: Final = 4_096
@@ -132,4 +131,4 @@ def _ask(method: str, path: str, **options: Any) -> httpx.Response:
 def _url(config: Config) -> str:
     """Where the gateway of the data folder is; where none runs by `voxbridge up`, as in its own container, where the settings say."""
     found = runtime.told(config.data_dir) if is_running(config.data_dir) else None
-    return found.url if found is not None else public_url(config)
+    return found.url if found is not None else config.gateway_base_url

@@ -37,7 +37,7 @@ def up(config: Config, board: Board) -> int:
     """Check, fetch what is missing, start everything, wait for a signal, stop everything; the exit code."""
     # What its own NATS connection has to say is said by the status of the servers.
     logging.getLogger().addHandler(logging.NullHandler())
-    url = public_url(config)
+    url = config.own_url
     check_folder(config.data_dir)
     check_secrets(config)
     lock = FolderLock.take(config.data_dir, url)
@@ -52,12 +52,6 @@ def up(config: Config, board: Board) -> int:
     finally:
         lock.release()
     return 0
-
-
-def public_url(config: Config) -> str:
-    """Where a browser on this machine finds it."""
-    host = "127.0.0.1" if config.host in ("0.0.0.0", "::", "") else config.host  # noqa: S104 - compared, not bound
-    return f"http://[{host}]:{config.port}" if ":" in host else f"http://{host}:{config.port}"
 
 
 def _fetch_models(config: Config) -> None:
@@ -104,7 +98,7 @@ def services(config: Config, probes: Probes, say: Callable[[str], None]) -> list
         "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
         "tools": probes.bus("tools"),
         "voice": probes.bus("voice"),
-        "gateway": probes.http(f"{public_url(config)}/readyz"),
+        "gateway": probes.http(f"{config.own_url}/readyz"),
     }
     names = [name for name in SERVICES if name != "models" or not config.models_url]
     return [

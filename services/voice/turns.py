@@ -15,6 +15,7 @@ from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Call, Reply, Stamps
 from shared.agents import HANDOFF
+from shared.errors import Code
 from shared.events import voice as ev
 from shared.functions import Function
 from shared.moments import PartialTranscript
@@ -29,6 +30,8 @@ REPORT_MARGIN_MS: Final = 3_000
 CALL_MARGIN_MS: Final = 5_000
 ROUNDS_LIMIT: Final = 5
 CALLS_LIMIT: Final = 8
+REFUSALS_LIMIT: Final = 2 * CALLS_LIMIT
+"""Calls in one round that the model gets an answer to: what was called, and then what was not."""
 NOTICES_LIMIT: Final = 16
 
 HISTORY_LIMIT: Final = 400
@@ -137,6 +140,8 @@ def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
     """The model wants a function called."""
     reply = _reply(d)
     if len(reply.uses) >= CALLS_LIMIT:
+        if len(reply.uses) < REFUSALS_LIMIT:
+            refuse_call(d, name, arguments, f"At most {CALLS_LIMIT} functions are called at once: this one was not.", Code.OVERLOADED)
         return
     call_id, function, timeout_ms = open_call(d, name, arguments, turn=reply.turn)
     call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
@@ -145,13 +150,13 @@ def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
     d.set_timer(f"call:{call_id}", timeout_ms + CALL_MARGIN_MS)
 
 
-def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str) -> None:
+def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, code: Code = Code.INVALID_ARGUMENT) -> None:
     """The model asked for what cannot be done: it is told so with the other results of the round."""
     reply = _reply(d)
     d.state.calls += 1
     use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.state.calls}", name=name, arguments=arguments)
     d.state.reply = msgspec.structs.replace(reply, uses=(*reply.uses, use))
-    d.state.results = (*d.state.results, (use.call_id, {"error": {"code": "INVALID_ARGUMENT", "message": message}}))
+    d.state.results = (*d.state.results, (use.call_id, {"error": {"code": code.value, "message": message}}))
 
 
 def open_call(d: Draft, name: str, arguments: dict[str, Any], *, turn: int) -> tuple[str, Function | None, int]:
@@ -412,8 +417,9 @@ def remember_call(d: Draft, use: out.ToolUse, result: dict[str, Any]) -> None:
 
 
 def as_text(result: dict[str, Any]) -> str:
-    """A call's result as a model is given it."""
-    return _json(result)[:RESULT_LIMIT]
+    """A call's result as a model is given it: of a long one the beginning, and how much it was."""
+    text = _json(result)
+    return text if len(text) <= RESULT_LIMIT else f"{text[:RESULT_LIMIT]}… (the first {RESULT_LIMIT:,} of {len(text):,} characters)"
 
 
 def _remember(d: Draft, *messages: out.Message) -> None:

@@ -103,6 +103,24 @@ async def test_a_running_product_is_found_by_its_folder_and_examined_part_by_par
     assert not any(secret in finding.says + finding.do for finding in findings for secret in secrets)
 
 
+async def test_what_runs_elsewhere_is_examined_without_this_machine(config: Config, nats_url: str, redis_url: str) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        allowed = f"host: 127.0.0.1:{config.port}\r\n".encode() in asked.lower()
+        writer.write(b"HTTP/1.1 %s\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}" % (b"200 OK" if allowed else b"403 Forbidden"))
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        findings = await examine(replace(config, nats_url=nats_url, redis_url=redis_url, gateway_url=f"{url}/"))
+    assert [finding.name for finding in findings if finding.area == "machine"] == ["versions"]
+    port = named(findings, "services", "gateway's port")
+    assert (port.level, port.says) == ("OK", f"{url} is ready")
+    assert "docker compose logs voice" in named(findings, "services", "voice").do
+    assert "docker compose logs models" in named(findings, "models", "service").do
+
+
 async def test_broken_events_forsaken_sessions_and_a_lost_index_are_said(config: Config, nats_url: str, redis_url: str) -> None:
     nc = await nats.connect(nats_url)
     await Log(nc).ensure_streams(retention_days=1)

@@ -10,7 +10,7 @@ import pytest
 from services.voice import core, inputs
 from services.voice import outputs as out
 from services.voice.speaking import REPLY_LIMIT
-from services.voice.turns import CALLS_LIMIT, HISTORY_KEPT, HISTORY_LIMIT, NOTICES_LIMIT, RESULT_LIMIT
+from services.voice.turns import CALLS_LIMIT, HISTORY_KEPT, HISTORY_LIMIT, NOTICES_LIMIT, REFUSALS_LIMIT, RESULT_LIMIT
 from shared.events import gateway, tools
 from shared.events import voice as ev
 from tests.voice.conversation import SID, START_US, Conversation
@@ -62,23 +62,43 @@ def test_one_endless_delta_is_cut_at_the_limit() -> None:
     assert sum(len(one.text.replace(" ", "")) for one in call.events(ev.AgentSaid)) == REPLY_LIMIT
 
 
-def test_the_model_is_given_the_beginning_of_a_large_result() -> None:
+def test_the_model_is_given_the_beginning_of_a_large_result_and_told_so() -> None:
     call = Conversation()
     call.log(gateway.TextReceived(text="What time is it?"))
     effect = call.last_effect(out.Complete)[0]
     call.take(inputs.ToolRequested(effect=effect, name="current_time", arguments={}))
     call.write()
+    whole = '{"text":"' + "x" * RESULT_LIMIT * 2 + '"}'
     call.complete_tool({"text": "x" * RESULT_LIMIT * 2})
-    assert len(call.last_effect(out.Complete)[1].messages[-1].text) == RESULT_LIMIT
+    told = call.last_effect(out.Complete)[1].messages[-1].text
+    assert told == whole[:RESULT_LIMIT] + f"… (the first {RESULT_LIMIT:,} of {len(whole):,} characters)"
 
 
-def test_of_too_many_calls_in_a_round_the_first_are_made() -> None:
+def test_the_model_is_given_all_of_a_result_as_long_as_the_limit() -> None:
+    call = Conversation()
+    call.log(gateway.TextReceived(text="What time is it?"))
+    effect = call.last_effect(out.Complete)[0]
+    call.take(inputs.ToolRequested(effect=effect, name="current_time", arguments={}))
+    call.write()
+    text = "x" * (RESULT_LIMIT - len('{"text":""}'))
+    call.complete_tool({"text": text})
+    assert call.last_effect(out.Complete)[1].messages[-1].text == f'{{"text":"{text}"}}'
+
+
+def test_of_too_many_calls_in_a_round_the_first_are_made_and_the_model_is_told_which_were_not() -> None:
     call = Conversation()
     call.log(gateway.TextReceived(text="Everything"))
     effect = call.last_effect(out.Complete)[0]
-    for _ in range(CALLS_LIMIT + 3):
+    for _ in range(REFUSALS_LIMIT + 3):
         call.take(inputs.ToolRequested(effect=effect, name="current_time", arguments={}))
     assert len(call.events(ev.ToolCalled)) == CALLS_LIMIT
+    call.take(inputs.Completed(effect=effect))
+    for made in call.events(ev.ToolCalled):
+        call.log(tools.ToolCompleted(call_id=made.call_id, name=made.name, result={"text": "noon"}, ms=1))
+    results = [message.text for message in call.last_effect(out.Complete)[1].messages if message.role == "tool"]
+    assert len(results) == REFUSALS_LIMIT
+    assert sum("noon" in text for text in results) == CALLS_LIMIT
+    assert all("OVERLOADED" in text for text in results if "noon" not in text)
 
 
 def test_of_too_many_notices_the_first_are_said() -> None:

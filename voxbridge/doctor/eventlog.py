@@ -24,6 +24,7 @@ from shared.config import Config
 from shared.embedded import LOOPBACK, SYSTEM_USER
 from shared.errors import VoxbridgeError
 from shared.log import Log
+from shared.reaching import host_and_port
 from shared.streams import CONSUMERS, differs, streams
 from voxbridge.doctor.finding import Finding, fail, ok, warn
 
@@ -50,7 +51,7 @@ async def look(config: Config, nc: Client) -> list[Finding]:
     )
     version = nc.connected_server_version
     found: list[Finding] = [
-        ok(AREA, "NATS", f"answers at {place(config.nats_url)}, version {version.major}.{version.minor}.{version.patch}")
+        ok(AREA, "NATS", f"answers at {host_and_port(config.nats_url)}, version {version.major}.{version.minor}.{version.patch}")
     ]
     for part in parts:
         if isinstance(part, list):
@@ -60,12 +61,6 @@ async def look(config: Config, nc: Client) -> list[Finding]:
         else:
             raise part
     return found
-
-
-def place(url: str) -> str:
-    """The address of a URL, without its credentials."""
-    parts = urlsplit(url)
-    return parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port}"
 
 
 async def _streams(config: Config, nc: Client) -> list[Finding]:

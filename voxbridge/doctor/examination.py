@@ -20,9 +20,11 @@ from shared.errors import VoxbridgeError
 from shared.mounted_secret import read_secret
 from shared.nats_connection import close_nats, connect_nats
 from shared.permissions import ADMIN
+from shared.reaching import host_and_port
 from voxbridge import runtime
 from voxbridge.doctor import eventlog, machine, parts, valkey
 from voxbridge.doctor.finding import Finding, fail, warn
+from voxbridge.doctor.place import Place
 
 BOUND_S: Final = 8.0
 CONNECT_S: Final = 2.0
@@ -42,15 +44,16 @@ async def examine(config: Config) -> list[Finding]:
             port=told.port,
             models_port=told.models_port,
         )
-    here = asyncio.to_thread(machine.look, config, running=running)
+    place = Place(here=running or not config.nats_url)
+    seen = asyncio.to_thread(machine.look, config, running=running) if place.here else asyncio.to_thread(machine.own)
     if not running and not config.nats_url:
-        found = await _bounded("machine", here)
+        found = await _bounded("machine", seen)
         return [*found, fail("product", "voxbridge", f"Nothing runs on {config.data_dir.absolute()}.", _START)]
     looked = await asyncio.gather(
-        _bounded("machine", here),
-        _bounded("event log", _over_nats(config)),
-        _bounded("valkey", _over_redis(config)),
-        _bounded("services", parts.over_http(config)),
+        _bounded("machine", seen),
+        _bounded("event log", _over_nats(config, place)),
+        _bounded("valkey", _over_redis(config, place)),
+        _bounded("services", parts.over_http(config, place)),
     )
     return [finding for found in looked for finding in found]
 
@@ -63,7 +66,7 @@ async def _bounded(area: str, look: Awaitable[list[Finding]]) -> list[Finding]:
         return [fail(area, "answers", f"no answer within {BOUND_S:g} s.", "Is the machine overloaded, or a disk or the network stuck?")]
 
 
-async def _over_nats(config: Config) -> list[Finding]:
+async def _over_nats(config: Config, place: Place) -> list[Finding]:
     if not config.nats_url:
         return [fail("event log", "NATS", "Its address is not known.", f"Set VOXBRIDGE_NATS_URL. {_START}")]
     # What the connection has to say is said by the findings.
@@ -76,18 +79,18 @@ async def _over_nats(config: Config) -> list[Finding]:
                 config.nats_url, "voxbridge-doctor", pending=_PENDING, timeout_s=CONNECT_S, user=user, seed_file=config.nats_seed_file
             )
     except TimeoutError:
-        says = f"{eventlog.place(config.nats_url)} takes connections and says nothing."
+        says = f"{host_and_port(config.nats_url)} takes connections and says nothing."
         return [fail("event log", "NATS", says, "Is nats-server stopped, or its machine overloaded? Look at it, or start it again.")]
     except VoxbridgeError as error:
-        return [fail("event log", "NATS", error.message, "See nats/nats.log. `voxbridge up` starts the embedded one again by itself.")]
+        return [fail("event log", "NATS", error.message, f"{place.log('nats')}; {place.starter} starts it again by itself.")]
     try:
-        log, services = await asyncio.gather(eventlog.look(config, nc), parts.on_the_bus(nc))
+        log, services = await asyncio.gather(eventlog.look(config, nc), parts.on_the_bus(nc, place))
         return [*log, *services]
     finally:
         await close_nats(nc)
 
 
-async def _over_redis(config: Config) -> list[Finding]:
+async def _over_redis(config: Config, place: Place) -> list[Finding]:
     if not config.redis_url:
         return [warn("valkey", "Valkey", "Its address is not known.", "Set VOXBRIDGE_REDIS_URL.")]
     try:
@@ -98,8 +101,8 @@ async def _over_redis(config: Config) -> list[Finding]:
         return [fail("valkey", "Valkey", error.message, "Correct the setting.")]
     redis = Redis.from_url(config.redis_url, **secret, decode_responses=True, socket_timeout=CONNECT_S, socket_connect_timeout=CONNECT_S)
     try:
-        return await valkey.look(config, redis, now_us=time.time_ns() // 1_000)
+        return await valkey.look(config, redis, place, now_us=time.time_ns() // 1_000)
     except VoxbridgeError as error:
-        return [fail("valkey", "Valkey", error.message, "See valkey/server.log.")]
+        return [fail("valkey", "Valkey", error.message, f"{place.log('valkey')}.")]
     finally:
         await redis.aclose()

@@ -49,12 +49,21 @@ def look(config: Config, *, running: bool) -> list[Finding]:
     return [*_versions(), *_folder(config, running=running), *_ports(config, running=running), *_weights(config)]
 
 
-def _versions() -> list[Finding]:
+def own() -> list[Finding]:
+    """What is this command's own, where the product is elsewhere."""
+    return [ok(AREA, "versions", ", ".join(_own_versions()))]
+
+
+def _own_versions() -> list[str]:
     try:
-        own = version("voxbridge")
+        installed = version("voxbridge")
     except PackageNotFoundError:
-        own = "not installed"
-    said = [f"voxbridge {own}", f"Python {platform.python_version()}"]
+        installed = "not installed"
+    return [f"voxbridge {installed}", f"Python {platform.python_version()}"]
+
+
+def _versions() -> list[Finding]:
+    said = _own_versions()
     beside = Path(sysconfig.get_path("scripts")) / "nats-server"
     program = str(beside) if beside.exists() else shutil.which("nats-server")
     if program is None:

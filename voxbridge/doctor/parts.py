@@ -18,7 +18,7 @@ from nats.errors import Error as NatsError
 from shared.condition import read
 from shared.config import Config
 from voxbridge.doctor.finding import Finding, fail, ok, warn
-from voxbridge.up import public_url
+from voxbridge.doctor.place import Place
 
 AREA: Final = "services"
 LISTEN_S: Final = 0.8
@@ -29,27 +29,28 @@ _NAMES: Final = {"redis": "Valkey", "nats": "NATS", "log": "the event log"}
 _ON_THE_BUS: Final = ("voice", "tools", "gateway")
 
 
-async def on_the_bus(nc: Client) -> list[Finding]:
+async def on_the_bus(nc: Client, place: Place) -> list[Finding]:
     """Each process that is there, with its figures, and which service has none."""
     stats = await _stats(nc)
     healths = await asyncio.gather(*(_health(nc, name) for name in _ON_THE_BUS))
     found: list[Finding] = []
     for name, health in zip(_ON_THE_BUS, healths, strict=True):
         own = [one for one in stats if one.get("name") == f"voxbridge-{name}"]
-        found.append(_service(name, health, own))
+        found.append(_service(name, health, own, place))
         unread = sum(int(_data(one).get("events_unreadable", 0)) for one in own)
         if unread:
-            found.append(warn(AREA, name, f"{unread} events could not be read and were passed over.", f"See logs/{name}.log."))
+            found.append(warn(AREA, name, f"{unread} events could not be read and were passed over.", f"{place.log(name)}."))
     return found
 
 
-async def over_http(config: Config) -> list[Finding]:
+async def over_http(config: Config, place: Place) -> list[Finding]:
     """The gateway and the models on their ports."""
     async with httpx.AsyncClient(timeout=_ASK_S, trust_env=False) as client:
         gateway, models = await asyncio.gather(
-            _ready(client, f"{public_url(config)}/readyz"), _ready(client, f"{config.models_base_url.removesuffix('/v1')}/readyz")
+            _ready(client, f"{config.gateway_base_url}/readyz", host=f"127.0.0.1:{config.port}"),
+            _ready(client, f"{config.models_base_url.removesuffix('/v1')}/readyz"),
         )
-    return [_gateway(config, gateway), _models(config, models)]
+    return [_gateway(config, gateway), _models(config, models, place)]
 
 
 async def _stats(nc: Client) -> list[dict[str, Any]]:
@@ -84,8 +85,8 @@ async def _health(nc: Client, name: str) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {"error": "an answer that cannot be read"}
 
 
-def _service(name: str, health: dict[str, Any], stats: list[dict[str, Any]]) -> Finding:
-    log = f"See logs/{name}.log; `voxbridge up` starts it again by itself."
+def _service(name: str, health: dict[str, Any], stats: list[dict[str, Any]], place: Place) -> Finding:
+    log = f"{place.log(name)}; {place.starter} starts it again by itself."
     if not stats and "error" in health:
         return fail(AREA, name, "is not running.", log)
     if "error" in health:
@@ -103,9 +104,10 @@ def _service(name: str, health: dict[str, Any], stats: list[dict[str, Any]]) -> 
     return ok(AREA, name, f"{count}: {load}" if load else count)
 
 
-async def _ready(client: httpx.AsyncClient, url: str) -> tuple[int, dict[str, Any], str]:
+async def _ready(client: httpx.AsyncClient, url: str, *, host: str = "") -> tuple[int, dict[str, Any], str]:
+    # Between containers the gateway has a name that it need not let browsers use.
     try:
-        answer = await client.get(url)
+        answer = await client.get(url, headers={"Host": host} if host else None)
         told = answer.json()
     except (httpx.HTTPError, ValueError) as error:
         return 0, {}, str(error) or type(error).__name__
@@ -114,7 +116,7 @@ async def _ready(client: httpx.AsyncClient, url: str) -> tuple[int, dict[str, An
 
 def _gateway(config: Config, answer: tuple[int, dict[str, Any], str]) -> Finding:
     status, told, error = answer
-    url = public_url(config)
+    url = config.gateway_base_url
     if error:
         return fail(AREA, "gateway's port", f"{url} does not answer: {error}.", "Is it started? Is VOXBRIDGE_PORT the port it listens on?")
     missing = {name: one for name, one in told.get("dependencies", {}).items() if not one.get("ok")}
@@ -124,14 +126,14 @@ def _gateway(config: Config, answer: tuple[int, dict[str, Any], str]) -> Finding
     return ok(AREA, "gateway's port", f"{url} is ready")
 
 
-def _models(config: Config, answer: tuple[int, dict[str, Any], str]) -> Finding:
+def _models(config: Config, answer: tuple[int, dict[str, Any], str], place: Place) -> Finding:
     status, told, error = answer
     if error:
         where = config.models_base_url
-        return fail("models", "service", f"{where} does not answer: {error}.", "See logs/models.log; loading takes a while.")
+        return fail("models", "service", f"{where} does not answer: {error}.", f"{place.log('models')}; loading takes a while.")
     models = told.get("models", {})
     states = {name: model.get("state", "?") if isinstance(model, dict) else str(model) for name, model in models.items()}
     waiting = [f"{name}: {state}" for name, state in states.items() if state != "ready"]
     if waiting or status != httpx.codes.OK:
-        return fail("models", "service", f"not ready: {', '.join(waiting) or f'answers {status}'}", "Wait for it, or see logs/models.log.")
+        return fail("models", "service", f"not ready: {', '.join(waiting) or f'answers {status}'}", f"Wait for it. {place.log('models')}.")
     return ok("models", "service", f"{len(states)} models are ready")

@@ -12,15 +12,16 @@ from redis.exceptions import RedisError
 
 from shared.config import Config
 from shared.health import valkey_condition
+from shared.reaching import host_and_port
 from shared.store import Store
-from voxbridge.doctor.eventlog import place
 from voxbridge.doctor.finding import Finding, Level, fail, ok, warn
+from voxbridge.doctor.place import Place
 
 AREA: Final = "valkey"
 _LEVELS: Final[dict[str, Level]] = {"ok": "OK", "degraded": "WARN", "down": "FAIL"}
 
 
-async def look(config: Config, redis: Redis, *, now_us: int) -> list[Finding]:
+async def look(config: Config, redis: Redis, place: Place, *, now_us: int) -> list[Finding]:
     """Everything that Valkey says."""
     condition = await valkey_condition(redis)
     if condition.state != "ok":
@@ -28,10 +29,11 @@ async def look(config: Config, redis: Redis, *, now_us: int) -> list[Finding]:
         return [Finding(area=AREA, name="Valkey", level=_LEVELS[condition.state], says=f"{says}.", do=do)]
     try:
         info: dict[str, Any] = await redis.info()
-        found = [ok(AREA, "Valkey", f"answers at {place(config.redis_url)}, {int(info.get('used_memory', 0)) >> 20} MiB"), _keeps(info)]
-        return [*found, *await _sessions(Store(redis), now_us)]
+        used = int(info.get("used_memory", 0)) >> 20
+        answers = ok(AREA, "Valkey", f"answers at {host_and_port(config.redis_url)}, {used} MiB")
+        return [answers, _keeps(info), *await _sessions(Store(redis), now_us)]
     except RedisError as error:
-        return [fail(AREA, "Valkey", f"It does not answer in full: {error}.", "See valkey/server.log.")]
+        return [fail(AREA, "Valkey", f"It does not answer in full: {error}.", f"{place.log('valkey')}.")]
 
 
 def _keeps(info: dict[str, Any]) -> Finding:
