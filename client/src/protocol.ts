@@ -82,8 +82,8 @@ export interface Recap {
 }
 
 export type ServerMessage =
-  | ({ type: "setup_complete"; sessionId: string; mode: Mode; resumed: boolean; resumeToken?: string } & Partial<Speaker> & Fact)
-  | ({ type: "resumed"; sessionId: string; mode: Mode; recovered: boolean; to: number; from?: number; state?: SessionState; snapshot?: Recap } & Partial<Speaker>)
+  | ({ type: "setup_complete"; sessionId: string; mode: Mode; resumed: boolean; resumeToken?: string; recorded?: boolean } & Partial<Speaker> & Fact)
+  | ({ type: "resumed"; sessionId: string; mode: Mode; recovered: boolean; to: number; from?: number; state?: SessionState; snapshot?: Recap; recorded?: boolean } & Partial<Speaker>)
   | ({ type: "restored"; how: "handle" | "reseeded" | "fresh"; cause?: "worker" | "provider"; gap_ms: number; lost: string[] } & Fact)
   | ({ type: "agent"; phase: "started" | "completed"; from: string; to: string; reason?: string; voice?: string; model?: string; ms?: number } & Fact)
   | ({ type: "provider"; status: "connected" | "lost" | "leaving"; provider: string; model: string; resumed_by?: string } & Fact)

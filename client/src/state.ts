@@ -85,6 +85,8 @@ export interface Snapshot {
   microphone: Microphone;
   sessionId: string | null;
   mode: Mode | null;
+  /** Whether the audio of this call is kept. */
+  recorded: boolean;
   /** Oldest first, at most `MAX_ENTRIES`. */
   conversation: readonly Entry[];
   turn: number;
@@ -116,6 +118,7 @@ export const INITIAL: Snapshot = {
   microphone: "off",
   sessionId: null,
   mode: null,
+  recorded: false,
   conversation: [],
   turn: 0,
   latency: null,
@@ -219,12 +222,12 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
   const since = (then: number | null): number | null => (now === null || then === null ? null : now - then);
   switch (message.type) {
     case "setup_complete":
-      return { ...snapshot, connection: "connected", sessionId: message.sessionId, mode: message.mode, speaker: speaker(snapshot, message), error: now === null ? snapshot.error : null };
+      return { ...snapshot, connection: "connected", sessionId: message.sessionId, mode: message.mode, recorded: message.recorded === true, speaker: speaker(snapshot, message), error: now === null ? snapshot.error : null };
     case "resumed": {
       const { mode, sessionId, snapshot: recap } = message;
       const conversation = recap === undefined ? settled(snapshot) : recapped(snapshot, recap);
       const turn = recap?.turns ?? snapshot.turn;
-      return { ...snapshot, connection: "connected", sessionId, mode, conversation, turn, speaker: speaker(snapshot, message), state: message.state ?? "listening", reason: "", interruption: null };
+      return { ...snapshot, connection: "connected", sessionId, mode, recorded: message.recorded === true, conversation, turn, speaker: speaker(snapshot, message), state: message.state ?? "listening", reason: "", interruption: null };
     }
     case "state":
       return { ...snapshot, state: message.state, reason: message.reason ?? "" };

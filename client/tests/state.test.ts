@@ -25,6 +25,15 @@ test("each partial replaces the one before it, and the final the last partial", 
   assert.deepEqual(said(snapshot), [["user", "What time is it?", true], ["assistant", "It is noon.", true]]);
 });
 
+test("whether the audio of a call is kept is known from its beginning, after a reload, and not of the call after it", () => {
+  const setUp = { type: "setup_complete", sessionId: "s", mode: "local", resumed: false } as const;
+  const again = { type: "resumed", sessionId: "s", mode: "local", recovered: true, to: 9 } as const;
+  const recorded = fold([{ ...setUp, recorded: true }]);
+  assert.equal(recorded.recorded, true);
+  assert.equal(fold([{ ...again, recorded: true }]).recorded, true);
+  assert.equal(fold([setUp], recorded).recorded, false);
+});
+
 test("the same words said twice are kept twice", () => {
   const yes: ServerMessage = { type: "transcript", role: "user", text: "Yes.", final: true };
   assert.equal(said(fold([yes, yes])).length, 2);

@@ -143,7 +143,7 @@ def _installed(gateway: Gateway) -> APIRouter:
             "claude_available": keys["anthropic"],
             "openai_available": keys["openai"],
             "active_sessions": await gateway.sessions.live(),
-            "recording": gateway.resources.config.recording == "on",
+            "recording": gateway.resources.config.recording,
         }
 
     @router.get("/functions", response_model=views.Functions, responses=_AWAY)

@@ -67,6 +67,8 @@ def resumed(sid: str, known: Known, *, last_seq: int, snapshot: dict[str, Any] |
     if snapshot is None:
         message["from"] = last_seq
     message |= {"to": known.top, "state": known.state, **msgspec.structs.asdict(known.speaker), "agents": list(known.speaker.agents)}
+    if known.recorded:
+        message["recorded"] = True
     if snapshot is not None:
         message["snapshot"] = snapshot
     return message

@@ -38,7 +38,7 @@ class Speaker(msgspec.Struct, frozen=True, kw_only=True):
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What the log says of a session at one moment. `top` is the position of its last visible event, 0 when it has none yet;
     `begins` is 0 when the log holds the whole session, else the position of the first event that is left; `model_away` says that
-    the connection to a realtime model was lost and is not there again."""
+    the connection to a realtime model was lost and is not there again; `recorded` that the audio is kept."""
 
     mode: str
     top: int
@@ -48,6 +48,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     model_away: bool = False
     speaker: Speaker = Speaker()
+    recorded: bool = False
 
 
 def known(last: Sequence[events.Recorded], *, mode: str, begins: int, owned: bool | None) -> Known | None:
@@ -59,6 +60,7 @@ def known(last: Sequence[events.Recorded], *, mode: str, begins: int, owned: boo
     at = {name: recorded.seq for name, recorded in by_type.items()}
     # What a voice worker says begins with `session.started`, which a long session's log may have let go.
     started = any(recorded.writer == "voice" for recorded in by_type.values())
+    began = by_type["session.started"].event if "session.started" in by_type else None
     turn = by_type["turn.completed"].event if "turn.completed" in by_type else None
     model_away = at.get("provider.lost", 0) > max((one.seq for one in by_type.values() if brings_model_back(one.event)), default=0)
     return Known(
@@ -70,6 +72,7 @@ def known(last: Sequence[events.Recorded], *, mode: str, begins: int, owned: boo
         state=_state(at, started=started, away=owned is False or model_away),
         model_away=model_away,
         speaker=speaker(by_type),
+        recorded=isinstance(began, events.voice.SessionStarted) and began.recorded,
     )
 
 

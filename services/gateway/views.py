@@ -204,8 +204,8 @@ class Status(BaseModel):
     claude_available: bool
     openai_available: bool
     active_sessions: int
-    recording: bool
-    """Whether the audio of sessions is kept."""
+    recording: Literal["off", "allow", "on"]
+    """Whether the audio of sessions is kept: of none, of those that ask for it, of all that do not refuse."""
 
 
 class FunctionView(BaseModel):

@@ -31,7 +31,7 @@ def models() -> RunningModels:
 @pytest.fixture(scope="package")
 def product(models: RunningModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """The running product."""
-    with running(tmp_path_factory.mktemp("product"), models) as found:
+    with running(tmp_path_factory.mktemp("product"), models, environment={"VOXBRIDGE_RECORDING": "allow"}) as found:
         yield found
 
 

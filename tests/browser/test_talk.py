@@ -26,6 +26,23 @@ def test_the_text_box_works_without_a_microphone(product: Product, studio: Studi
     expect(studio.button("Mute")).to_have_count(0)
 
 
+def test_a_call_is_recorded_where_the_person_says_so_and_the_page_says_it_all_through(product: Product, studio: Studio) -> None:
+    said = studio.page.locator(".recorded")
+    expect(said).to_have_count(0)
+    studio.button("Call settings").click()
+    studio.page.get_by_role("checkbox", name="Record the call").check()
+    expect(said).to_contain_text("both voices are kept")
+    studio.page.keyboard.press("Escape")
+    studio.type("What is 6 times 7?")
+    sid = studio.connected()
+    expect(said).to_have_text("Recorded")
+    (started,) = product.logged(sid, "session.started")
+    assert started["data"]["recorded"] is True
+    studio.page.reload()
+    assert studio.connected() == sid
+    expect(said).to_have_text("Recorded")
+
+
 def test_a_refused_microphone_is_explained_and_the_text_box_goes_on(product: Product, launch: Callable[..., Browser]) -> None:
     page = launch("--use-fake-ui-for-media-stream=deny").new_page()
     studio = Studio(page, product.url)

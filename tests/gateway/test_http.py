@@ -148,7 +148,7 @@ async def test_the_catalogue_and_the_status_are_shown(running: Running) -> None:
         "claude_available": False,
         "openai_available": False,
         "active_sessions": 1,
-        "recording": False,
+        "recording": "off",
     }  # fmt: skip
 
 

@@ -69,6 +69,16 @@ def test_a_resume_is_answered_with_the_positions_between_which_events_were_misse
     assert len(connection.receive_event(user(21))) == 1
 
 
+def test_whether_the_audio_is_kept_is_known_from_the_log_and_told() -> None:
+    for kept in (True, False):
+        began = recorded(v.SessionStarted(mode="local", model="m", voice="v", output="audio", recorded=kept), 2)
+        found = resume.known([began, user(3)], mode="local", begins=0, owned=True)
+        assert found is not None
+        _, outputs = resumed(found=found)
+        assert isinstance(outputs[0], Send)
+        assert outputs[0].message.get("recorded", False) is kept
+
+
 def test_a_snapshot_stands_in_for_everything_up_to_the_top() -> None:
     snapshot = {"transcript": [], "turns": 2}
     connection, outputs = resumed(snapshot=snapshot)

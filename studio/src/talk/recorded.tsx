@@ -1,21 +1,29 @@
-/** Says that this installation records, before a call and all through it: whoever is heard must know. */
-import { type ReactElement, useEffect, useState } from "react";
+/** Says that a call is recorded, before it and all through it: whoever is heard must know. */
+import type { ReactElement } from "react";
+import { useLoaded } from "../http";
 
-function useRecording(): boolean {
-  const [recording, setRecording] = useState(false);
-  useEffect(() => {
-    const leaving = new AbortController();
-    fetch("/api/vox/status", { signal: leaving.signal, headers: { accept: "application/json" } })
-      .then((answer) => answer.json() as Promise<{ recording?: boolean }>)
-      .then((status) => setRecording(status.recording === true))
-      .catch(() => undefined); // a gateway that does not answer is said by what needs it
-    return () => leaving.abort();
-  }, []);
-  return recording;
+/** What the installation does with the audio of calls (`VOXBRIDGE_RECORDING`). */
+export type Recording = "off" | "allow" | "on";
+
+export function useRecording(): Recording {
+  return useLoaded<{ recording?: Recording }>("/api/vox/status").value?.recording ?? "off";
 }
 
-export function Recorded({ fresh }: { fresh: boolean }): ReactElement | null {
-  if (!useRecording()) return null;
+/** Whether the next call is to be recorded, as far as the person and the installation decide it; an agent may refuse, or ask for it. */
+export function isWanted(recording: Recording, wish: boolean | undefined): boolean {
+  return recording !== "off" && (wish ?? recording === "on");
+}
+
+interface RecordedProps {
+  fresh: boolean;
+  /** Whether the next call is to be recorded. */
+  wanted: boolean;
+  /** Whether this call is. */
+  recorded: boolean;
+}
+
+export function Recorded({ fresh, wanted, recorded }: RecordedProps): ReactElement | null {
+  if (fresh ? !wanted : !recorded) return null;
   return (
     <p className="recorded">
       <span aria-hidden="true" />

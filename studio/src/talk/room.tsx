@@ -12,7 +12,7 @@ import { Meter } from "./meter";
 import { Notices } from "./notices";
 import { OrbView } from "./orb";
 import { useReadiness } from "./readiness";
-import { Recorded } from "./recorded";
+import { isWanted, Recorded, useRecording } from "./recorded";
 import { Settings } from "./settings";
 import { Waterfall } from "./waterfall";
 import { Who } from "./who";
@@ -31,6 +31,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
   const [options, setOptions] = useState<VoiceAgentOptions>({});
   const [choice, setChoice] = useState<Choice>(remembered);
   const readiness = useReadiness();
+  const recording = useRecording();
   const field = useRef<HTMLInputElement>(null);
   useKeys(call, () => field.current?.focus());
   // What goes wrong is in the snapshot, and shown from there.
@@ -61,7 +62,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
             <Meter agent={agent} snapshot={call} />
           </div>
         )}
-        <Recorded fresh={fresh} />
+        <Recorded fresh={fresh} wanted={isWanted(recording, options.record)} recorded={call.recorded} />
       </section>
       <Notices call={call} readiness={readiness} />
       {!fresh && <Conversation entries={call.conversation} empty={call.microphone === "off" ? "Your conversation appears here." : "Captions of both of you appear here."} />}
@@ -69,7 +70,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
       <div className="compose-row">
         <Composer call={call} field={field} onStart={startInText} />
         <Loudspeaker call={call} />
-        <Settings options={options} choose={setOptions} />
+        <Settings options={options} choose={setOptions} recording={recording} />
       </div>
       {call.latency !== null && <Waterfall latency={call.latency} />}
     </main>

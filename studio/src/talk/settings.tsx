@@ -1,14 +1,16 @@
-/** Microphone and sound of a call, tucked away; they count from the next call on. */
+/** Microphone, sound and recording of a call, tucked away; they count from the next call on. */
 import type { ReactElement } from "react";
 import type { VoiceAgentOptions } from "voxbridge/react";
 import { Icon } from "../icons";
+import { isWanted, type Recording } from "./recorded";
 
 interface SettingsProps {
   options: VoiceAgentOptions;
+  recording: Recording;
   choose: (options: VoiceAgentOptions) => void;
 }
 
-export function Settings({ options, choose }: SettingsProps): ReactElement {
+export function Settings({ options, recording, choose }: SettingsProps): ReactElement {
   return (
     <>
       <button type="button" className="quiet settings-button" popoverTarget="settings" aria-label="Call settings" title="Call settings">
@@ -26,6 +28,15 @@ export function Settings({ options, choose }: SettingsProps): ReactElement {
             <span><b>Direct output</b><small>Less delay; use it with headphones, as echoes are cancelled less well.</small></span>
           </label>
         </fieldset>
+        {recording !== "off" && (
+          <fieldset>
+            <legend>Recording</legend>
+            <label className="choice">
+              <input type="checkbox" checked={isWanted(recording, options.record)} onChange={(event) => choose({ ...options, record: event.target.checked })} />
+              <span><b>Record the call</b><small>Both voices are kept, encrypted. Only if everybody who is heard agrees.</small></span>
+            </label>
+          </fieldset>
+        )}
         <p className="popover-note">Counts from the next call on.</p>
       </div>
     </>
