@@ -34,6 +34,13 @@ from tests.faults import orders
 HANDOFFS: Final = 20
 """Of each kind; every other one with the news that the session cannot be resumed for now."""
 
+LONG: Final = 3
+"""Handoffs late in a long call."""
+
+LONG_TURNS: Final = 60
+LONG_TEXT: Final = "I have more to tell you about my savings. " * 48
+"""That the caller types in each of these turns: 2,016 characters, so that no model is given all of them word for word."""
+
 ROTATIONS: Final = 7
 KILLS: Final = 3
 DRAINED: Final = 20
@@ -137,6 +144,10 @@ async def live_calls(quick: bool, say: Say) -> Found:
                 handoff = await _handoff(product, there, kind, unresumable=number % 2 == 1)
                 if number:  # the first of a process is not counted
                     taken.append(handoff)
+        remembered = []
+        for number in range(1 if quick else LONG):
+            say(f"live calls: handoff after {LONG_TURNS} turns, round {number + 1}")
+            remembered.append(await _handed_over_late(product, there))
         worker = product.processes["voice"]
         kills = []
         for number in range(1 if quick else KILLS):
@@ -152,8 +163,8 @@ async def live_calls(quick: bool, say: Say) -> Found:
             rotations.append(await _rotated(product, there))
         say(f"live calls: worker with {DRAINED} calls stopped")
         drain = await _drained(product, worker)
-    detail = {"handoffs": handoffs, "rotations": rotations, "kills": kills, "drain": drain}
-    return [*_of_handoffs(handoffs), *_of_others(rotations, kills, drain)], detail, []
+    detail = {"handoffs": handoffs, "late": remembered, "rotations": rotations, "kills": kills, "drain": drain}
+    return [*_of_handoffs(handoffs), _of_late_ones(remembered), *_of_others(rotations, kills, drain)], detail, []
 
 
 def write_agents(folder: Path) -> None:
@@ -195,6 +206,23 @@ async def _handoff(product: Stack, there: Google, pipeline: str, *, unresumable:
             lost=lost,
             unresumable=unresumable,
         )
+
+
+async def _handed_over_late(product: Stack, there: Google) -> bool:
+    """Whether the second agent's model knows what both said in the first turn of a long call."""
+    before = await there.tell(Script([]))
+    async with LiveCall.begun(product.url, "seeded") as call:
+        await _acquainted(call, there)
+        await there.tell(Script([Turn(says=f"Go on, {number}.", ms_per_char=5) for number in range(2, LONG_TURNS + 1)]))
+        for number in range(2, LONG_TURNS + 1):
+            call.type(f"{number}. {LONG_TEXT}")
+            await call.until("turn_complete", count=number)
+        asked = Call("handoff_conversation", {"target": "seeded-second", "reason": "advice"})
+        await there.tell(Script([Turn(calls=[asked]), Turn(says="Second.", pcm=_SPEECH * 10)]))
+        call.type("I need advice.")
+        await call.until_heard(lambda one: one.sample == SECOND)
+        *_, second = await there.seen(before)
+        return _remembers(second)
 
 
 async def _rotated(product: Stack, there: Google) -> Rotation:
@@ -271,7 +299,7 @@ def longest_gap_ms(times: Sequence[float], since: float, until: float) -> float:
 
 
 def _remembers(connection: Connection) -> bool:
-    """Whether a conversation knows what both said in its first turn."""
+    """Whether a conversation knows what both said in its first turn, word for word or from what it is told of it."""
     return all(any(text in line.text for line in connection.history) for text in (_NAME, _FIRST))
 
 
@@ -306,6 +334,18 @@ def _of_handoffs(found: dict[str, list[Handoff]]) -> list[Figure]:
         Figure(area="live_calls", what="the caller's frames lost over them", unit="", value=sum(one.lost for one in every), target=0),
     ]
     return result
+
+
+def _of_late_ones(remembered: Sequence[bool]) -> Figure:
+    return Figure(
+        area="live_calls",
+        what=f"handoffs after {LONG_TURNS} turns and {LONG_TURNS * len(LONG_TEXT):,} characters whose next agent knew the first turn",
+        unit="%",
+        value=100 * statistics.fmean(remembered),
+        target=100,
+        aim="at least",
+        note=f"{sum(remembered)} of {len(remembered)}",
+    )
 
 
 def _of_others(rotations: Sequence[Rotation], kills: Sequence[Kill], drain: Drain) -> list[Figure]:

@@ -53,6 +53,7 @@ _NAME: Final = (
     "a name: lower-case letters, digits and hyphens, a letter first, at most 64 characters",
 )
 _FUNCTION: Final = (re.compile(r"[a-z][a-z0-9_]{0,63}"), "the name of a function: lower-case letters, digits and underscores, at most 64")
+_OUTPUT: Final = {False: (re.compile("audio|text"), "audio or text"), True: (re.compile("audio"), "audio beside `model`, which speaks")}
 _LANGUAGE: Final = (re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}"), "a language code such as en or pt-BR")
 _MODEL: Final = re.compile(r"(?P<provider>[a-z][a-z0-9-]{0,31})(:(?P<model>[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}))?")
 _EXPECTED: Final = {
@@ -357,7 +358,7 @@ class _Reading:
         for role in _ROLES[1:]:
             if {"model", role} <= given:
                 file.wrong(fields[role], "does not go with `model`: that model hears and speaks itself. Leave one of them out.")
-        output = file.text(fields, "output", form=(re.compile("|".join(get_args(Output))), " or ".join(get_args(Output))))
+        output = file.text(fields, "output", form=_OUTPUT["model" in given])
         return Agent(
             name=file.name,
             role=texts["role"],

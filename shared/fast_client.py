@@ -73,6 +73,8 @@ class FastClient(Client):
         else:
             writer: Any = self._transport
             stream = writer._io_writer
+            if stream.transport.is_closing():  # and the client has not been told yet; uvloop raises
+                return False
             if stream.transport.get_write_buffer_size() + len(command) > self._max_pending_size:
                 return False
             stream.write(command)

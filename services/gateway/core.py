@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from services.gateway import messages, outbound, resume
+from services.gateway import messages, outbound, resume, session_token
 from services.gateway.calls import Calls
 from services.gateway.messages import ClientMessage
 from services.gateway.outputs import (
@@ -36,9 +36,12 @@ from services.gateway.outputs import (
     Resume,
     Send,
 )
+from services.gateway.session_token import SessionToken
 from shared import events, frames, moments
 from shared.errors import Code, Unavailable, VoxbridgeError
 
+FIRST_WORD_MS: Final = 60_000
+"""How long a socket may be open without a `start` or a `resume`: it counts as one of those that a gateway has room for."""
 START_TIMEOUT_MS: Final = 10_000
 """How long a session may wait for a voice worker, and a resume for the log."""
 END_TIMEOUT_MS: Final = 5_000
@@ -67,14 +70,16 @@ class Phase(Enum):
 
 
 class Connection:
-    """The state of one connection. `sid` is the id its session will have if it starts one; `v1` whether it speaks `voxbridge.v1`,
-    and then `resume_token` is what it may resume that session with and `resume_hash` what the log keeps of it."""
+    """The state of one connection. `sid` is the id its session will have if it starts one; `v1` whether it speaks `voxbridge.v1`.
+    `resume_token` is what its client may go on with that session with, and `resume_hash` what the log keeps of it."""
 
     def __init__(self, *, sid: str, v1: bool, gateway: str, name: str, resume_token: str = "", resume_hash: str = "") -> None:
         self.phase = Phase.FRESH
         self.last_seq = 0
         self._reader = outbound.Reader(sid, v1, resume_token)
         self._resume_hash = resume_hash
+        self._otherwise: tuple[outbound.Reader, events.gateway.SessionRequested] | None = None
+        """The session that a plain client gets where there is none to go on with."""
         self._gateway = gateway
         self._name = name
         self._asked_ms = 0
@@ -84,6 +89,7 @@ class Connection:
         self._told_to = 0
         self._state: moments.StateChanged | None = None
         self._calls = Calls()
+        self._set_up = False
         self._waiting: list[events.Event] | None = None
         self._answers: list[messages.BrowserFunctionResult] = []
         self._wrong: deque[int] | None = None
@@ -138,25 +144,31 @@ class Connection:
         self._restoring = known.state == "restoring" and not self._model_away
         if known.state != "restoring":
             self._state = moments.StateChanged(state=known.state)
-        event = events.gateway.ClientConnected(gateway=self._gateway, connection=self._name, resumed=True, last_seq=asked)
-        return (Send(outbound.resumed(self._reader.sid, known, last_seq=asked, snapshot=snapshot)), *self._attach(event))
+        attached = self._attach(events.gateway.ClientConnected(gateway=self._gateway, connection=self._name, resumed=True, last_seq=asked))
+        if self._reader.v1:
+            return (Send(outbound.resumed(self._reader.sid, known, last_seq=asked, snapshot=snapshot)), *attached)
+        self._otherwise = None
+        if not known.started:  # `setup_complete` is to come
+            self._reader = msgspec.structs.replace(self._reader, resumed=True)
+            return attached
+        self._set_up = True
+        return (Send(outbound.gone_on(self._reader.sid, known)), *attached)
 
     def calls_known(self, past: Calls, now_ms: int) -> Outputs:
         """The calls that the past left open are known; the page's answers that waited for it are taken now."""
         self._calls.complete(past)
-        outputs: list[Output] = []
-        answers, self._answers = self._answers, []
-        for answer in answers if self.attached else ():
-            try:
-                outputs.append(Append(self._answer(answer)))
-            except VoxbridgeError as error:
-                outputs.extend(self._wrong_message(error, now_ms))
-        return outputs
+        return self._answer_kept(now_ms) if self.attached else ()
 
-    def refused(self) -> Outputs:
-        """`Resume` found nothing that this client may go on with."""
+    def refused(self, now_ms: int) -> Outputs:
+        """`Resume` found nothing that this client may go on with. A plain one gets a session of its own, as with any other `start`."""
         if self.phase is not Phase.RESUMING:
             return ()
+        if self._otherwise is not None:
+            (self._reader, request), self._otherwise = self._otherwise, None
+            self._calls, self.last_seq = Calls(), 0
+            self.phase, self._asked_ms = Phase.OPENING, now_ms
+            told = self._answer_kept(now_ms)
+            return (*told, Open(request)) if self.phase is Phase.OPENING else told
         error = VoxbridgeError(Code.NOT_FOUND, "There is no session to resume with this id and token.")
         return (Send(outbound.of_error(error)), *self._close(NOT_THERE, "no such session"))
 
@@ -178,6 +190,8 @@ class Connection:
         if isinstance(event, events.voice.SessionStarted) and self.phase is Phase.REQUESTED:
             self.phase = Phase.LIVE
         self._calls.take(event)
+        if isinstance(event, events.voice.SessionStarted) and self._set_up:
+            return ()
         message = outbound.of_event(recorded, self._reader)
         told = () if message is None else (Send(message),)
         return (*told, *self._model_line(event)) if recorded.seq > self._told_to else told
@@ -204,6 +218,11 @@ class Connection:
             return self._give_up(error, "no_worker")
         if self.phase is Phase.RESUMING and now_ms - self._asked_ms >= START_TIMEOUT_MS:
             return self.failed(Unavailable("The event log does not answer. Try again.", retry_after_ms=2_000))
+        if self.phase is Phase.FRESH:
+            self._asked_ms = self._asked_ms or now_ms
+            if now_ms - self._asked_ms >= FIRST_WORD_MS:
+                message = f"The first message comes within {FIRST_WORD_MS // 1_000} s: `start` or `resume`."
+                return self.failed(VoxbridgeError(Code.TIMED_OUT, message, limit=FIRST_WORD_MS, retryable=True))
         if self.phase is Phase.ENDING and now_ms - self._asked_ms >= END_TIMEOUT_MS:
             return self._close(NORMAL, "the session ended")
         if self.phase is not Phase.LIVE or owned is None:
@@ -228,7 +247,7 @@ class Connection:
         """The gateway is stopping."""
         if self.phase is Phase.CLOSED:
             return ()
-        outputs: list[Output] = [Send(outbound.go_away(self._reader.sid))]
+        outputs: list[Output] = [Send(outbound.go_away(self._session_token()))]
         outputs.extend(self._detached("the gateway is restarting"))
         outputs.extend(self._close(RESTARTING, "the gateway is restarting"))
         return outputs
@@ -284,29 +303,33 @@ class Connection:
         return ()
 
     def _start(self, message: messages.Start, now_ms: int) -> Outputs:
-        self._leave_fresh(Phase.OPENING, now_ms)
-        return (
-            Open(
-                events.gateway.SessionRequested(
-                    mode=message.mode,  # type: ignore[arg-type]  # checked against MODES
-                    model=message.model or "",
-                    voice=message.voice or "",
-                    system_prompt=message.system_prompt or "",
-                    agent=message.agent or "",
-                    output=message.output or "",  # type: ignore[arg-type]  # checked against OUTPUTS
-                    record=message.record,
-                    client=events.gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reader.v1 else "vox"),
-                    resume_hash=self._resume_hash,
-                )
-            ),
+        before = session_token.read(message.session_token or "") if not self._reader.v1 else None
+        self._leave_fresh(Phase.OPENING if before is None else Phase.RESUMING, now_ms)
+        request = events.gateway.SessionRequested(
+            mode=message.mode,  # type: ignore[arg-type]  # checked against MODES
+            model=message.model or "",
+            voice=message.voice or "",
+            system_prompt=message.system_prompt or "",
+            agent=message.agent or "",
+            output=message.output or "",  # type: ignore[arg-type]  # checked against OUTPUTS
+            record=message.record,
+            client=events.gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reader.v1 else "vox"),
+            resume_hash=self._resume_hash,
         )
+        if before is None:
+            return (Open(request),)
+        self._otherwise = self._reader, request
+        return self._look_for(before, unrecorded=message.record is False)
 
     def _resume(self, message: messages.Resume, now_ms: int) -> Outputs:
         self._leave_fresh(Phase.RESUMING, now_ms)
-        self._reader = outbound.Reader(message.session_id, self._reader.v1, message.resume_token)
+        return self._look_for(SessionToken(message.session_id, message.resume_token, message.last_seq))
+
+    def _look_for(self, wanted: SessionToken, *, unrecorded: bool = False) -> Outputs:
+        self._reader = outbound.Reader(wanted.sid, self._reader.v1, wanted.token)
         self._calls = Calls(whole=False)
-        self.last_seq = message.last_seq
-        return (Resume(message.session_id, message.resume_token, message.last_seq),)
+        self.last_seq = wanted.last_seq
+        return (Resume(wanted.sid, wanted.token, wanted.last_seq, unrecorded),)
 
     def _leave_fresh(self, phase: Phase, now_ms: int) -> None:
         if self.phase is not Phase.FRESH:
@@ -341,6 +364,16 @@ class Connection:
                 return self._answer(message)
             case _:
                 return events.gateway.SessionEndRequested(by="client", reason="client_ended")
+
+    def _answer_kept(self, now_ms: int) -> Outputs:
+        outputs: list[Output] = []
+        answers, self._answers = self._answers, []
+        for answer in answers:
+            try:
+                outputs.append(Append(self._answer(answer)))
+            except VoxbridgeError as error:
+                outputs.extend(self._wrong_message(error, now_ms))
+        return outputs
 
     def _answer(self, message: messages.BrowserFunctionResult) -> events.Event:
         call_id = self._calls.answered(message.name, message.fn_call_id)
@@ -417,6 +450,16 @@ class Connection:
             outputs.extend(self._detached("too many wrong messages"))
             outputs.extend(self._close(TOO_MANY_WRONG, f"{WRONG_LIMIT} wrong messages within {WRONG_WINDOW_MS // 1000} s"))
         return outputs
+
+    def _session_token(self) -> str:
+        """What a plain client goes on with elsewhere, from behind what it was told; nothing before it has a session. One that speaks
+        `voxbridge.v1` has its token already."""
+        reader = self._reader
+        if reader.v1:
+            return reader.sid
+        if not self.attached and self.phase is not Phase.RESUMING:
+            return ""
+        return str(SessionToken(reader.sid, reader.resume_token, self.last_seq))
 
     def _detached(self, reason: str) -> Outputs:
         if not self.attached:

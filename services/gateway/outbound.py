@@ -19,11 +19,12 @@ Message = dict[str, Any]
 
 
 class Reader(msgspec.Struct, frozen=True):
-    """For whom a message is made."""
+    """For whom a message is made. `resumed`: a plain client that goes on with a session before it was set up."""
 
     sid: str
     v1: bool
     resume_token: str = ""
+    resumed: bool = False
 
 
 _E = TypeVar("_E", bound=events.Event)
@@ -74,9 +75,14 @@ def resumed(sid: str, known: Known, *, last_seq: int, snapshot: dict[str, Any] |
     return message
 
 
-def go_away(sid: str) -> Message:
+def gone_on(sid: str, known: Known) -> Message:
+    """The answer to a `start` that goes on with a session. No fact of the log, so it has no position."""
+    return {"type": "setup_complete", "sessionId": sid, "mode": known.mode, "resumed": True}
+
+
+def go_away(session_token: str) -> Message:
     """The gateway is shutting down."""
-    return {"type": "go_away", "session_token": sid, "message": "The gateway is restarting. Connect again."}
+    return {"type": "go_away", "session_token": session_token, "message": "The gateway is restarting. Connect again."}
 
 
 def audio(frame: bytes) -> bytes | None:
@@ -97,7 +103,7 @@ def _makes(kind: type[_E]) -> Callable[[Callable[[_E, Reader], Message | None]],
 
 @_makes(events.voice.SessionStarted)
 def _started(event: events.voice.SessionStarted, reader: Reader) -> Message:
-    message: Message = {"type": "setup_complete", "sessionId": reader.sid, "mode": event.mode, "resumed": event.resumed}
+    message: Message = {"type": "setup_complete", "sessionId": reader.sid, "mode": event.mode, "resumed": event.resumed or reader.resumed}
     if reader.v1:
         message["resumeToken"] = reader.resume_token
         message |= {"agent": event.agent, "agents": list(event.agents), "pipeline": event.pipeline}

@@ -32,11 +32,13 @@ class Open(msgspec.Struct, frozen=True):
 
 
 class Resume(msgspec.Struct, frozen=True):
-    """Look for this session; answer with `refused`, or read what is missing and answer with `resumed`; or with `failed`."""
+    """Look for this session; answer with `refused`, or read what is missing and answer with `resumed`; or with `failed`. With
+    `unrecorded`, one whose audio is kept is refused, too."""
 
     sid: str
     token: str
     last_seq: int
+    unrecorded: bool = False
 
 
 class Attach(msgspec.Struct, frozen=True):

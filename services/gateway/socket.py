@@ -126,6 +126,8 @@ class Socket(WebSocketsSansIOProtocol):
         for opcode, payload in cutter.cut(data, simple=sink is not None):
             if opcode == OTHER or sink is None:
                 super().data_received(payload)
+                if self.conn.state is not State.OPEN:
+                    return  # what follows a close frame counts for nothing
             elif self.close_sent:
                 continue
             elif opcode == TEXT:
@@ -138,6 +140,13 @@ class Socket(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         if not self.close_sent:
             self.scope["extensions"][EXTENSION] = self  # type: ignore[assignment]
+
+    def handle_ping(self) -> None:
+        """Answer a ping. A client that asks and asks and reads nothing is cut off."""
+        if self.transport.get_write_buffer_size() > QUEUE_BYTES:
+            self.transport.abort()
+            return
+        super().handle_ping()
 
     def send_receive_event_to_app(self) -> None:
         """A whole message has arrived."""

@@ -25,6 +25,9 @@ class Session(BaseModel):
 
     id: str
     mode: MODES
+    agent: str | None = None
+    """The agent or pipeline that was asked for, if one was."""
+
     started_at_ms: int
     state: Literal["connecting", "live", "ended"]
     turns: int

@@ -21,6 +21,7 @@ from services.gateway.core import Connection, Phase
 from services.gateway.metrics import Metrics
 from services.gateway.microphones import Microphones
 from services.gateway.outputs import TOO_SLOW, Append, Attach, Close, Ended, Open, Outputs, PublishMic, Resume, Send
+from services.gateway.pace import AHEAD_S, Pace
 from services.gateway.socket import Socket
 from shared import bus, events, frames, moments
 from shared.clock import Clock, wall_ms32
@@ -67,14 +68,14 @@ class Vox:
     def __init__(self, house: House, socket: Socket, *, sid: str, name: str, v1: bool) -> None:
         self.sid = sid
         self.v1 = v1
-        token = tokens.new_token() if v1 else ""
+        token = tokens.new_token()
         self.core = Connection(
             sid=sid,
             v1=v1,
             gateway=house.resources.process_id,
             name=name,
             resume_token=token,
-            resume_hash=tokens.hash_of(token) if v1 else "",
+            resume_hash=tokens.hash_of(token),
         )
         self._house = house
         self._socket = socket
@@ -93,7 +94,10 @@ class Vox:
         self._attached_at: asyncio.Future[int] | None = None
         self._catching_up = False
         self._subscriptions: list[Subscription] = []
-        self.closed = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._pace = Pace()
+        self._flooded = False
+        self.closed = self._loop.create_future()
 
     def text(self, payload: bytes) -> None:
         """A text message of the client."""
@@ -102,9 +106,22 @@ class Vox:
     def binary(self, payload: bytes) -> None:
         """A binary message: an audio frame goes straight to the bus."""
         if self._takes_audio and self.v1 and frames.is_microphone(payload):
-            self._microphones.publish(self._audio_in, frames.restamp(payload, wall_ms32()))
+            if self._in_time(len(payload) - frames.PREFIX_SIZE):
+                self._microphones.publish(self._audio_in, frames.restamp(payload, wall_ms32()))
             return
         self._perform(self.core.receive_binary(payload, self._now_ms()))
+
+    def _in_time(self, size: int) -> bool:
+        """Whether microphone audio may pass; that it may not is said once, until some may again."""
+        if self._pace.takes(size, self._loop.time()):
+            self._flooded = False
+            return True
+        self._metrics.dropped["ahead_of_time"] += 1
+        if not self._flooded:
+            self._flooded = True
+            message = f"The microphone is more than {AHEAD_S:g} s ahead of time; what is more is dropped."
+            self._perform((Send(outbound.of_error(VoxbridgeError(Code.OVERLOADED, message, field="audio", limit=AHEAD_S))),))
+        return False
 
     def overflowed(self) -> None:
         """The client does not read."""
@@ -145,7 +162,7 @@ class Vox:
                     self._attached_at = asyncio.get_running_loop().create_future()
                     self._attached_at.add_done_callback(_heeded)
                     self._append(event, self._attached_at)
-                case PublishMic(pcm):
+                case PublishMic(pcm) if self._in_time(len(pcm)):
                     self._microphones.publish(self._audio_in, frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm))
                     self._sequence += 1
                 case Open(event):
@@ -209,17 +226,18 @@ class Vox:
         loop = asyncio.get_running_loop()
         due = loop.time() + REFUSAL_S
         known = await resumption.find(house.log, house.store, wanted.sid, wanted.token)
-        if known is None:
+        if known is None or (known.recorded and wanted.unrecorded):
             self._metrics.resumes["refused"] += 1
             await asyncio.sleep(due - loop.time())
-            self._perform(self.core.refused())
+            self._perform(self.core.refused(self._now_ms()))
             return
         self.sid = wanted.sid
         self._audio_in = bus.audio_in(wanted.sid)
         recovered = resume.recovers(known, wanted.last_seq)
         position = wanted.last_seq if recovered else known.top
         await self._listen()
-        snapshot = None if recovered else await resumption.snapshot(house.log, self.sid, known)
+        # Plain VOX has no message for a snapshot: its client goes on without what it missed.
+        snapshot = None if recovered else await resumption.snapshot(house.log, self.sid, known) if self.v1 else {}
         self._metrics.resumes["recovered" if recovered else "snapshot"] += 1
         self._writer = self._new_writer()
         self._catching_up = True
@@ -241,12 +259,12 @@ class Vox:
         await nc.flush(timeout=2)
 
     async def _follow(self, position: int) -> None:
-        """Hear every event after `position`, and, where the client can be taken over, every socket attached after this one."""
+        """Hear every event after `position`, and every socket attached after this one."""
         if self.core.phase is Phase.CLOSED:
             return
         self._feed = Feed(self._house.log, self.sid, self._event, visibility="c", after=position)
         await self._feed.start()
-        if not self.v1 or self._attached_at is None:
+        if self._attached_at is None:
             return
         attached_at = await self._attached_at
         self._watch = Feed(self._house.log, self.sid, self._other, writer="gateway", type="client.connected", after=attached_at)

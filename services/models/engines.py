@@ -22,7 +22,7 @@ from services.models.audio import RATE
 from services.models.home import Home
 from services.models.llm import SLOTS, Llm
 from services.models.loader import Loader, sources_for
-from services.models.manifest import Model, load
+from services.models.manifest import Model, Voice, load
 from services.models.progress import CountingProgress
 from services.models.shelf import Shelf
 from services.models.stt import Whisper
@@ -32,6 +32,7 @@ from shared.config import Config
 from shared.errors import Code, Unavailable, VoxbridgeError
 
 RETRY_S: Final = 15.0
+DEFAULT_VOICE: Final = "default"
 CPU_THREADS: Final = max(1, min(4, os.cpu_count() or 1))
 ALIASES: Final = {"stt": ("whisper", "whisper-1"), "llm": ("local",), "tts": ("piper", "tts-1"), "turn": ("smart-turn",)}
 
@@ -76,6 +77,14 @@ class Engines:
         known = (self.by_role(role).id, *ALIASES[role])
         if name not in known:
             raise VoxbridgeError(Code.NOT_FOUND, f"There is no model {name!r} here for this; use {' or '.join(known)}.", field="model")
+
+    def voice(self, name: str) -> Voice:
+        """The voice with this name; raises `INVALID_ARGUMENT`."""
+        voices = self.by_role("tts").voices
+        known = {DEFAULT_VOICE: voices[0], **{voice.id: voice for voice in voices}}
+        if name not in known:
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"There is no voice {name!r}; use {' or '.join(known)}.", field="voice")
+        return known[name]
 
     @property
     def stt(self) -> Whisper:

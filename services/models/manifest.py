@@ -37,9 +37,19 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parts: tuple[Part, ...] = ()
 
 
+class Voice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A voice by the name that requests give it. `pitch` raises the recorded speaker by this factor, at the same tempo."""
+
+    id: str
+    name: str
+    gender: str = ""
+    style: str = ""
+    pitch: float = 1.0
+
+
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One model. `hub` is the publisher's address of the folder that holds the files, at a fixed revision. `call_bias` is added to
-    the logit that begins a tool call; bench/tool_choice.py finds it."""
+    the logit that begins a tool call; bench/tool_choice.py finds it. The first of the `voices` of a model that speaks is its default."""
 
     id: str
     role: str
@@ -50,6 +60,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hub: str
     files: tuple[File, ...]
     call_bias: float = 0.0
+    voices: tuple[Voice, ...] = ()
 
     @property
     def bytes(self) -> int:

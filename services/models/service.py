@@ -28,8 +28,6 @@ from shared.config import Config
 from shared.errors import Code, VoxbridgeError
 
 TIMEOUT_S: Final = {"stt": 30.0, "turn": 10.0, "tts": 60.0, "llm": 120.0}
-VOICES: Final = ({"id": "joe", "name": "Joe", "gender": "Male", "style": ""},)
-_VOICE_IDS: Final = ("default", *(voice["id"] for voice in VOICES))
 
 _Result = TypeVar("_Result")
 
@@ -110,7 +108,7 @@ def _add_health(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
         """The models that can be named in requests, and the voices of the one that speaks."""
         data = [
             {"id": m.id, "object": "model", "created": 0, "owned_by": m.publisher, "role": m.role}
-            | ({"voices": VOICES} if m.role == "tts" else {})
+            | ({"voices": [{"id": v.id, "name": v.name, "gender": v.gender, "style": v.style} for v in m.voices]} if m.voices else {})
             for m in engines.models
             if m.role != "vad"
         ]
@@ -165,10 +163,8 @@ def _add_mouth(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
     async def speech(request: Request, body: SpeechRequest) -> Response:
         """A text spoken: `pcm` is 24 kHz mono PCM16, streamed as it is made; `wav` is the same in one piece."""
         engines.named("tts", body.model)
-        if body.voice not in _VOICE_IDS:
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"There is no voice {body.voice!r}; use {' or '.join(_VOICE_IDS)}.", field="voice")
-        piper, stack = engines.tts, AsyncExitStack()
-        sound = piper.speak(body.input, body.speed)
+        voice, stack = engines.voice(body.voice), AsyncExitStack()
+        sound = engines.tts.speak(body.input, body.speed, voice.pitch)
 
         async def begin() -> bytes:
             await stack.enter_async_context(engines.lines["tts"].enter())

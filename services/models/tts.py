@@ -48,7 +48,7 @@ def sentences(text: str) -> list[str]:
 
 
 class Piper(Child):
-    """A Piper process with one voice."""
+    """A Piper process with the weights of one speaker."""
 
     name = "Piper"
 
@@ -74,17 +74,21 @@ class Piper(Child):
             raise Unavailable(f"Piper answers {answer.status_code} to its first sentence.")
         return True
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[bytes]:
-        """PCM16 at 24 kHz, sentence by sentence. Raises `UNAVAILABLE`."""
+    async def speak(self, text: str, speed: float = 1.0, pitch: float = 1.0) -> AsyncGenerator[bytes]:
+        """PCM16 at 24 kHz, sentence by sentence. Raises `UNAVAILABLE`.
+
+        With `pitch` it is spoken slower by this factor and played faster by the same: higher, as by a smaller person, and no longer.
+        """
         pieces = sentences(text)
-        ahead = [asyncio.create_task(self._sentence(pieces[0], speed))] if pieces else []
+        ahead = [asyncio.create_task(self._sentence(pieces[0], speed / pitch))] if pieces else []
         resampler: Resampler | None = None
         try:
             for index in range(len(pieces)):
-                rate, pcm = await ahead[-1]
+                made, pcm = await ahead[-1]
+                rate = round(made * pitch)
                 ahead.clear()
                 if index + 1 < len(pieces):
-                    ahead.append(asyncio.create_task(self._sentence(pieces[index + 1], speed)))
+                    ahead.append(asyncio.create_task(self._sentence(pieces[index + 1], speed / pitch)))
                     pcm += bytes(rate * SENTENCE_PAUSE_MS // 1000 * 2)
                 resampler = resampler or Resampler(rate)
                 yield resampler.convert(pcm, last=index + 1 == len(pieces))

@@ -13,10 +13,12 @@ from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import OpenCall
 from shared.agents import HANDOFF
+from shared.errors import Code
 from shared.events import voice as ev
 
 CALLS_LIMIT: Final = 32
 """Calls that may be open at a time."""
+ROUNDS: Final = "A turn may have {rounds} rounds of calls, and this one has had them: answer with what you have."
 RESULT: Final = "The result of {name}, which you asked for before, is: {result}"
 
 
@@ -39,14 +41,40 @@ def call_requested(d: Draft, input: provider.CallRequested) -> None:
             words.wait_for_an_answer(d)
         return
     if len(line.calls) >= CALLS_LIMIT:
-        error = {"error": {"code": "OVERLOADED", "message": f"At most {CALLS_LIMIT} calls may be open."}}
-        d.outputs.append(out.Answer(effect=line.effect, ref=input.ref, name=input.name, result=error))
+        _refuse(d, input, f"At most {CALLS_LIMIT} calls may be open.")
+        return
+    if not _in_a_round(d):
+        _refuse(d, input, ROUNDS.format(rounds=d.state.tool_rounds))
+        live.change(d, called=True, over=False)
+        words.wait_for_an_answer(d)
         return
     call_id, function, timeout_ms = turns.open_call(d, input.name, input.arguments, turn=d.state.turns)
     browser = function is not None and function.kind == "browser"
     call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=line.effect, browser=browser)
     live.change(d, calls=(*words.line_of(d).calls, call), called=True, over=False)
     d.set_timer(f"call:{call_id}", timeout_ms + turns.CALL_MARGIN_MS)
+
+
+def _in_a_round(d: Draft) -> bool:
+    """Count the round that a call belongs to; whether the turn may have that round."""
+    line = words.line_of(d)
+    turn, rounds = line.rounds
+    if turn != d.state.turns:
+        rounds = 0
+    if not rounds or line.answered:
+        rounds += 1
+    if rounds > d.state.tool_rounds > 0:
+        return False
+    live.change(d, rounds=(d.state.turns, rounds), answered=False)
+    return True
+
+
+def _refuse(d: Draft, input: provider.CallRequested, message: str) -> None:
+    error = {"error": {"code": Code.OVERLOADED.value, "message": message}}
+    if input.effect:
+        d.outputs.append(out.Answer(effect=input.effect, ref=input.ref, name=input.name, result=error))
+    else:  # the model wrote it
+        live.say(d, RESULT.format(name=input.name, result=turns.as_text(error)))
 
 
 def waits_for(d: Draft, call_id: str) -> bool:
@@ -59,7 +87,7 @@ def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
     are gone the last result asks for an answer: each request would be answered by itself."""
     line = words.line_of(d)
     call = next(call for call in line.calls if call.call_id == call_id)
-    live.change(d, calls=tuple(other for other in line.calls if other is not call))
+    live.change(d, calls=tuple(other for other in line.calls if other is not call), answered=True)
     d.cancel_timers(f"call:{call_id}")
     turns.remember_call(d, out.ToolUse(call_id=call_id, name=call.name, arguments=call.arguments), result)
     if line.ready and call.effect == line.effect:

@@ -24,7 +24,13 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """A resumed conversation takes new instructions, voice and functions; else a handoff is seeded from the log."""
 
     late_content: bool = False
-    """Takes text turns after its first own turn; else text goes in as realtime input, and history only with a new connection."""
+    """Takes text turns after its first own turn; else text goes in as realtime input, and history only with a new connection. One whose
+    history is declared takes no other text turns before its first one either."""
+
+    history: Literal["plain", "declared"] = "declared"
+    """How Gemini takes the turns of the conversation so far: `declared` in the setup and ended as a turn, which is answered by nothing;
+    or `plain`, as content that is told at any time. To declare it where that is not known costs an answer that nobody asked for; not
+    to declare it where that is wanted costs the connection."""
 
     seeds_history: bool = True
     """A new connection takes the turns of the conversation so far; else they are told in the instructions."""
@@ -46,7 +52,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 GEMINI: Final = Capabilities(provider="gemini", resumes=True, warns=True)
 OPENAI: Final = Capabilities(provider="openai", late_content=True, truncates=True, detects_voice=True, connection_s=3_600)
 
-_GEMINI_25: Final = msgspec.structs.replace(GEMINI, resumes_with_changes=True, nonblocking_calls="opt_in")
+_GEMINI_25: Final = msgspec.structs.replace(GEMINI, resumes_with_changes=True, history="plain", nonblocking_calls="opt_in")
 _GEMINI_38: Final = msgspec.structs.replace(GEMINI, late_content=True, nonblocking_calls="default")
 
 DEFAULT_MODELS: Final[dict[str, str]] = {"gemini": "gemini-3.8-live", "openai": "gpt-realtime-2.1"}

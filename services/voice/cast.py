@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -33,6 +34,13 @@ def providers(agent: Agent) -> set[str]:
     if agent.realtime is not None:
         return {agent.realtime.provider}
     return {part.provider or "local" for part in (agent.stt, agent.llm, agent.tts)}
+
+
+def unknown_functions(agents: Sequence[Agent], functions: Sequence[Function]) -> list[tuple[str, list[str]]]:
+    """The agents whose `tools` name what there is not, with those names."""
+    known = {function.name for function in functions}
+    found = ((agent.name, [name for name in agent.tools or () if name not in known]) for agent in agents)
+    return [(name, unknown) for name, unknown in found if unknown]
 
 
 def enter(d: Draft, agent: Agent) -> None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from services.voice import (
     calls,
     cast,
@@ -35,6 +37,7 @@ from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Mark, Piece, Reply, Stamps, State
 from shared.agents import HANDOFF, Agent
+from shared.errors import Code
 from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.step import LogInput
@@ -102,7 +105,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case gateway.BrowserCallAnswered(call_id=call_id, result=result):
             _answered(d, call_id, result)
         case gateway.HandoffRequested(target=target, reason=reason):
-            handoffs.start(d, target, reason=reason, by="operator")
+            handoffs.asked_for(d, target, reason=reason)
         case gateway.ClientConnected():
             _connected(d, event)
         case gateway.ClientDisconnected(connection=connection) if d.state.connection in ("", connection):
@@ -140,7 +143,7 @@ def _said_by_provider(d: Draft, input: Any) -> None:
             handoffs.completed(d, line.resumes or "log")
         case provider.ProviderLost():
             faults.lost(d, input)
-            if live.given_up(d):
+            if live.given_up(d) and not handoffs.unreached(d, input.error):
                 _end(d, "provider_lost", input.error)
         case provider.GoingAway():
             live.going_away(d, input)
@@ -166,6 +169,8 @@ def _said_by_provider(d: Draft, input: Any) -> None:
             dialogue.generation_done(d, input)
         case provider.ModelTurnDone():
             dialogue.model_turn_done(d, input)
+        case provider.TokensCounted():
+            dialogue.count(d, input)
 
 
 def _input(d: Draft, input: Any) -> None:
@@ -200,7 +205,8 @@ def _input(d: Draft, input: Any) -> None:
             d.state.microphone = Mark(samples=samples, sequence=sequence, time_ms=time_ms)
         case inputs.EffectFailed():
             listening.effect_failed(d, input)
-            speaking.effect_failed(d, input)
+            if not handoffs.refused(d, input):
+                speaking.effect_failed(d, input)
         case inputs.TimerFired(name=name):
             _timer(d, name)
         case inputs.Refused(worker=worker, term=term, error=error):
@@ -231,9 +237,9 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.term = input.term
     d.append(ev.SessionOwned(worker=input.worker, term=input.term))
     agents = cast.of(request, input)
-    message = _missing(request.mode, agents[0], input.providers)
+    code, message = _wrong(request.mode, agents[0], input.providers)
     if message:
-        _end(d, "refused", ev.Failure(code="PROVIDER_UNAVAILABLE", message=f"Session start failed: {message}"))
+        _end(d, "refused", ev.Failure(code=code, message=f"Session start failed: {message}"))
         return
     d.state.phase = "open"
     d.state.recorded = input.record
@@ -243,7 +249,8 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
     d.state.agents = agents if agents[0].name else ()
-    d.state.usual = input.model
+    d.state.usual, d.state.tool_rounds = input.model, input.tool_rounds
+    d.state.providers = input.providers if input.tool_rounds else ()  # see `Opened.tool_rounds`
     cast.enter(d, agents[0])
     d.append(
         ev.SessionStarted(
@@ -266,16 +273,19 @@ def _open(d: Draft, input: inputs.Opened) -> None:
         turns.notice(d, agents[0].greeting)
 
 
-def _missing(mode: str, agent: Agent, providers: Sequence[str]) -> str:
-    """What a session would need that is not configured here."""
-    known = ", ".join(providers)
-    if mode == "echo":
-        return "" if mode in providers else f"no provider for mode {mode!r} is configured here; there is {known}."
-    missing = sorted(cast.providers(agent) - set(providers))
+def _wrong(mode: str, agent: Agent, providers: Sequence[str]) -> tuple[Code, str]:
+    """What a session cannot be given, or would need that is not configured here; an empty message where it can begin."""
+    if mode != "echo" and agent.realtime is not None and agent.output == "text":
+        model = cast.model_of(agent, "")
+        return Code.INVALID_ARGUMENT, f"`output` must be audio with {model}, which speaks itself; leave it out, or choose another model."
+    missing = sorted({mode} - set(providers) if mode == "echo" else cast.providers(agent) - set(providers))
     if not missing:
-        return ""
-    keys = " and ".join(f"{name.upper()}_API_KEY" for name in missing)
-    return f"no provider for mode {mode!r} is configured here; there is {known}. Set {keys}, or give the key to POST /api/config/keys."
+        return Code.PROVIDER_UNAVAILABLE, ""
+    message = f"no provider for mode {mode!r} is configured here; there is {', '.join(providers)}."
+    if mode != "echo":
+        keys = " and ".join(f"{name.upper()}_API_KEY" for name in missing)
+        message += f" Set {keys}, or give the key to POST /api/config/keys."
+    return Code.PROVIDER_UNAVAILABLE, message
 
 
 def _away(d: Draft) -> None:
@@ -411,7 +421,8 @@ def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:
     turns.resolve_cut(d, None)
     live.leave(d)
     duration_ms = (d.now - (d.state.requested_at or d.now)) // 1_000
-    d.append(ev.SessionEnded(reason=reason, turns=d.state.turns, duration_ms=duration_ms, error=error))
+    usage = d.state.uncounted if d.state.uncounted != ev.Usage() else msgspec.UNSET
+    d.append(ev.SessionEnded(reason=reason, turns=d.state.turns, duration_ms=duration_ms, error=error, usage=usage))
     d.state.phase = "ended"
     d.outputs.append(out.Route("nobody"))
     d.outputs.append(out.Close())

@@ -135,12 +135,11 @@ def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
     line, reply = words.line_of(d), d.reply
     mine = reply if reply is not None and reply.line == line.effect and line.going_on in (0, reply.turn) else None
     written = line.written
+    count(d, input)
     live.change(d, muted=False, cut=False, written="", called=False, over=True, answered_at=d.now)
     if line.muted or line.cut:
         return
     if mine is not None:
-        usage = ev.Usage(input_tokens=input.input_tokens, output_tokens=input.output_tokens)
-        d.state.reply = mine = msgspec.structs.replace(mine, usage=usage)
         if input.quiet and input.ms:
             _unanswered(d, "The model's audio is silent.")
             return
@@ -153,8 +152,29 @@ def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
         _written(d, written)
     elif line.said and line.going_on and not line.called:
         _said_all(d)
+    elif not line.over:
+        return  # what it made was heard to its end before; what is asked by now is for its next turn
+    elif input.waiting:
+        _unfinished(d)
     elif (line.asking or line.asked) and not line.called:
         _unanswered(d, f"The model ended its turn without a word{': ' + input.reason if input.reason else ''}.")
+
+
+def count(d: Draft, input: provider.ModelTurnDone | provider.TokensCounted) -> None:
+    """Tokens, which count for the turn that is completed next."""
+    counted = ev.Usage(input_tokens=input.input_tokens, output_tokens=input.output_tokens)
+    d.state.uncounted = turns.added(d.state.uncounted, counted)
+
+
+def _unfinished(d: Draft) -> None:
+    """The model waits for the user to go on: what was said so far is a turn without an answer."""
+    words.finish(d)
+    going_on = words.line_of(d).going_on
+    if going_on:
+        d.append(ev.TurnCompleted(number=going_on, reason="completed"))
+    live.change(d, asking=False, asked="", asked_again=False, tries=0, going_on=0)
+    d.cancel_timers("turn")
+    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
 
 
 def _said_all(d: Draft) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -22,7 +23,7 @@ from google import genai
 from google.genai import errors, types
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, WebSocketException
 
-from services.voice import capabilities, gemini_messages
+from services.voice import capabilities, gemini_messages, prompt
 from services.voice import provider as said
 from services.voice.capabilities import Capabilities
 from services.voice.outputs import Message
@@ -30,6 +31,7 @@ from services.voice.provider_socket import PONG_S, Behind, ProviderSocket, proxi
 from services.voice.realtime import Answer, ConnectionLost, Listener, Setup
 from shared.errors import VoxbridgeError
 from shared.functions import Function
+from shared.storable import storable
 
 PROVIDER: Final = "gemini"
 API_VERSION: Final = "v1beta"
@@ -42,6 +44,15 @@ RESULT_LIMIT: Final = 16_000
 
 REFUSALS: Final = frozenset({1007, 1008})
 """Close codes after which the same setup is refused again."""
+
+UNRESUMABLE: Final = 1008
+"""What a model was reported to answer to a conversation that is to be resumable and has no handle yet."""
+
+UNRESUMABLE_S: Final = 3_600
+"""So long a model that did so is not asked for handles again: it may have been a fault that passed."""
+
+UNRESUMABLE_LIMIT: Final = 16
+"""Models of which this is remembered."""
 
 NO_KEY: Final = "There is no key for Gemini. Set GEMINI_API_KEY, or give the key to POST /api/config/keys."
 _AUDIO_HEAD: Final = b'{"realtime_input":{"audio":{"mimeType":"audio/pcm;rate=16000","data":"'
@@ -56,6 +67,7 @@ _FIRST_USED: Final = (
     types.LiveClientContent,
     types.LiveClientToolResponse,
     types.LiveSendRealtimeInputParameters,
+    types.HistoryConfig,
     types.Content,
     types.UserContent,
     types.Part,
@@ -72,46 +84,46 @@ _log = logging.getLogger(__name__)
 class Gemini:
     """Google's Live API. One SDK client is kept for the key that is in use."""
 
-    def __init__(self, keys: Callable[[str], Awaitable[str]]) -> None:
-        """`keys` gives the key of a provider, asked at each connection so that a new one counts at once."""
+    def __init__(self, keys: Callable[[str], Awaitable[str]], *, now: Callable[[], float] = time.monotonic) -> None:
+        """`keys` gives the key of a provider, asked at each connection so that a new one counts at once. `now` is in s."""
         self._keys = keys
+        self._now = now
         self._key = ""
         self._client: genai.Client | None = None
+        self._unresumable: dict[str, float] = {}
+        """Models that begin no resumable conversation, the latest found out last, and when that was."""
 
     async def connect(self, setup: Setup) -> GeminiConnection:
-        """Open a connection; returns when Google says that the setup is complete."""
+        """Open a connection; returns when Google says that the setup is complete. Where a model begins no resumable conversation, it is
+        one that cannot be resumed."""
         key = await self._keys(PROVIDER)
         if not key:
             raise ConnectionLost(NO_KEY, close_code=0, retryable=False)
-        client, can = self._of(key), capabilities.of(PROVIDER, setup.model)
-        stack = AsyncExitStack()
+        client, until = self._of(key), asyncio.get_running_loop().time() + SETUP_S
+        can = self._able(setup.model)
         try:
-            async with asyncio.timeout(SETUP_S):
-                session = await stack.enter_async_context(client.aio.live.connect(model=setup.model, config=_config(setup, can)))
-                connection = GeminiConnection(session, stack, setup, can)
-                await connection.seed(setup.history)
-        except TimeoutError:
-            await _leave(stack)
-            raise ConnectionLost(f"Gemini did not complete the setup within {SETUP_S:.0f} s.") from None
-        except errors.APIError as error:
-            await _leave(stack)
-            raise _refused(error.code, str(error.message or ""), setup) from None
-        except ConnectionClosed as error:
-            await _leave(stack)
-            code, reason = (error.rcvd.code, error.rcvd.reason) if error.rcvd is not None else (1006, "")
-            raise _refused(code, reason, setup) from None
-        except InvalidHandshake as error:
-            await _leave(stack)
-            status = getattr(getattr(error, "response", None), "status_code", 0)
-            retryable = not 400 <= status < 500 or status == 429
-            raise ConnectionLost(f"Gemini refused the connection with {status or 'no'} status.", retryable=retryable) from None
-        except (OSError, WebSocketException, ValueError) as error:
-            await _leave(stack)
-            raise ConnectionLost(f"Gemini cannot be reached: {type(error).__name__}.") from None
-        except BaseException:
-            await _leave(stack)
-            raise
+            return await _open(client, setup, can, until)
+        except ConnectionLost as refusal:
+            if setup.handle or not can.resumes or refusal.close_code != UNRESUMABLE:
+                raise
+        connection = await _open(client, setup, msgspec.structs.replace(can, resumes=False), until)
+        self._remember(setup.model)
         return connection
+
+    def _able(self, model: str) -> Capabilities:
+        """What a model can do, as far as it is known by now."""
+        can, found_at = capabilities.of(PROVIDER, model), self._unresumable.get(model)
+        if found_at is not None and self._now() - found_at < UNRESUMABLE_S:
+            return msgspec.structs.replace(can, resumes=False)
+        return can
+
+    def _remember(self, model: str) -> None:
+        """That a model begins no resumable conversation."""
+        self._unresumable.pop(model, None)
+        self._unresumable[model] = self._now()
+        while len(self._unresumable) > UNRESUMABLE_LIMIT:
+            del self._unresumable[next(iter(self._unresumable))]
+        _log.warning("%s refuses to begin a conversation that can be resumed: it goes on without handles", model)
 
     async def prepare(self) -> None:
         """Make the SDK's client, which takes 100 ms, and the validators of what is said over a connection."""
@@ -137,6 +149,38 @@ class Gemini:
         return self._client
 
 
+async def _open(client: genai.Client, setup: Setup, can: Capabilities, until: float) -> GeminiConnection:
+    """One connection, set up and told what was said before, by a time of the event loop. Raises `ConnectionLost`."""
+    stack = AsyncExitStack()
+    try:
+        async with asyncio.timeout_at(until):
+            session = await stack.enter_async_context(client.aio.live.connect(model=setup.model, config=_config(setup, can)))
+            connection = GeminiConnection(session, stack, setup, can)
+            await connection.seed(_seed(setup, can))
+    except TimeoutError:
+        await _leave(stack)
+        raise ConnectionLost(f"Gemini did not complete the setup within {SETUP_S:.0f} s.") from None
+    except errors.APIError as error:
+        await _leave(stack)
+        raise _refused(error.code, str(error.message or ""), setup) from None
+    except ConnectionClosed as error:
+        await _leave(stack)
+        code, reason = (error.rcvd.code, error.rcvd.reason) if error.rcvd is not None else (1006, "")
+        raise _refused(code, reason, setup) from None
+    except InvalidHandshake as error:
+        await _leave(stack)
+        status = getattr(getattr(error, "response", None), "status_code", 0)
+        retryable = not 400 <= status < 500 or status == 429
+        raise ConnectionLost(f"Gemini refused the connection with {status or 'no'} status.", retryable=retryable) from None
+    except (OSError, WebSocketException, ValueError) as error:
+        await _leave(stack)
+        raise ConnectionLost(f"Gemini cannot be reached: {type(error).__name__}.") from None
+    except BaseException:
+        await _leave(stack)
+        raise
+    return connection
+
+
 class GeminiConnection:
     """One open connection."""
 
@@ -150,11 +194,19 @@ class GeminiConnection:
         self._tasks = {function.name for function in setup.functions if function.kind == "async"}
         self._spoken = False
         """The model has had a turn: some models take no more content from then on."""
+        self._making = False
+        """It is in one."""
 
-    async def seed(self, history: Sequence[Message]) -> None:
-        """Tell a new conversation what was said before."""
-        if history:
-            await self._session.send_client_content(turns=[_content(one) for one in history if one.role != "system"], turn_complete=False)
+        self._half = b""
+        """Half a sample, whose other half is in the next piece."""
+
+        self._counted = gemini_messages.Usage()
+
+    async def seed(self, turns: list[types.Content]) -> None:
+        """Tell a new conversation what was said before. Where that was declared, its end is said, too: the model waits for it, and hears
+        nothing until then."""
+        if turns:
+            await self._session.send_client_content(turns=turns, turn_complete=self._can.history == "declared")
 
     async def run(self, listener: Listener) -> None:
         """Report until cancelled. Raises `ConnectionLost`."""
@@ -171,19 +223,20 @@ class GeminiConnection:
         try:
             await self._socket.listen(take)
         except ConnectionClosed as error:
-            code, reason = (error.rcvd.code, error.rcvd.reason) if error.rcvd is not None else (1006, "")
-            retryable = code not in REFUSALS
-            raise ConnectionLost(
-                f"Gemini closed the connection with {code}. {reason}".strip(), close_code=code, retryable=retryable
-            ) from None
+            raise _closed(error) from None
 
     def _report(self, message: gemini_messages.ServerMessage, listener: Listener) -> None:
         effect, content = listener.effect, message.server_content
+        if message.usage_metadata is not None:
+            self._counted = message.usage_metadata
         if content is not None:
-            self._content(content, message.usage_metadata, listener)
+            self._content(content, listener)
+        if message.usage_metadata is not None and content is None and message.tool_call is None and not self._making:
+            counted, self._counted = self._counted, gemini_messages.Usage()  # behind the turn that it is of
+            listener.take(said.TokensCounted(effect=effect, input_tokens=counted.input_tokens, output_tokens=counted.output_tokens))
         if message.tool_call is not None:
             for call in message.tool_call.function_calls:
-                listener.take(said.CallRequested(effect=effect, ref=call.id, name=call.name, arguments=call.args or {}))
+                listener.take(said.CallRequested(effect=effect, ref=call.id, name=call.name, arguments=storable(call.args or {})))
         if message.tool_call_cancellation is not None:
             listener.take(said.CallsCancelled(effect=effect, refs=tuple(message.tool_call_cancellation.ids)))
         update = message.session_resumption_update
@@ -195,17 +248,22 @@ class GeminiConnection:
         if message.go_away is not None:
             listener.take(said.GoingAway(effect=effect, left_ms=gemini_messages.duration_ms(message.go_away.time_left)))
 
-    def _content(self, content: gemini_messages.ServerContent, usage: gemini_messages.Usage | None, listener: Listener) -> None:
+    def _content(self, content: gemini_messages.ServerContent, listener: Listener) -> None:
         effect = listener.effect
         if content.interrupted:
+            self._half = b""
             listener.take(said.Interrupted(effect=effect, audio_ms=listener.audio_ms))
         if content.input_transcription is not None and content.input_transcription.text:
             listener.take(said.UserWords(effect=effect, text=content.input_transcription.text, audio_ms=listener.audio_ms))
         if content.model_turn is not None:
+            self._making = True
             for part in content.model_turn.parts:
                 if part.inline_data is not None and part.inline_data.data:
                     self._spoken = True
-                    listener.play(_pcm(part.inline_data.data))
+                    pcm = _pcm(part.inline_data.data)
+                    if self._half or len(pcm) % 2:
+                        pcm = self._whole_samples(pcm)
+                    listener.play(pcm)
                 elif part.text and not part.thought:
                     self._spoken = True
                     listener.take(said.AgentText(effect=effect, text=part.text))
@@ -214,13 +272,15 @@ class GeminiConnection:
         if content.generation_complete:
             listener.take(said.GenerationDone(effect=effect))
         if content.turn_complete:
-            counted = usage or gemini_messages.Usage()
+            self._making, self._half = False, b""
+            counted, self._counted = self._counted, gemini_messages.Usage()
             listener.take(
                 said.ModelTurnDone(
                     effect=effect,
                     reason=content.turn_complete_reason or "",
-                    input_tokens=counted.prompt_token_count or 0,
-                    output_tokens=counted.response_token_count or 0,
+                    waiting=content.waiting_for_input,
+                    input_tokens=counted.input_tokens,
+                    output_tokens=counted.output_tokens,
                 )
             )
 
@@ -234,9 +294,10 @@ class GeminiConnection:
             raise ConnectionLost(str(error)) from None
 
     async def say(self, text: str, *, respond: bool = True) -> None:
-        """Add text. Models that take no content after their first turn get it as realtime input, which they always answer."""
+        """Add text. Models that take no content after their first turn get it as realtime input, which they always answer; those that
+        take it in a declared history only, from the beginning."""
         turn = types.Content(role="user", parts=[types.Part(text=text)])
-        if self._can.late_content or not (self._spoken or self.resumed):
+        if self._can.late_content or (self._can.history == "plain" and not (self._spoken or self.resumed)):
             await self._sent(self._session.send_client_content(turns=turn, turn_complete=respond))
         else:
             await self._sent(self._session.send_realtime_input(text=text))
@@ -276,9 +337,15 @@ class GeminiConnection:
         """Close the socket."""
         await _leave(self._stack)
 
+    def _whole_samples(self, pcm: bytes) -> bytes:
+        pcm = self._half + pcm
+        whole = len(pcm) & ~1
+        self._half = pcm[whole:]
+        return pcm[:whole]
+
     def _result(self, answer: Answer) -> dict[str, Any]:
         text = msgspec.json.encode(answer.result).decode()
-        return answer.result if len(text) <= RESULT_LIMIT else {"result": text[:RESULT_LIMIT], "cut": True}
+        return answer.result if len(text) <= RESULT_LIMIT else {"result": _cut(text), "cut": True}
 
     async def _sent(self, sending: Awaitable[None]) -> None:
         try:
@@ -308,13 +375,15 @@ def _config(setup: Setup, can: Capabilities) -> types.LiveConnectConfig:
             voice_config=types.VoiceConfig(prebuilt_voice_config=types.PrebuiltVoiceConfig(voice_name=setup.voice or None)),
             language_code=language,
         ),
-        system_instruction=setup.instructions,
+        system_instruction=_instructions(setup, can),
         tools=tools or None,
         context_window_compression=types.ContextWindowCompressionConfig(sliding_window=types.SlidingWindow()),
         input_audio_transcription=types.AudioTranscriptionConfig(),
         output_audio_transcription=types.AudioTranscriptionConfig(),
-        session_resumption=types.SessionResumptionConfig(handle=setup.handle or None) if can.resumes else None,
+        session_resumption=types.SessionResumptionConfig(handle=setup.handle or None) if can.resumes or setup.handle else None,
     )
+    if can.history == "declared" and _seed(setup, can):
+        config.history_config = types.HistoryConfig(initial_history_in_client_content=True)
     if setup.manual_activity:
         config.realtime_input_config = types.RealtimeInputConfig(
             automatic_activity_detection=types.AutomaticActivityDetection(disabled=True)
@@ -329,6 +398,21 @@ def _declared(function: Function, can: Capabilities) -> types.FunctionDeclaratio
     )
 
 
+def _instructions(setup: Setup, can: Capabilities) -> str:
+    """Those of the agent. A model whose history is plain was reported not to recall it when it is asked aloud, so it is told it here,
+    too, shortened."""
+    told = prompt.told(setup.history, newest=len(setup.history)) if can.history == "plain" else ""
+    return f"{setup.instructions}\n\n## The conversation so far\n{told}" if told else setup.instructions
+
+
+def _seed(setup: Setup, can: Capabilities) -> list[types.Content]:
+    """The conversation so far. Where it is plain it has to end with a turn of the user's, be it empty."""
+    turns = [_content(one) for one in setup.history if one.role != "system"]
+    if turns and can.history == "plain" and turns[-1].role != "user":
+        turns.append(types.Content(role="user", parts=[types.Part(text=" ")]))
+    return turns
+
+
 def _content(message: Message) -> types.Content:
     if message.role == "tool":
         return types.Content(role="user", parts=[types.Part(text=f"(Result of a function: {message.text})")])
@@ -338,6 +422,14 @@ def _content(message: Message) -> types.Content:
     return types.Content(role="model" if message.role == "assistant" else "user", parts=[types.Part(text=message.text)])
 
 
+def _cut(text: str) -> str:
+    """The beginning of a text that has `RESULT_LIMIT` bytes as JSON, where quotes count twice."""
+    kept = text[:RESULT_LIMIT]
+    while (over := len(msgspec.json.encode(kept)) - RESULT_LIMIT) > 0:
+        kept = kept[: -(over // 6 + 1)]  # no character takes more
+    return kept
+
+
 def _pcm(data: str) -> bytes:
     if "-" in data or "_" in data:
         data = data.replace("-", "+").replace("_", "/")
@@ -345,6 +437,7 @@ def _pcm(data: str) -> bytes:
 
 
 def _closed(error: ConnectionClosed) -> ConnectionLost:
+    # Google's reason may quote the key, or the handle: it is left out.
     code = error.rcvd.code if error.rcvd is not None else 1006
     return ConnectionLost(f"Gemini closed the connection with {code}.", close_code=code, retryable=code not in REFUSALS)
 

@@ -45,6 +45,7 @@ class ServerContent(msgspec.Struct, frozen=True, rename="camel"):
     input_transcription: Transcription | None = None
     output_transcription: Transcription | None = None
     turn_complete_reason: str | None = None
+    waiting_for_input: bool = False
 
 
 class FunctionCall(msgspec.Struct, frozen=True, rename="camel"):
@@ -81,10 +82,22 @@ class ResumptionUpdate(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Usage(msgspec.Struct, frozen=True, rename="camel"):
-    """Tokens so far."""
+    """Tokens so far. What a function's result adds is read, and what the model thinks is written, by the price list."""
 
     prompt_token_count: int | None = None
+    tool_use_prompt_token_count: int | None = None
     response_token_count: int | None = None
+    thoughts_token_count: int | None = None
+
+    @property
+    def input_tokens(self) -> int:
+        """All that was read."""
+        return (self.prompt_token_count or 0) + (self.tool_use_prompt_token_count or 0)
+
+    @property
+    def output_tokens(self) -> int:
+        """All that was made."""
+        return (self.response_token_count or 0) + (self.thoughts_token_count or 0)
 
 
 class ServerMessage(msgspec.Struct, frozen=True, rename="camel"):

@@ -23,6 +23,7 @@ from services.voice.language import Result, Turn, Written
 from services.voice.outputs import Complete, ToolUse
 from shared.errors import VoxbridgeError
 from shared.functions import Function
+from shared.storable import storable
 
 MAX_TOKENS: Final = 4_096
 """Of one answer, with what the model thinks."""
@@ -118,7 +119,7 @@ def _calls(effect: int, called: list[types.FunctionCall], ended: types.FinishRea
         raise language.refused("reached its limit of tokens in the middle of a call.")
     for call in called:
         language.bounded(json.dumps(call.args))
-    return [ToolRequested(effect=effect, name=call.name or "", arguments=dict(call.args or {})) for call in called]
+    return [ToolRequested(effect=effect, name=call.name or "", arguments=storable(dict(call.args or {}))) for call in called]
 
 
 def _config(functions: tuple[Function, ...], instructions: str, model: str) -> types.GenerateContentConfig:

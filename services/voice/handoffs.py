@@ -4,6 +4,9 @@ What the first one said is heard to its end, and the other one's voice follows i
 voice, instructions and functions: by resumption where it can take up a conversation under new ones, seeded from the conversation
 otherwise; a cascade agent is simply asked. Who goes on is told who handed over and why, and answers what the user had asked. A call
 that is open stays open where the same model goes on, and is cancelled where it does not.
+
+Nobody is handed over to whose provider has no key here. Where the provider refuses, or cannot be reached, the first one gets the
+conversation back, is told why, and goes on: in the log a handoff of its own.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ import msgspec
 from services.voice import cast, inputs, listening, live, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
-from services.voice.state import Handoff, Line, Reply, Stamps
-from shared.agents import REASON_LIMIT, SUMMARY_LIMIT
+from services.voice.state import Handoff, Line, Reply, Stamps, State
+from shared.agents import REASON_LIMIT, SUMMARY_LIMIT, Agent
+from shared.errors import Code
 from shared.events import voice as ev
 
 ARRIVAL: Final = "(Note: It is your turn now. Go on with what the user wants.)"
@@ -29,9 +33,23 @@ def called(d: Draft, arguments: dict[str, Any]) -> str:
         known = ", ".join(name for name in d.state.agent.handoffs)
         return f"There is no agent {target[:64]!r} to hand over to. There is: {known}."
     if (target, _turn(d)) == d.state.handed:
-        return f"{target} has just handed this conversation over to you: answer the user first."
+        why = "could not be reached" if d.state.returned == _turn(d) else "has just handed this conversation over to you"
+        return f"{target} {why}: answer the user first."
+    keyless = _keyless(d.state, target)
+    if keyless:
+        return f"{keyless} Go on with the user yourself, and do not hand over to {target}."
     start(d, target, reason=reason, summary=summary, by="agent")
     return ""
+
+
+def asked_for(d: Draft, target: str, *, reason: str) -> None:
+    """An operator wants another one to go on; where that one cannot, the log says so."""
+    keyless = _keyless(d.state, target)
+    if not keyless:
+        start(d, target, reason=reason, by="operator")
+    elif target != d.state.agent.name:
+        error = ev.Failure(code=Code.PROVIDER_UNAVAILABLE, message=keyless)
+        d.append(ev.ProviderFailed(part="llm", error=error, turn=d.state.turns, handled=True))
 
 
 def requested(d: Draft, input: inputs.ToolRequested) -> None:
@@ -55,6 +73,46 @@ def start(d: Draft, target: str, *, reason: str = "", summary: str = "", by: Lit
     said = " ".join(filter(None, [f"Reason: {reason}." if reason else "", f"Summary: {summary}" if summary else ""]))
     note = f"(Note: {source or 'the agent before you'} has handed this conversation over to you, {target}. {said}".strip() + ")"
     state.handoff = Handoff(source=source, target=target, at=d.now, note=note)
+    state.returned = -1
+
+
+def unreached(d: Draft, error: ev.Failure) -> bool:
+    """There is no connection to the other one's model: have the first one go on. Whether there is such a one."""
+    line, handoff = d.state.line, d.state.handoff
+    if line is None or handoff is None or not live.arriving(d.state):
+        return False
+    if line.worker:  # nobody says it later
+        gap_ms = (d.now - line.lost_at) // 1_000 if line.lost_at else 0
+        d.append(ev.SessionRestored(worker=line.worker, term=d.state.term, how="reseeded", gap_ms=gap_ms, lost=line.lost))
+    notes = tuple(note for note in line.notes if note.text != _arrival(d.state.agent))
+    live.change(d, tries=0, deaths=0, notes=notes, restoring=False, worker="", lost=(), lost_at=0)
+    _give_back(d, handoff.source, error)
+    return True
+
+
+def refused(d: Draft, input: inputs.EffectFailed) -> bool:
+    """The other one is a cascade agent whose language model refuses its first answer: have the first one go on. Whether it does."""
+    reply, (source, turn) = d.reply, d.state.handed
+    if reply is None or reply.effect != input.effect or reply.turn != turn or d.state.returned == turn or d.state.handoff is not None:
+        return False
+    begun = reply.pieces or reply.uses or reply.unsplit or reply.held or reply.failed
+    # What a model refuses with functions it is asked again without them; see `speaking`.
+    final = not input.error.retryable and (reply.plain or input.error.code != Code.PROVIDER_REFUSED)
+    if begun or not final or cast.thinks_here(d.state.agent) or all(agent.name != source for agent in d.state.agents):
+        return False
+    d.append(ev.ProviderFailed(part="llm", error=input.error, turn=turn, handled=True))
+    d.state.reply = msgspec.structs.replace(reply, effect=None)
+    _give_back(d, source, input.error)
+    return True
+
+
+def _give_back(d: Draft, first: str, error: ev.Failure) -> None:
+    """Hand over from an agent that cannot be reached to the one who handed over to it."""
+    unreached = d.state.agent.name
+    reason = f"{unreached} cannot be reached: {error.message}"[:REASON_LIMIT]
+    d.append(ev.HandoffStarted(source=unreached, target=first, reason=reason))
+    note = f"(Note: {reason} The conversation is with you, {first}, as before.)"
+    d.state.handoff = Handoff(source=unreached, target=first, at=d.now, note=note, back=True)
 
 
 def settle(d: Draft) -> None:
@@ -68,6 +126,7 @@ def settle(d: Draft) -> None:
     agent = next(agent for agent in state.agents if agent.name == handoff.target)
     turn = _turn(d)
     state.handed = (handoff.source, turn)
+    state.returned = turn if handoff.back else -1
     if reply is not None and reply.turn == turn:
         turns.hand_on(d)
     elif reply is not None:  # its turn is another one
@@ -77,10 +136,11 @@ def settle(d: Draft) -> None:
     turns.remember_note(d, handoff.note)
     cast.enter(d, agent)
     d.outputs.append(out.Route(listening.route_of(d)))
+    arrival = ARRIVAL if handoff.back else _arrival(agent)
     if agent.realtime is not None:
         live.begin(d, agent)
-        live.say(d, agent.arrival or ARRIVAL)
-        asked = f"{handoff.note} {agent.arrival or ARRIVAL}"
+        live.say(d, arrival)
+        asked = f"{handoff.note} {arrival}"
         live.change(d, asking=False, asked=asked, go_on=False, said="", notice=not turn, announced="", going_on=turn, words=(), turn=0)
         d.set_timer("turn", state.turn_timeout_s * 1_000)
         return
@@ -90,7 +150,7 @@ def settle(d: Draft) -> None:
             d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="handoff"))
             d.forget_call(call.call_id)
         live.leave(d)
-    if agent.arrival:
+    if agent.arrival and not handoff.back:
         turns.remember_note(d, f"(Note: {agent.arrival})")
     completed(d, "log")
     turns.begin_reply(d, turn, _stamps(reply, line, turn))
@@ -123,6 +183,17 @@ def _stamps(reply: Reply | None, line: Line | None, turn: int) -> Stamps:
         return Stamps(speech_ended=line.ended_at or None) if line is not None and turn else Stamps()
     silent = not any(piece.text for piece in reply.pieces)
     return reply.stamps if silent or reply.stamps.first_audio_heard is not None else Stamps()
+
+
+def _keyless(state: State, target: str) -> str:
+    """Why an agent cannot be handed a conversation: whom it needs and who has no key here. Empty for one that can, or that there is not."""
+    agent = next((agent for agent in state.agents if agent.name == target), None)
+    missing = sorted(cast.providers(agent) - set(state.providers)) if agent is not None and state.providers else []
+    return f"{target} cannot be reached: there is no key for {' and '.join(missing)} here." if missing else ""
+
+
+def _arrival(agent: Agent) -> str:
+    return agent.arrival or ARRIVAL
 
 
 def _turn(d: Draft) -> int:

@@ -42,6 +42,10 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     record: bool = False
     """Whether the session is recorded."""
 
+    tool_rounds: int = 0
+    """Rounds of function calls that a turn may have. 0 in journals from before it could be set: 5, and any number with a realtime
+    model; their `providers` lack the endpoints that need no key."""
+
 
 class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):
     """The detector is sure that speech began, at `audio_ms` of microphone audio."""

@@ -18,6 +18,7 @@ import msgspec
 from services.voice.inputs import Completed, TextDelta, ToolRequested
 from services.voice.outputs import Complete, Message, ToolUse
 from shared.errors import Code, VoxbridgeError
+from shared.storable import storable
 
 CONNECT_TIMEOUT_S: Final = 3.0
 READ_TIMEOUT_S: Final = 60.0
@@ -124,9 +125,10 @@ def bounded(arguments: str) -> None:
 def arguments(text: str) -> dict[str, Any]:
     """The arguments of a call as the model wrote them; none are an empty object."""
     try:
-        return msgspec.json.decode(text or "{}", type=dict[str, Any])
+        found = msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise VoxbridgeError(Code.PROVIDER_REFUSED, f"The language model wrote arguments that are not JSON: {error}.") from error
+    return storable(found)  # type: ignore[no-any-return]
 
 
 def cut_off(part: str = "language") -> VoxbridgeError:

@@ -17,7 +17,7 @@ import msgspec
 from services.voice import capabilities, prompt, provider
 from services.voice import outputs as out
 from services.voice.draft import Draft
-from services.voice.state import Line, Note
+from services.voice.state import Line, Note, State
 from shared.agents import Agent
 from shared.events import voice as ev
 
@@ -41,6 +41,9 @@ REPLAY_MS: Final = 1_500
 NOTES_LIMIT: Final = 16
 
 _RUNGS: Final[dict[str, Literal["handle", "reseeded", "fresh"]]] = {"handle": "handle", "seed": "reseeded", "summary": "fresh", "": "fresh"}
+
+ONLY_A_SUMMARY: Final = "The model knows only a summary of what was said."
+ONLY_THE_END: Final = "Of the beginning of the conversation the model knows only a summary."
 
 GO_ON: Final = (
     'A technical fault cut you off. The last words that were heard of you are: "{}". Go on right after them and do not mention the fault.'
@@ -85,8 +88,8 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         change(d, notice=False, announced="")
     d.cancel(line.effect or None)
     d.cancel_timers(LEAVE)
-    messages = prompt.window(state.instructions, state.history)
-    instructions, history = state.instructions, messages[1:]
+    limit, earlier = prompt.room(state.agent), state.earlier
+    instructions, history = state.instructions, prompt.window(state.instructions, state.history, limit=limit, earlier=earlier)[1:]
     handle = line.handle if _is_good(d, line) else ""
     if handle:
         resumes, history = "handle", ()
@@ -95,7 +98,8 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
     elif line.tries < SEED_TRIES and able.seeds_history:
         resumes = "seed"
     else:
-        resumes, instructions, history = "summary", prompt.with_summary(instructions, history), ()
+        resumes, history = "summary", ()
+        instructions = prompt.with_summary(instructions, state.history, limit=limit, earlier=earlier)
     replayed = line.from_ms if line.asking else max(line.from_ms, line.audio_ms - REPLAY_MS)
     effect = d.start(
         out.Connect(
@@ -118,6 +122,7 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         effect=effect,
         ready=False,
         resumes=resumes,
+        shortened=resumes == "seed" and prompt.is_cut(state.history, limit=limit, earlier=earlier),
         handle=handle,
         resumable=bool(handle),
         leaving_at=0,
@@ -140,7 +145,8 @@ def ready(d: Draft, input: provider.ProviderReady) -> None:
         )
     )
     if line.restoring:
-        lost = (*line.lost, "The model knows only a summary of what was said.") if line.resumes == "summary" else line.lost
+        only = ONLY_A_SUMMARY if line.resumes == "summary" else ONLY_THE_END if line.shortened else ""
+        lost = (*line.lost, only) if only else line.lost
         gap_ms = (d.now - line.lost_at) // 1_000 if line.lost_at else 0
         restored = ev.SessionRestored(worker=line.worker, term=d.state.term, how=_RUNGS[line.resumes], gap_ms=gap_ms, lost=lost)
         d.append(restored)
@@ -180,10 +186,18 @@ def lost(d: Draft, input: provider.ProviderLost) -> None:
     )
     if tries >= TRIES_LIMIT:
         change(d, effect=0)
-        d.append(ev.ProviderFailed(part="llm", error=input.error, turn=d.state.turns))
+        d.append(ev.ProviderFailed(part="llm", error=input.error, turn=d.state.turns, handled=arriving(d.state)))
         return
     change(d, effect=0)
     connect(d, delay_ms=BACK_OFF_MS[min(tries, len(BACK_OFF_MS)) - 1])
+
+
+def arriving(state: State) -> bool:
+    """Whether the connection is that of an agent who is being handed the conversation by one who is still there."""
+    handoff = state.handoff
+    if handoff is None or handoff.back or state.agent.name != handoff.target:
+        return False
+    return any(agent.name == handoff.source for agent in state.agents)
 
 
 def given_up(d: Draft) -> bool:

@@ -33,6 +33,7 @@ from services.voice.provider import (
 )
 from services.voice.realtime import Answer, Listener, Setup
 from services.voice.resample import Upsampler
+from shared.storable import storable
 
 ARGUMENTS_LIMIT: Final = 64 * 1024
 """Characters of the arguments of one call."""
@@ -251,6 +252,10 @@ class OpenAIConnection:
         listener.play(pcm)
 
     def _take(self, input: ProviderInput) -> None:
+        try:
+            msgspec.convert(msgspec.structs.asdict(input), type(input))
+        except msgspec.ValidationError as error:
+            raise unreadable() from error  # the SDK takes what comes; a journal with it in could not be read again
         self._telling = True
         self._listener.take(input)
         self._telling = False
@@ -347,9 +352,9 @@ class OpenAIConnection:
             reason = plain(getattr(details, "reason", None) or getattr(error, "code", None) or response.status)
         if response.status != "cancelled":
             self._take(GenerationDone(effect=effect, ms=spoken.ms))
-        tokens = {"input_tokens": self._input_tokens, "output_tokens": self._output_tokens}
+        read, made = self._input_tokens, self._output_tokens
         self._input_tokens = self._output_tokens = 0
-        self._take(ModelTurnDone(effect=effect, reason=reason, ms=spoken.ms, quiet=spoken.quiet, **tokens))
+        self._take(ModelTurnDone(effect=effect, reason=reason, ms=spoken.ms, quiet=spoken.quiet, input_tokens=read, output_tokens=made))
 
     async def _call(self, item: Any, response: str) -> None:
         """A call that is whole. One that an interruption cut off is told of too, as `incomplete`: that is not made."""
@@ -376,7 +381,7 @@ class OpenAIConnection:
         if self._responses.calls >= CALLS_LIMIT:
             return f"{CALLS_LIMIT} calls are open; wait for their results.", {}
         try:
-            return "", _arguments.decode(text or "{}")
+            return "", storable(_arguments.decode(text or "{}"))
         except msgspec.DecodeError:
             return "The arguments are not a JSON object.", {}
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from services.voice.outputs import Message
 from shared.agents import Agent, identity
 
@@ -16,12 +18,43 @@ PERSONA: Final = (
     "in plain words, without lists, markup or emoji. If you do not know something, say so."
 )
 WINDOW_CHARACTERS: Final = 6_000
-"""Of conversation sent with a request: about 1,500 tokens."""
+"""Of conversation sent to the installation's own models and to endpoints that it names: about 1,500 tokens."""
 
+WINDOWS: Final = {"anthropic": 100_000, "gemini": 100_000, "openai": 100_000}
+"""The same of vendors' models, by provider: about 25,000 tokens."""
+
+REALTIME_WINDOWS: Final = {"gemini": 100_000, "openai": 64_000}
+"""The same of realtime models. OpenAI's hold 32,000 tokens with all that is spoken later."""
+
+SUMMARY_SHARE: Final = 5
+"""Where a conversation does not fit, a window's n-th part tells what was said before, shortened."""
+
+STEPS: Final = 3
+"""By an n-th part of the rest its beginning moves on at a time: what is sent begins alike for many turns, and an endpoint can keep it."""
+
+EARLIER_CHARACTERS: Final = 20_000
+"""Of what was said before the history begins."""
+
+LINE_SHARE: Final = 8
+"""One line has an n-th part of a summary at most."""
 
 MANNER: Final = "You are heard, not read: answer in one or two short spoken sentences, in plain words, without lists, markup or emoji."
 SUMMARY_CHARACTERS: Final = 2_000
-"""Of conversation told to a model that cannot be given its turns."""
+"""Of conversation told to a model over a connection that knows the rest."""
+
+BEFORE: Final = "(Note: This was said before, shortened:\n{}\nFrom here on it is word for word.)\n\n{}"
+_GAP: Final = "…"
+_SPEAKERS: Final = {"user": "User", "assistant": "You"}
+
+
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said before the history begins: shortened, and how much of conversation it was."""
+
+    text: str = ""
+    characters: int = 0
+
+
+NOTHING: Final = Earlier()
 
 
 def instructions(custom: str, agent: Agent | None = None) -> str:
@@ -40,30 +73,95 @@ def told(history: Sequence[Message], *, newest: int) -> str:
             break
         start = index
         newest -= history[index].role == "user"
-    names = {"user": "User", "assistant": "You"}
-    lines = [f"{names[one.role]}: {one.text}" for one in history[start:] if one.role in names and one.text]
+    lines = [f"{_SPEAKERS[one.role]}: {one.text}" for one in history[start:] if one.role in _SPEAKERS and one.text]
     return "\n".join(lines)[-SUMMARY_CHARACTERS:]
 
 
-def with_summary(system: str, history: Sequence[Message]) -> str:
+def room(agent: Agent) -> int:
+    """How much of the conversation the model of an agent is given, in characters."""
+    if agent.realtime is not None:
+        return REALTIME_WINDOWS.get(agent.realtime.provider, WINDOW_CHARACTERS)
+    return WINDOWS.get(agent.llm.provider, WINDOW_CHARACTERS)
+
+
+def with_summary(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> str:
     """The system prompt, and what was said so far, shortened."""
-    return f"{system}\n\n## The conversation so far\nIt was interrupted by a fault and goes on now.\n{told(history, newest=len(history))}"
+    said = shortened([earlier.text, *_lines(history)], limit // SUMMARY_SHARE)
+    return f"{system}\n\n## The conversation so far\nIt was interrupted by a fault and goes on now.\n{said}"
 
 
-def window(system: str, history: Sequence[Message]) -> tuple[Message, ...]:
-    """The system prompt and the newest whole turns that fit; at least the last turn. User messages in a row are one."""
-    start = len(history)
-    used = 0
-    for index in range(len(history) - 1, -1, -1):
-        used += len(history[index].text) + sum(len(str(use.arguments)) for use in history[index].uses)
-        if used > WINDOW_CHARACTERS and start < len(history):
-            break
-        if history[index].role == "user":
-            start = index
+def forget(history: Sequence[Message], earlier: Earlier) -> Earlier:
+    """What is still known of the beginning of a conversation once this part of it is let go, too."""
+    text = shortened([earlier.text, *_lines(history)], EARLIER_CHARACTERS)
+    return Earlier(text=text, characters=earlier.characters + sum(map(_size, history)))
+
+
+def shortened(lines: Sequence[str], limit: int) -> str:
+    """Whole lines of the beginning and of the end, with a mark for what is left out between them."""
+    each = max(1, limit // LINE_SHARE)
+    lines = [line if len(line) <= each else f"{line[: each - 1]}{_GAP}" for line in "\n".join(filter(None, lines)).split("\n")]
+    if sum(len(line) + 1 for line in lines) <= limit:
+        return "\n".join(lines)
+    half = (limit - len(_GAP) - 2) // 2
+    first, last = _taken(lines, half), _taken(lines[::-1], half)
+    return "\n".join([*lines[:first], _GAP, *lines[len(lines) - last :]])
+
+
+def begins(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> int:
+    """Where the newest whole turns begin that fit, at the latest with the last turn."""
+    users = [index for index, message in enumerate(history) if message.role == "user"]
+    if not users:
+        return len(history)
+    sizes = [_size(message) for message in history]
+    if not earlier.text and sum(sizes[users[0] :]) <= limit:
+        return users[0]
+    rest = limit - limit // SUMMARY_SHARE
+    step = max(1, rest // STEPS)
+    # Counted from the beginning of the conversation, so that the same place is found again after more was said.
+    end = earlier.characters + sum(sizes)
+    bound = -(-max(0, end - rest) // step) * step
+    at = earlier.characters
+    for index, size in enumerate(sizes):
+        if at >= bound and history[index].role == "user":
+            return index
+        at += size
+    return users[-1]
+
+
+def is_cut(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> bool:
+    """Whether a model is given less than everything that was said word for word."""
+    return bool(earlier.text) or any(one.role == "user" for one in history[: begins(history, limit=limit, earlier=earlier)])
+
+
+def window(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> tuple[Message, ...]:
+    """The system prompt and the newest whole turns that fit, at least the last turn; the first of them with what was said before, where
+    something was. User messages in a row are one."""
+    start = begins(history, limit=limit, earlier=earlier)
     recent: list[Message] = [Message(role="system", text=system)]
     for message in history[start:]:
         if message.role == "user" and recent[-1].role == "user":
             recent[-1] = Message(role="user", text=f"{recent[-1].text} {message.text}")
         else:
             recent.append(message)
+    if len(recent) > 1 and is_cut(history, limit=limit, earlier=earlier):
+        room = limit // SUMMARY_SHARE - len(BEFORE)
+        recent[1] = Message(role="user", text=BEFORE.format(shortened([earlier.text, *_lines(history[:start])], room), recent[1].text))
     return tuple(recent)
+
+
+def _lines(history: Sequence[Message]) -> list[str]:
+    """What was said, a line each, without the results of calls."""
+    return [f"{_SPEAKERS[one.role]}: {' '.join(one.text.split())}" for one in history if one.role in _SPEAKERS and one.text]
+
+
+def _size(message: Message) -> int:
+    return len(message.text) + sum(len(str(use.arguments)) for use in message.uses)
+
+
+def _taken(lines: Sequence[str], limit: int) -> int:
+    """How many of these lines fit."""
+    for count, line in enumerate(lines):
+        limit -= len(line) + 1
+        if limit < 0:
+            return count
+    return len(lines)

@@ -124,12 +124,22 @@ class GenerationDone(msgspec.Struct, frozen=True, kw_only=True, tag="generation_
 
 
 class ModelTurnDone(msgspec.Struct, frozen=True, kw_only=True, tag="model_turn_done"):
-    """The model's turn is over. `reason` is what the provider said of it, empty for the usual end; tokens as it counted them."""
+    """The model's turn is over. `reason` is what the provider said of it, empty for the usual end; tokens as it counted them.
+    `waiting`: the model takes it that the user has not finished, and that there is nothing to answer yet."""
 
     effect: int
     reason: str = ""
+    waiting: bool = False
     ms: int = 0
     quiet: bool = False
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class TokensCounted(msgspec.Struct, frozen=True, kw_only=True, tag="tokens_counted"):
+    """What the provider counted after the model's turn was over."""
+
+    effect: int
     input_tokens: int = 0
     output_tokens: int = 0
 
@@ -149,4 +159,5 @@ ProviderInput = (
     | Interrupted
     | GenerationDone
     | ModelTurnDone
+    | TokensCounted
 )

@@ -22,8 +22,9 @@ from websockets.protocol import Event, State
 
 from shared.websocket_frames import OTHER, TEXT, Cutter, Masks, client_frame
 
-BEHIND_LIMIT: Final = 512 * 1024
-"""Bytes that may wait to be written, twelve seconds of audio: a provider that takes nothing for so long is gone."""
+BEHIND_LIMIT: Final = 1024 * 1024
+"""Bytes that may wait to be written: the ten seconds of kept audio that a new connection hears at once, at 24 kHz in base64, and half as
+much again. A provider that takes nothing of them is gone."""
 
 UNHEARD_MS: Final = 8_000
 """For so long sent bytes may go without the kernel of the other side having taken them: then the network is cut. Audio is sent all the
@@ -108,6 +109,8 @@ class ProviderSocket(ClientConnection):
         for opcode, payload in cutter.cut(data, simple=self._sink is not None):
             if opcode == OTHER:
                 super().data_received(payload)
+                if self.protocol.state is not State.OPEN:
+                    return  # what follows a close frame counts for nothing
             else:
                 self._hand_over(payload)
 

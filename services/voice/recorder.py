@@ -115,6 +115,7 @@ class Recorders:
         self._log = log
         self._keys = keys
         self._running: dict[str, Recorder] = {}
+        self._beginning: dict[str, asyncio.Task[None]] = {}
 
     async def prepare(self, sid: str) -> None:
         """Make the key of a session before anything of it is recorded. Raises `UNAVAILABLE`."""
@@ -122,18 +123,29 @@ class Recorders:
             await self._keys.make(sid)
 
     async def begin(self, sid: str) -> None:
-        """Record a session from what the bus still has of it; without a key that is said, and nothing is recorded."""
-        if self._keys is None or sid in self._running:
+        """Record a session from what the bus still has of it. While there is no key for it, that is said, and it is asked for again."""
+        if self._keys is None or sid in self._running or sid in self._beginning:
             return
+        self._beginning[sid] = asyncio.create_task(self._begin(self._keys, sid))
+        await asyncio.wait({self._beginning[sid]}, timeout=END_S)
+
+    async def _begin(self, keys: DataKeys, sid: str) -> None:
         try:
-            key = await self._keys.make(sid)
-        except VoxbridgeError as error:
-            _log.error("session %s is not recorded: %s", sid, error.message)
-            return
-        self._running[sid] = Recorder(self._log, self._keys, sid, key)
+            while sid not in self._running:
+                try:
+                    self._running[sid] = Recorder(self._log, keys, sid, await keys.make(sid))
+                except VoxbridgeError as error:
+                    _log.error("session %s is not recorded yet: %s", sid, error.message)
+                    await asyncio.sleep(EVERY_S)
+        finally:
+            self._beginning.pop(sid, None)
 
     async def end(self, sid: str) -> None:
         """Write the rest of a session's recording, if there is one."""
+        beginning = self._beginning.pop(sid, None)
+        if beginning is not None:
+            beginning.cancel()
+            await asyncio.wait({beginning})
         recorder = self._running.pop(sid, None)
         if recorder is not None:
             await recorder.end()

@@ -274,9 +274,12 @@ class VoiceService(Service):
         if not isinstance(request, SessionRequested) or self._keys is None or (request.mode in ("local", "echo") and not request.agent):
             return Offer(functions=functions)
         usable = await self._keys.usable()
-        providers = ("local", "echo", *(name for name, has in usable.items() if has))
-        cast = self._agents.current().cast(request.agent) if request.agent else None
-        return Offer(functions=functions, providers=providers, cast=cast)
+        keyless = self._place.config.named_endpoints  # those that want a key say so themselves
+        providers = ("local", "echo", *(name for name, has in usable.items() if has or name in keyless))
+        members = self._agents.current().cast(request.agent) if request.agent else None
+        for name, unknown in cast.unknown_functions(members.agents if members else (), functions):
+            _log.warning("agent %s: there is no function %s; it begins without", name, ", ".join(unknown))
+        return Offer(functions=functions, providers=providers, cast=members)
 
     async def _recorded(self, requested: events.Recorded, offer: Offer) -> Offer:
         """The offer, and whether the session is recorded; then its key is made, before there is anything to seal. Raises `UNAVAILABLE`."""

@@ -149,6 +149,7 @@ class Session:
                 model_patience_s=config.model_patience_s,
                 cast=offer.cast,
                 record=offer.record,
+                tool_rounds=config.tool_rounds,
             )
         )
         self._going_on.set()
@@ -267,6 +268,9 @@ class Session:
         """Stop everything this session holds and write the rest of its journal."""
         self._finish()
         await self._unsubscribe()
+        if not self._going_on.is_set():
+            for sending in self._sending:  # a takeover that failed: these wait for what will not come
+                sending.cancel()
         await asyncio.gather(*self._effects.values(), *self._sending, return_exceptions=True)
         try:
             await self._stepper.close()

@@ -125,7 +125,7 @@ class Speaker:
         self._queue.append((generation, pcm))
         self._queued_bytes += len(pcm)
         self._more.set()
-        if self._sending is None:
+        if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send())
 
     def _forget(self) -> None:

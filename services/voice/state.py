@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from services.voice.outputs import Message, ToolUse
+from services.voice.prompt import NOTHING, Earlier
 from shared.agents import Agent
 from shared.events.gateway import SessionRequested
 from shared.events.voice import Usage
@@ -182,6 +183,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     resumes: Literal["", "handle", "seed", "summary"] = ""
     """How the conversation comes to the model over the running connection."""
 
+    shortened: bool = False
+    """Of its beginning that connection is told a summary only."""
+
     handle: str = ""
     """Reference of the last good handle, kept through news that there is none for the moment."""
 
@@ -263,6 +267,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     muted: bool = False
     """What is left of the response is not wanted."""
 
+    rounds: tuple[int, int] = (0, 0)
+    """Rounds of calls that the turn with this number has had: a round ends with its first result."""
+
+    answered: bool = True
+    """A result was given since the last call."""
+
     called: bool = False
     """In the turn that it is in, the model asked for a call: that is an answer too."""
 
@@ -295,6 +305,9 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     """What the one who goes on is told."""
 
+    back: bool = False
+    """The source could not be reached, and the target is who had handed over to it."""
+
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """Where one microphone frame lies: it ends at this sample of the session."""
@@ -320,6 +333,7 @@ class State(msgspec.Struct, kw_only=True):
     speak_results: bool = False
     idle_timeout_s: int = 600
     turn_timeout_s: int = 30
+    tool_rounds: int = 0
     turns: int = 0
     generation: int = 0
     effects: int = 0
@@ -329,6 +343,9 @@ class State(msgspec.Struct, kw_only=True):
 
     instructions: str = ""
     history: tuple[Message, ...] = ()
+    earlier: Earlier = NOTHING
+    """What was said before `history` begins."""
+
     utterance: Utterance | None = None
     reply: Reply | None = None
     cut: Reply | None = None
@@ -384,6 +401,9 @@ class State(msgspec.Struct, kw_only=True):
     agents: tuple[Agent, ...] = ()
     """Who may take part."""
 
+    providers: tuple[str, ...] = ()
+    """Who could be asked when the session began; nothing where that is not known."""
+
     agent: Agent = Agent(name="")
     """Who speaks. The name is empty where the session's options make one."""
 
@@ -399,6 +419,12 @@ class State(msgspec.Struct, kw_only=True):
     handoff: Handoff | None = None
     handed: tuple[str, int] = ("", -1)
     """Who handed over to the agent that speaks, and in which turn: in that turn it answers, and does not hand back."""
+
+    returned: int = -1
+    """The turn in which it got the conversation back, since the one it had handed over to could not be reached."""
+
+    uncounted: Usage = Usage()
+    """Tokens of a realtime model that no completed turn has counted yet."""
 
     asked: int = 0
     """Messages of the user that ever came into the history."""

@@ -28,7 +28,9 @@ REPORT_MARGIN_MS: Final = 3_000
 """After the end of a reply by the clock: for a client that reports nothing, and for one that should have."""
 
 CALL_MARGIN_MS: Final = 5_000
-ROUNDS_LIMIT: Final = 5
+ROUNDS: Final = 5
+"""Of calls in a turn, for a session that was opened without a number."""
+
 CALLS_LIMIT: Final = 8
 REFUSALS_LIMIT: Final = 2 * CALLS_LIMIT
 """Calls in one round that the model gets an answer to: what was called, and then what was not."""
@@ -36,7 +38,7 @@ NOTICES_LIMIT: Final = 16
 
 HISTORY_LIMIT: Final = 400
 HISTORY_KEPT: Final = 300
-"""Messages after the history was shortened: far more than a request to the model carries, `prompt.WINDOW_CHARACTERS`."""
+"""Messages after the history was shortened; of those that go a summary stays (`State.earlier`)."""
 
 RESULT_LIMIT: Final = 4_000
 """Characters of a call's result that the model is given; the log has all of it."""
@@ -83,10 +85,11 @@ def ask_again(d: Draft) -> None:
 
 def _complete(d: Draft) -> None:
     reply = _reply(d)
-    functions = d.state.functions if reply.rounds <= ROUNDS_LIMIT and not reply.plain else ()
+    functions = d.state.functions if reply.rounds <= (d.state.tool_rounds or ROUNDS) and not reply.plain else ()
     if reply.turn == d.state.handed[1]:
         functions = tuple(function for function in functions if function.name != HANDOFF)
-    messages = prompt.window(d.state.instructions, d.state.history)
+    limit = prompt.room(d.state.agent)
+    messages = prompt.window(d.state.instructions, d.state.history, limit=limit, earlier=d.state.earlier)
     llm = d.state.agent.llm
     model = d.state.model if llm.provider in ("", "local") else llm.model
     effect = d.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions))
@@ -427,17 +430,29 @@ def _remember(d: Draft, *messages: out.Message) -> None:
     history = (*d.state.history, *messages)
     if len(history) > HISTORY_LIMIT:
         kept = range(len(history) - HISTORY_KEPT, len(history))
-        history = history[next((index for index in kept if history[index].role == "user"), kept.start) :]
+        start = next((index for index in kept if history[index].role == "user"), kept.start)
+        d.state.earlier = prompt.forget(history[:start], d.state.earlier)
+        history = history[start:]
     d.state.history = history
 
 
 def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
     if reply.turn:
-        d.append(ev.TurnCompleted(number=reply.turn, reason=reason, latency=latency(reply.stamps), usage=reply.usage))
+        usage = added(reply.usage, d.state.uncounted)
+        d.state.uncounted = ev.Usage()
+        d.append(ev.TurnCompleted(number=reply.turn, reason=reason, latency=latency(reply.stamps), usage=usage))
         line = d.state.line
         if line is not None and line.going_on == reply.turn:
-            d.state.line = msgspec.structs.replace(line, going_on=0)
+            line = msgspec.structs.replace(line, going_on=0)
+            if reason == "completed":  # the provider may say later that its turn is over
+                line = msgspec.structs.replace(line, asked="", asked_again=False, said="", tries=0, deaths=0)
+            d.state.line = line
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+
+
+def added(one: ev.Usage, other: ev.Usage) -> ev.Usage:
+    """Both together."""
+    return ev.Usage(input_tokens=one.input_tokens + other.input_tokens, output_tokens=one.output_tokens + other.output_tokens)
 
 
 def latency(stamps: Stamps) -> ev.Latency:

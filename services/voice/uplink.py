@@ -26,6 +26,9 @@ from shared.frames import INPUT_RATE, OUTPUT_RATE, PREFIX_SIZE
 KEPT_MS: Final = 10_000
 """Of the microphone, for a connection that is opened in the middle of speech: as much as the bus keeps."""
 
+KEPT_LIMIT: Final = 4_096
+"""Frames, and what is said between them, that are kept of it; of tiny frames the oldest go sooner."""
+
 CONNECT_S: Final = 10.0
 CLOSE_S: Final = 1.0
 WAITING_LIMIT: Final = 128
@@ -38,6 +41,7 @@ QUIET: Final = 64
 FAILURE_LIMIT: Final = 1_000
 _SAMPLES_PER_MS: Final = INPUT_RATE // 1_000
 _OUT_BYTES_PER_MS: Final = OUTPUT_RATE * 2 // 1_000
+_Saying = Callable[[Connection], Awaitable[None]]
 _log = logging.getLogger(__name__)
 
 
@@ -99,15 +103,17 @@ class Uplink:
         self._handles = handles
         self._connection: Connection | None = None
         self._running: asyncio.Task[None] | None = None
-        self._kept: deque[tuple[int, bytes]] = deque()
-        """Microphone frames, each with the sample it ends at."""
+        self._kept: deque[tuple[int, int, bytes | _Saying]] = deque(maxlen=KEPT_LIMIT)
+        """Microphone frames, and between them what is said where they are, such as that speech ends: each with its number and the sample
+        it ends at. A connection that hears the audio again is told these again."""
+
+        self._number = 0
+        self._opened = 0
+        """The number of what came last before this connection was asked for."""
 
         self._samples = 0
-        self._sent = 0
-        """Up to which sample the connection has the microphone."""
-
         self._asked: out.Connect | None = None
-        self._waiting: asyncio.Queue[Callable[[Connection], Awaitable[None]]] = asyncio.Queue(WAITING_LIMIT)
+        self._waiting: asyncio.Queue[_Saying] = asyncio.Queue(WAITING_LIMIT)
         self._generation = 0
         self._made = 0
         self._reported = 0
@@ -124,6 +130,7 @@ class Uplink:
         old, self._connection = self._connection, None
         self.effect, self._asked = effect, asked
         self._waiting = asyncio.Queue(WAITING_LIMIT)
+        self._opened = self._number
         self._generation = self._made = self._reported = 0
         self._loud = False
         self._running = asyncio.create_task(self._serve(effect, asked, before, old))
@@ -143,15 +150,15 @@ class Uplink:
         self._samples = start
         for frame in frames:
             self._samples += samples_of(frame)
-            self._kept.append((self._samples, frame))
+            self._keep(frame)
         return self._samples
 
     def hear(self, frame: bytes, samples: int) -> None:
         """A microphone frame, which ends at this sample of the session."""
         kept = self._kept
-        kept.append((samples, frame))
         self._samples = samples
-        while kept[0][0] < samples - KEPT_MS * _SAMPLES_PER_MS:
+        self._keep(frame)
+        while kept[0][1] < samples - KEPT_MS * _SAMPLES_PER_MS:
             kept.popleft()
         connection = self._connection
         if connection is not None:
@@ -178,9 +185,9 @@ class Uplink:
             case out.CutShort(heard_ms=heard_ms):
                 self._later(lambda connection: connection.cut_short(heard_ms))
             case out.Activity(speaking=speaking):
-                self._later(lambda connection: connection.activity(speaking=speaking))
+                self._mark(lambda connection: connection.activity(speaking=speaking))
             case out.EndAudio():
-                self._later(lambda connection: connection.end_audio())
+                self._mark(lambda connection: connection.end_audio())
 
     def take(self, input: provider.ProviderInput) -> None:
         """What the model says."""
@@ -194,6 +201,7 @@ class Uplink:
                 input = provider.ModelTurnDone(
                     effect=self.effect,
                     reason=input.reason,
+                    waiting=input.waiting,
                     ms=ms,
                     quiet=not self._loud and ms > 0,
                     input_tokens=input.input_tokens,
@@ -239,11 +247,20 @@ class Uplink:
             house.background(self._handles.save(house.sid))
         return ref
 
-    def _later(self, send: Callable[[Connection], Awaitable[None]]) -> None:
+    def _later(self, send: _Saying) -> None:
         try:
             self._waiting.put_nowait(send)
         except asyncio.QueueFull:
             self._lost(self.effect, ConnectionLost(f"The connection took nothing of {WAITING_LIMIT} things to be sent."))
+
+    def _keep(self, what: bytes | _Saying) -> None:
+        self._number += 1
+        self._kept.append((self._number, self._samples, what))
+
+    def _mark(self, saying: _Saying) -> None:
+        self._keep(saying)
+        if self._connection is not None:
+            self._later(saying)
 
     async def _serve(self, effect: int, asked: out.Connect, before: asyncio.Task[None] | None, old: Connection | None) -> None:
         await _closed(before, old)  # providers refuse to resume what is still open
@@ -315,15 +332,16 @@ class Uplink:
 
     async def _send(self, asked: out.Connect, connection: Connection) -> None:
         await self._say_what_waits(connection)
-        self._sent = asked.audio_from_ms * _SAMPLES_PER_MS
-        while True:
-            # New frames come while the kept ones are sent: live audio begins when none is left.
-            late = [(end, frame) for end, frame in self._kept if end > self._sent]
-            if not late:
-                break
-            for end, frame in late:
-                self._sent = end
-                connection.send_audio(memoryview(frame)[PREFIX_SIZE:])
+        start, opened = asked.audio_from_ms * _SAMPLES_PER_MS, self._opened
+        sent = next((number for number, end, _ in self._kept if end > start or number > opened), self._number + 1) - 1
+        # More comes while what was kept is sent: live audio begins when none is left.
+        while late := [(number, what) for number, _, what in self._kept if number > sent]:
+            for number, what in late:
+                sent = number
+                if isinstance(what, bytes):
+                    connection.send_audio(memoryview(what)[PREFIX_SIZE:])
+                else:
+                    await what(connection)
         self._connection = connection
         while True:
             await (await self._waiting.get())(connection)

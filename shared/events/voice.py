@@ -98,6 +98,8 @@ class SessionEnded(Event, frozen=True, kw_only=True):
     turns: int = 0
     duration_ms: int = 0
     error: Failure | None = None
+    usage: Usage | msgspec.UnsetType = msgspec.UNSET
+    """Tokens that no turn has counted, where there are some: their number came after the last one."""
 
 
 @event("provider.failed", writer="voice", visible=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +12,14 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "docker-compose.yml"
+
+
+_VARIABLE = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}")
+
+
+def given(text: str, environment: Mapping[str, str]) -> str:
+    """A value with its variables in place; the defaults where they are not set."""
+    return _VARIABLE.sub(lambda found: environment.get(found[1]) or found[2] or "", text)
 
 
 class Build(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -52,7 +62,9 @@ class Service(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     build: Build | None = None
     entrypoint: list[str] | None = None
     command: list[str] | None = None
-    environment: dict[str, str] = {}
+    environment: dict[str, str | None] = {}
+    """A variable without a value is passed on if it is set, and is not there if it is not."""
+
     networks: list[str] = []
     network_mode: str = ""
     ports: list[str] = []
@@ -66,8 +78,12 @@ class Service(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def mounts(self) -> dict[str, str]:
-        """Volumes by name, with where they are and how."""
-        return dict(volume.split(":", 1) for volume in self.volumes)
+        """Volumes by name, with where they are and how, where no variable is set."""
+        return self.mounts_with({})
+
+    def mounts_with(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The same where these variables are set."""
+        return dict(given(volume, environment).split(":", 1) for volume in self.volumes)
 
 
 class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -113,8 +113,8 @@ def test_each_container_sees_its_own_credentials_alone_and_cannot_change_them(co
 def test_no_secret_is_in_an_environment(compose: Compose) -> None:
     for name, service in compose.services.items():
         assert not [key for key in service.environment if re.search("PASSWORD|SEED|SECRET|TOKEN", key) and not key.endswith("_FILE")], name
-        assert "@" not in service.environment.get("VOXBRIDGE_NATS_URL", ""), name
-        files = {value for key, value in service.environment.items() if key.endswith("_FILE")}
+        assert "@" not in (service.environment.get("VOXBRIDGE_NATS_URL") or ""), name
+        files = {value for key, value in service.environment.items() if key.endswith("_FILE") and key != CERTIFICATES}
         assert files <= {f"/run/voxbridge/{file}" for file in (SEED_FILE, PASSWORD_FILE, VAULT_FILE, TOKEN_FILE)}, name
 
 
@@ -148,6 +148,9 @@ def test_every_setting_is_one_that_there_is_and_its_default_too(compose: Compose
     usual = {env_name(field): str(field.default) for field in fields(Config)}
     for name, service in compose.services.items():
         for key, value in service.environment.items():
+            if key == CERTIFICATES:
+                assert value is None, f"{name}: it is passed as it is"
+                continue
             if key in PROVIDER_VARIABLES or key in BASE_URLS:
                 assert value == f"${{{key}:-}}", f"{name}: {key}"
                 continue
@@ -159,6 +162,27 @@ def test_every_setting_is_one_that_there_is_and_its_default_too(compose: Compose
 
 PLACES = {"VOXBRIDGE_DATA_DIR", "VOXBRIDGE_MODELS_DIR", "VOXBRIDGE_AGENTS_DIR", "VOXBRIDGE_MODELS_PORT"}
 """Fixed in the images."""
+
+CERTIFICATES = "SSL_CERT_FILE"
+
+
+def test_what_calls_out_trusts_the_certificates_of_the_host(compose: Compose) -> None:
+    for name, service in compose.services.items():
+        outside = "outer" in service.networks
+        assert (CERTIFICATES in service.environment) == outside, name
+        found = {place for place in service.mounts_with({CERTIFICATES: "/etc/own/ca.pem"}).items() if place[0] == "/etc/own/ca.pem"}
+        assert found == ({("/etc/own/ca.pem", "/etc/own/ca.pem:ro")} if outside else set()), name
+        assert service.mounts.get("/dev/null") == ("/run/no-certificates:ro" if outside else None), name
+
+
+def test_agents_are_changed_without_a_build(compose: Compose) -> None:
+    workdirs = re.findall(r"^WORKDIR (\S+)", (ROOT / "Dockerfile").read_text().partition(" AS service")[2], re.MULTILINE)
+    inside = Path(workdirs[0]) / Config().agents_dir
+    assert (ROOT / "agents" / "pipelines").is_dir()
+    for name, service in compose.services.items():
+        place = f"{inside}:ro" if name in ("voice", "gateway", "cli") else None
+        assert service.mounts.get("./agents") == place, name
+        assert service.mounts_with({"VOXBRIDGE_AGENTS_DIR": "/srv/agents"}).get("/srv/agents") == place, name
 
 
 def test_every_setting_that_is_an_operators_reaches_the_containers(compose: Compose) -> None:
@@ -179,9 +203,10 @@ def test_everything_waits_for_what_it_needs(compose: Compose) -> None:
 
 
 def test_every_volume_is_declared_and_used(compose: Compose) -> None:
-    used = {volume for service in compose.services.values() for volume in service.mounts}
-    assert used == set(compose.volumes)
-    assert not [volume for volume in used if volume.startswith((".", "/"))], "nothing of the host is mounted"
+    used = {mount for service in compose.services.values() for mount in service.mounts.items()}
+    hosts = {mount for mount in used if mount[0].startswith((".", "/"))}
+    assert hosts == {("./agents", "/app/agents:ro"), ("/dev/null", "/run/no-certificates:ro")}, "nothing else of the host is mounted"
+    assert {volume for volume, _ in used - hosts} == set(compose.volumes)
 
 
 def test_the_images_are_of_one_tag_and_pinned_where_they_are_others(compose: Compose) -> None:

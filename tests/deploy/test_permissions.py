@@ -77,8 +77,13 @@ async def test_a_service_appends_its_own_branch_and_is_refused_every_other(servi
     sid = new_session_id()
     stored = await client.jetstream().publish(f"vx.s.{sid}.ev.{service}.i.test.done", b"x")
     assert (stored.stream, stored.seq) == (bus.EVENT_STREAM, 1)
-    others = [branch for branch in (*SERVICES, "terminals", "awareness", "admin") if branch != service]
-    taken = [branch for branch in others if await published(client, f"vx.s.{sid}.ev.{branch}.i.test.done")]
+    others = [branch for branch in (*SERVICES, "operator", "terminals", "awareness", "admin") if branch != service]
+    taken = [
+        (branch, visibility)
+        for branch in others
+        for visibility in ("c", "i")
+        if await published(client, f"vx.s.{sid}.ev.{branch}.{visibility}.test.done")
+    ]
     assert taken == []
     assert not await published(client, f"vx.s.{sid}.ev")
     assert not await published(client, f"vxc.{sid}.{service}.i.test.done"), "a live copy is the server's to make"

@@ -2,8 +2,13 @@
 
 From the SDK's types and Google's pages: the fields, the enumerations, the formats of audio. From reports of others, never seen live:
 1007 for an unknown field and for a wrong key (after the upgrade, not 403 before it), 1008 for a missing key and an unknown model, 1007
-for content after the model's first turn and for text from a model that only speaks. Assumed: what a handle that is not taken is
-answered, that the first turn of a resumed conversation counts, 1007 for a sample cut in half. `Options.close_codes` changes each.
+for text from a model that only speaks, and from 3.1 for content that is no declared history. Assumed: what a handle that is not taken is
+answered, 1007 for a sample cut in half. `Options.close_codes` changes each.
+
+How history is told, by generation: a setup may declare it (`historyConfig`), then nothing else is taken up until content with
+`turnComplete` ended it, which makes no turn (the SDK's types). 3.1 takes content in that way only (Google's pages, and reports), 3.8 and
+2.5 at any time (Google's pages). 2.5 does not heed the declaration, and goes by what is pending when it is asked aloud only where that
+ends with a turn of the user's (reports).
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ CLOSE_CODES: Final[dict[str, tuple[int, str]]] = {
     "no_key": (1008, "Method doesn't allow unregistered callers (callers without established identity)."),
     "model": (1008, "is not found for API version v1beta, or is not supported for bidiGenerateContent."),
     "invalid": (1007, "Request contains an invalid argument."),
-    "late_content": (1007, "Request contains an invalid argument."),
+    "content": (1007, "Request contains an invalid argument."),
     "unknown_handle": (1008, "BidiGenerateContent session not found"),
     "expired_handle": (1008, "BidiGenerateContent session expired"),
     "changed_model": (1007, "Session resumption is not possible with another model."),
@@ -65,7 +70,9 @@ class Options:
     interaction_status: bool = False
     """Sends `interactionStatus` beside each `turnComplete`."""
 
-    reject_late_client_content: set[str] = field(default_factory=lambda: {"gemini-3.1-flash-live-preview"})
+    history_only: set[str] = field(default_factory=lambda: {"gemini-3.1-flash-live-preview"})
+    """Models that take content in a declared history and at no other time."""
+
     reject_resume_while_open: bool = False
     reject_empty_resumption: set[str] = field(default_factory=set)
     """Models that refuse to begin a conversation that is to be resumable, as one was reported to."""
@@ -166,6 +173,17 @@ def check_setup(setup: dict[str, Any], options: Options) -> None:
         raise Refused("model", f"{model} {options.close_codes['model'][1]}")
     _check_generation(model.removeprefix("models/"), setup)
     check_tools(setup.get("tools", []))
+
+
+def declares_history(setup: dict[str, Any]) -> bool:
+    """Whether a setup says that history follows, to a model that heeds it."""
+    declared = setup.get("historyConfig", {}).get("initialHistoryInClientContent") is True
+    return declared and not forgets_what_is_pending(str(setup["model"]).removeprefix("models/"))
+
+
+def forgets_what_is_pending(model: str) -> bool:
+    """Whether content that no turn was asked for counts only where it ends with the user, and the next turn is asked for aloud."""
+    return model.startswith("gemini-2")
 
 
 def check_fields(kind: str, fields: dict[str, Any]) -> None:

@@ -26,6 +26,8 @@ from tests.fakes.gemini_rules import (
     check_fields,
     check_setup,
     check_tools,
+    declares_history,
+    forgets_what_is_pending,
     functions,
     invalid,
 )
@@ -77,6 +79,15 @@ class Session:
     audio: bytearray = field(default_factory=bytearray)
     audio_bytes: int = 0
     contents: list[dict[str, Any]] = field(default_factory=list)
+    declared: list[dict[str, Any]] = field(default_factory=list)
+    """Those of `contents` that were the declared history."""
+
+    awaits_history: bool = False
+    """Its setup declared a history that is not over: what comes meanwhile waits."""
+
+    pending: list[Line] = field(default_factory=list)
+    """Content that no turn was asked for, and that the model may not know when it is spoken to."""
+
     texts: list[str] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
     ignored: list[dict[str, Any]] = field(default_factory=list)
@@ -104,6 +115,7 @@ class Session:
         self._detects = self._interrupts = True
         self._poisoned = False
         self._nonblocking: dict[str, bool] = {}
+        self._held: list[dict[str, Any]] = []
 
     @property
     def options(self) -> Options:
@@ -237,6 +249,7 @@ class Session:
                 self.instruction = kept.instruction
         elif self.resumption and self.model_name in self.options.reject_empty_resumption:
             raise Refused("unknown_handle")
+        self.awaits_history = declares_history(fields)
         config = fields.get("realtimeInputConfig", {})
         detection = config.get("automaticActivityDetection", {})
         self._interrupts = config.get("activityHandling") != "NO_INTERRUPTION"
@@ -266,12 +279,11 @@ class Session:
         kind, fields = _read(message)
         if self._poisoned:
             raise Refused("poisoned")
-        if kind == "realtimeInput" and "audio" in fields:
-            self._noted("audio")
-            pcm = audio(fields["audio"])
-            self._hear(pcm)
-            if self.options.echo:
-                await self.send(audio_content(pcm))
+        if kind == "realtimeInput":
+            if self.awaits_history:
+                self._held.append(fields)
+            else:
+                await self._input(fields)
             return
         self._noted(kind)
         check_fields(kind, fields)
@@ -280,29 +292,51 @@ class Session:
                 raise invalid("setup must be the first message and only the first")
             case "clientContent":
                 self._content(fields)
-            case "realtimeInput":
-                self._realtime(fields)
+                while self._held and not self.awaits_history:
+                    await self._input(self._held.pop(0))
             case "toolResponse":
                 for answer in check_answers(fields.get("functionResponses")):
                     self._answer(answer)
             case _:
                 self._update(fields)
 
+    async def _input(self, fields: dict[str, Any]) -> None:
+        if "audio" not in fields:
+            self._noted("realtimeInput")
+            check_fields("realtimeInput", fields)
+            self._realtime(fields)
+            return
+        self._noted("audio")
+        pcm = audio(fields["audio"])
+        self._hear(pcm)
+        if self.options.echo:
+            await self.send(audio_content(pcm))
+
     def _noted(self, kind: str) -> None:
         if kind != "audio" or self.order[-1:] != ["audio"]:
             self.order.append(kind)
 
     def _content(self, fields: dict[str, Any]) -> None:
-        spoke = self.model.turns > 0 or (self.resumed and any(line.role == "model" for line in self.history))
-        if spoke and self.model_name in self.options.reject_late_client_content:
-            raise Refused("late_content")
+        if not self.awaits_history and self.model_name in self.options.history_only:
+            raise Refused("content")
         for turn in fields.get("turns", []):
             if turn.get("role") not in {"user", "model"}:
                 raise invalid("Please use a valid role: user, model.")
-            self.history.append(Line(turn["role"], _text(turn)))
+            self.pending.append(Line(turn["role"], _text(turn)))
         self.contents.append(fields)
-        if fields.get("turnComplete"):
+        ends = bool(fields.get("turnComplete"))
+        if ends or not forgets_what_is_pending(self.model_name):
+            self._take_up()
+        if self.awaits_history:
+            self.declared.append(fields)
+            self.awaits_history = not ends
+        elif ends:
             self.model.trigger()
+
+    def _take_up(self) -> None:
+        """What is pending is part of the conversation from now on."""
+        self.history += self.pending
+        self.pending = []
 
     def _realtime(self, fields: dict[str, Any]) -> None:
         (kind, value), *others = list(fields.items()) or [("", "")]
@@ -310,6 +344,7 @@ class Session:
             raise invalid("realtime_input takes one kind of input")
         match kind:
             case "text":
+                self._take_up()
                 self.texts.append(str(value))
                 self.history.append(Line("user", str(value)))
                 self.model.trigger()
@@ -337,6 +372,8 @@ class Session:
     def _voice(self, speaking: bool, name: str) -> None:
         self.activity.append((name, self.audio_ms))
         if not speaking:
+            if self.pending and self.pending[-1].role == "user":
+                self._take_up()
             self.model.trigger(interrupts=False)
         elif self._interrupts:
             self.model.interrupt()

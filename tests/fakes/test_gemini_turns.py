@@ -27,6 +27,10 @@ from tests.fakes.gemini_client import (
     voice,
 )
 
+HISTORY_ONLY = "gemini-3.1-flash-live-preview"
+DECLARED = types.HistoryConfig(initial_history_in_client_content=True)
+ASKS = types.Content(role="user", parts=[types.Part(text="hi")])
+
 
 def with_functions(*functions: dict[str, Any]) -> dict[str, Any]:
     return {"tools": [{"function_declarations": list(functions)}]}
@@ -278,19 +282,64 @@ async def test_paced_audio_comes_whole(gemini: GeminiServer) -> None:
         assert said(await rest(session)) == "All right."
 
 
-@pytest.mark.parametrize(("model", "taken"), [("gemini-3.1-flash-live-preview", False), (MODEL, True)])
-async def test_content_after_the_models_first_turn_is_refused_by_some_models(gemini: GeminiServer, model: str, taken: bool) -> None:
+@pytest.mark.parametrize("model", [MODEL, "gemini-3.8-live"])
+async def test_most_models_take_content_at_any_time(gemini: GeminiServer, model: str) -> None:
     async with connect(model=model) as session:
         for _ in range(2):
-            content = types.Content(role="user", parts=[types.Part(text="hi")])
-            await session.send_client_content(turns=content)
-            if gemini.sessions[0].model.turns == 0 or taken:
-                await rest(session)
-            else:
-                with pytest.raises(errors.APIError) as caught:
-                    await rest(session)
-                assert caught.value.code == 1007
-    assert len(gemini.sessions[0].contents) == (2 if taken else 1)
+            await session.send_client_content(turns=ASKS)
+            await rest(session)
+    assert len(gemini.sessions[0].contents) == 2
+
+
+@pytest.mark.parametrize("declared", [False, True])
+async def test_some_models_take_content_in_a_declared_history_only(gemini: GeminiServer, declared: bool) -> None:
+    async with connect(model=HISTORY_ONLY, history_config=DECLARED if declared else None) as session:
+        if declared:
+            await session.send_client_content(turns=ASKS, turn_complete=True)
+        await session.send_client_content(turns=ASKS)
+        with pytest.raises(errors.APIError) as caught:
+            await rest(session)
+    assert caught.value.code == 1007
+    assert len(gemini.sessions[0].contents) == declared
+
+
+@pytest.mark.parametrize("model", [HISTORY_ONLY, "gemini-3.8-live"])
+async def test_a_declared_history_is_answered_by_nothing_and_all_else_waits_for_its_end(gemini: GeminiServer, model: str) -> None:
+    gemini.script(Turn(hears="Who am I?", says="You are Ann."))
+    async with connect(model=model, history_config=DECLARED) as session:
+        found = await gemini.opened()
+        await send(session, voice(200) + silence(600))
+        await session.send_client_content(turns=ASKS, turn_complete=False)
+        await gemini.until(lambda: bool(found.contents))
+        assert (found.awaits_history, found.audio_ms, found.order) == (True, 0, ["clientContent"])
+        await session.send_client_content(turns=types.Content(role="model", parts=[types.Part(text="Hello Ann.")]), turn_complete=True)
+        assert said(await rest(session)) == "You are Ann."
+    assert (found.awaits_history, found.model.turns, len(found.declared)) == (False, 1, 2)
+    assert [line.text for line in found.history] == ["hi", "Hello Ann.", "Who am I?", "You are Ann."]
+
+
+async def test_a_model_that_heeds_no_declaration_answers_the_end_of_the_history(gemini: GeminiServer) -> None:
+    async with connect(history_config=DECLARED) as session:
+        await session.send_client_content(turns=ASKS, turn_complete=True)
+        assert said(await rest(session)) == "All right."
+    assert gemini.sessions[0].declared == []
+
+
+@pytest.mark.parametrize(("ends_with", "known"), [("user", True), ("model", False)])
+async def test_some_models_go_by_what_is_pending_only_where_it_ends_with_the_user(
+    gemini: GeminiServer, ends_with: str, known: bool
+) -> None:
+    gemini.script(Turn(hears="Who am I?", says="You are Ann."))
+    async with connect() as session:
+        pending = types.Content(role=ends_with, parts=[types.Part(text="I am Ann.")])
+        await session.send_client_content(turns=pending, turn_complete=False)
+        await send(session, voice(200) + silence(600))
+        await rest(session)
+        found = gemini.sessions[0]
+        assert ("I am Ann." in [line.text for line in found.history]) is known
+        await session.send_realtime_input(text="hi")
+        await rest(session)
+        assert "I am Ann." in [line.text for line in found.history]
 
 
 async def test_instructions_and_functions_can_be_replaced(gemini: GeminiServer) -> None:

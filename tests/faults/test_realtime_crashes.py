@@ -136,6 +136,7 @@ async def model_speaking(stand: Stand) -> Said:
     begun = stand.caller.facts("transcript", role="assistant", turn=2)[0]
     assert begun["interrupted"]
     assert STORY.startswith(begun["text"])
+    assert begun["text"].startswith("Once upon a"), "all that was heard"
     return ["Tell me a story."], [begun["text"], "The youngest was the cleverest."]
 
 
@@ -189,6 +190,9 @@ CASES = [
     # The results of several calls have to be told over another connection.
     ("provider", "tool open"),
     ("voice", "tool open"),
+    # The results come over servers that were away.
+    ("nats", "tool open"),
+    ("valkey", "tool open"),
 ]
 STATES: dict[str, Callable[[Stand], Awaitable[Said]]] = {
     "idle": idle,

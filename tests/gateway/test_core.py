@@ -349,6 +349,17 @@ def test_wrong_messages_over_a_longer_time_are_forgiven() -> None:
     assert connection.phase is Phase.LIVE
 
 
+def test_a_socket_that_never_says_what_it_wants_is_closed() -> None:
+    connection = fresh()
+    assert connection.tick(1_000, owned=None) == ()
+    assert connection.tick(core.FIRST_WORD_MS + 999, owned=None) == ()
+    error, close = connection.tick(core.FIRST_WORD_MS + 1_000, owned=None)
+    assert isinstance(error, Send)
+    assert (error.message["code"], error.message["limit"]) == ("TIMED_OUT", core.FIRST_WORD_MS)
+    assert isinstance(close, Close)
+    assert connection.phase is Phase.CLOSED
+
+
 def test_a_session_that_no_worker_takes_in_time_is_given_up() -> None:
     connection = requested()
     assert connection.tick(core.START_TIMEOUT_MS - 1, owned=None) == ()

@@ -41,6 +41,15 @@ async def held(running: Running, number: int, *, ended: bool = False, at_us: int
     return sid
 
 
+async def test_the_agent_that_a_session_asked_for_is_listed(running: Running) -> None:
+    sid = f"{1:032x}"
+    request = events.gateway.SessionRequested(mode="local", agent="advice")
+    await SessionWriter(running.gateway.log, sid, "gateway").append(request, ts=STARTED_US, cause=None)
+    await running.gateway.store.session_opened(sid, STARTED_US)
+    (listed,) = (await running.get("/api/sessions")).json()["sessions"]
+    assert (listed["mode"], listed["agent"]) == ("local", "advice")
+
+
 async def test_sessions_are_listed_newest_first_and_page_by_page(running: Running) -> None:
     sids = [await held(running, number, ended=number == 2) for number in range(5)]
     first = (await running.get("/api/sessions?limit=3")).json()

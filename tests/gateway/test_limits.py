@@ -166,3 +166,19 @@ async def test_audio_older_than_200_ms_is_dropped_but_the_end_of_a_reply_is_told
         assert (frames.parse(last).sequence, len(last)) == (1, frames.PREFIX_SIZE)
         assert frames.parse(await client.next()).kind == frames.FLUSH
         assert running.gateway.metrics.dropped["too_old"] == 2
+
+
+async def test_a_microphone_that_floods_is_dropped_beyond_15_s_and_told_so_once(running: Running, voice: StandIn) -> None:
+    large = pack(PCM16, 0, 0, 0, bytes(frames.MAX_FRAME - frames.PREFIX_SIZE))  # 2.05 s
+    async with running.client() as client:
+        await client.started()
+        session = await voice.session()
+        for _ in range(10):
+            await client.socket.send(large)
+        error = await client.until("error")
+        assert (error["code"], error["field"], error["limit"]) == ("OVERLOADED", "audio", 15.0)
+        for _ in range(7):
+            await asyncio.wait_for(session.microphone.get(), 10)
+        await still_works(client)
+        assert session.microphone.empty()
+        assert running.gateway.metrics.dropped["ahead_of_time"] == 3

@@ -51,7 +51,7 @@ async def test_where_it_is_allowed_a_client_may_ask_for_it(running: Running, voi
     async with running.client() as client:
         ready = await client.started(record=True)
     assert (await requested(running, ready["sessionId"])).record is True
-    assert (await running.get("/api/vox/status")).json()["recording"] is False
+    assert (await running.get("/api/vox/status")).json()["recording"] == "allow"
 
 
 def test_a_client_is_told_that_its_session_is_recorded() -> None:

@@ -89,7 +89,7 @@ def test_a_snapshot_stands_in_for_everything_up_to_the_top() -> None:
 
 
 def test_a_refusal_says_nothing_of_its_reason_and_closes_with_4004() -> None:
-    outputs = list(resuming().refused())
+    outputs = list(resuming().refused(0))
     message = "There is no session to resume with this id and token."
     assert outputs == [Send({"type": "error", "code": "NOT_FOUND", "message": message, "retryable": False}), Close(4004, "no such session")]
 
@@ -148,7 +148,7 @@ def test_a_client_that_left_meanwhile_is_not_attached() -> None:
     connection = resuming()
     assert connection.disconnected("gone") == ()
     assert connection.resumed(known(), None, 0) == ()
-    assert connection.refused() == ()
+    assert connection.refused(0) == ()
 
 
 def test_nothing_is_told_before_the_answer_which_has_the_newest_state() -> None:

@@ -35,6 +35,15 @@ def test_every_file_has_a_digest_a_licence_a_publisher_and_two_sources(model: Mo
             assert pin.bytes > 0
 
 
+def test_a_model_that_speaks_has_voices_and_the_first_of_them_is_the_speaker_as_recorded() -> None:
+    speaking = [model for model in manifest.load().models if model.voices]
+    assert speaking == [model for model in manifest.load().models if model.role == "tts"]
+    for model in speaking:
+        assert model.voices[0].pitch == 1.0
+        assert len({voice.id for voice in model.voices}) == len(model.voices)
+        assert all(0.8 <= voice.pitch <= 1.25 for voice in model.voices), "what was listened to"
+
+
 def test_an_unknown_set_is_refused_with_the_sets_there_are() -> None:
     with pytest.raises(VoxbridgeError, match=r"'tiny'; the sets are default, small") as refused:
         manifest.load().chosen("tiny")

@@ -152,6 +152,33 @@ def test_speed_shortens_speech(openai: OpenAI) -> None:
     assert seconds(2.0) < 0.75 * seconds(1.0)
 
 
+def test_the_two_voices_sound_unlike_and_say_the_same_in_the_same_time(openai: OpenAI) -> None:
+    text = "The wind had been asleep for a hundred years. Then a girl whistled, and it opened one eye."
+    spoken = {
+        voice: openai.audio.speech.create(model="piper", voice=voice, input=text, response_format="wav").content
+        for voice in ("joe", "jamie")
+    }
+    heard = {voice: audio.decode(wav) for voice, wav in spoken.items()}
+    assert 1.1 < pitch_of(heard["jamie"]) / pitch_of(heard["joe"]) < 1.4
+    assert 0.8 < heard["jamie"].size / heard["joe"].size < 1.2
+    for wav in spoken.values():
+        said = openai.audio.transcriptions.create(model="whisper", file=("said.wav", wav)).text.lower()
+        assert {"wind", "asleep", "years", "girl", "whistled", "opened", "eye"} <= set(re.findall(r"[a-z]+", said))
+
+
+def pitch_of(samples: audio.Samples) -> float:
+    """The median pitch of a voice in Hz, by autocorrelation of 40 ms at a time."""
+    size, low, high = audio.RATE // 25, audio.RATE // 60, audio.RATE // 400
+    found = []
+    for start in range(0, samples.size - size, size // 2):
+        piece = samples[start : start + size].astype(np.float64)
+        alike = np.correlate(piece, piece, "full")[size - 1 :]
+        lag = high + int(np.argmax(alike[high:low]))
+        if alike[0] > size * 1e-3 and alike[lag] > 0.5 * alike[0]:
+            found.append(audio.RATE / lag)
+    return float(np.median(found))
+
+
 def test_piper_is_started_again_when_it_dies(openai: OpenAI, models_service: RunningModels) -> None:
     before = say(openai, "Before.")
     os.kill(piper_pid(models_service), signal.SIGKILL)
@@ -411,7 +438,7 @@ def test_health_readiness_models_metrics_and_the_api_document(http: httpx.Client
 
 def test_every_voice_that_is_listed_can_be_asked_for(http: httpx.Client) -> None:
     listed = [voice["id"] for model in http.get("/v1/models").json()["data"] for voice in model.get("voices", ())]
-    assert listed == ["joe"]
+    assert listed == ["joe", "jamie"]
     for voice in listed:
         answer = http.post("/v1/audio/speech", json={"model": "piper", "input": "Yes.", "voice": voice, "response_format": "pcm"})
         assert answer.status_code == 200

@@ -46,6 +46,7 @@ def strategy(kind: Any) -> st.SearchStrategy[Any]:
         float: st.floats(allow_nan=False),
         bool: st.booleans(),
         type(None): st.none(),
+        msgspec.UnsetType: st.just(msgspec.UNSET),
         Any: JSON,
     }
     return simple[kind]

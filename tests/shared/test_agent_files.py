@@ -67,7 +67,7 @@ language: pt-BR
 tools: [current_time, calculate]
 handoffs: [b]
 model: gemini:gemini-2.5-flash-native-audio-latest
-output: text
+output: audio
 manual_activity: true
 search: yes
 record: off
@@ -85,7 +85,7 @@ record: off
         tools=("current_time", "calculate"),
         handoffs=("b",),
         realtime=ModelName("gemini", "gemini-2.5-flash-native-audio-latest"),
-        output="text",
+        output="audio",
         manual_activity=True,
         search=True,
         record=False,
@@ -94,6 +94,7 @@ record: off
 
 def test_what_a_file_leaves_out_has_its_default_and_the_name_is_the_files(tmp_path: Path) -> None:
     assert agent_of(tmp_path, "prompt: Be brief.\n") == Agent(name="x", prompt="Be brief.")
+    assert agent_of(tmp_path, "llm: anthropic\noutput: text\n").output == "text"
     assert agent_of(tmp_path, "prompt: Be brief.\nvoice:\ntools: ~\nmodel: ''\nrecord: null\nlanguage: ' '\n") == Agent(
         name="x", prompt="Be brief."
     )
@@ -192,6 +193,8 @@ SPEECH = "local, openai or the name of an endpoint, with :MODEL where you want a
         ("stt: anthropic\n", f"1: `stt` must be {SPEECH}; it is 'anthropic'."),
         ("tts: gemini:x\n", f"1: `tts` must be {SPEECH}; it is 'gemini:x'."),
         ("output: video\n", "1: `output` must be audio or text; it is 'video'."),
+        ("model: gemini\noutput: text\n", "2: `output` must be audio beside `model`, which speaks; it is 'text'."),
+        ("output: text\nmodel: openai\n", "1: `output` must be audio beside `model`, which speaks; it is 'text'."),
         ("search: maybe\n", "1: `search` must be true or false; it is text."),
         ("record: 1\n", "1: `record` must be true or false; it is a number."),
         ("tools: current_time\n", "1: `tools` must be a list of functions, such as [first, second]; it is text."),

@@ -96,6 +96,14 @@ async def test_what_goes_straight_does_not_overtake_what_waits(nats_url: str) ->
         assert await heard.until(3) == [b"first", b"second", b"third"]
 
 
+async def test_what_is_published_on_a_socket_that_has_just_closed_is_dropped(nats_url: str) -> None:
+    async with connected(nats_url) as client:
+        transport: Any = client._transport
+        transport._io_writer.transport.close()
+        assert client.is_connected  # it is told in the next turn of the loop; uvloop's transport would raise
+        assert not client.publish_now(SUBJECT, b"late")
+
+
 async def test_a_listener_that_raises_is_logged_and_hears_on(nats_url: str, caplog: pytest.LogCaptureFixture) -> None:
     async with connected(nats_url) as client:
         heard = Heard()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -12,6 +12,13 @@ from shared.functions import Function
 
 GREETING: Final = "Welcome to our house."
 LIVE: Final = "gemini-3.8-live"
+TOKENS_PER_SECOND: Final = 25
+"""Of audio, each way; the microphone sends silence, too."""
+
+TRIGGER_TOKENS: Final = 24_000
+TARGET_TOKENS: Final = 12_000
+"""What a context is shortened to that has more than `TRIGGER_TOKENS`: after 16 minutes, and every 8 from then on."""
+
 FUNCTION: Final = Function(name="look_up", description="Look something up.", parameters={"type": "object"}, timeout_s=5.0)
 
 
@@ -84,12 +91,71 @@ class Turn(msgspec.Struct):
     said: int = 0
 
 
+class Known(NamedTuple):
+    """A part of what a model knows of a call."""
+
+    user: bool
+    text: str
+    tokens: int
+
+
+class Context(msgspec.Struct):
+    """What a connection's model knows: its instructions, which stay, and a sliding window over what was said."""
+
+    instructions: str
+    parts: list[Known]
+    at: int
+    """The microphone was counted up to here, in ms."""
+
+    def hears(self, text: str, at: int) -> None:
+        """The user says something."""
+        tokens, self.at = (at - self.at) * TOKENS_PER_SECOND // 1_000, at
+        self.parts.append(Known(True, text, tokens))
+
+    def says(self, word: str, ms: int) -> None:
+        """The model says a word."""
+        before = Known(False, "", 0) if not self.parts or self.parts[-1].user else self.parts.pop()
+        self.parts.append(Known(False, f"{before.text} {word}".strip(), before.tokens + ms * TOKENS_PER_SECOND // 1_000))
+
+    @property
+    def tokens(self) -> int:
+        """All that counts."""
+        return sum(part.tokens for part in self.parts)
+
+    def compress(self) -> tuple[Known, ...]:
+        """Forget the oldest parts if there are too many, up to where the user spoke; what was said last is kept."""
+        left = self.tokens
+        if left <= TRIGGER_TOKENS:
+            return ()
+        last = max(index for index, part in enumerate(self.parts) if part.user)
+        cut = 0
+        while cut < last and (left > TARGET_TOKENS or not self.parts[cut].user):
+            left -= self.parts[cut].tokens
+            cut += 1
+        forgotten, self.parts = self.parts[:cut], self.parts[cut:]
+        return tuple(forgotten)
+
+
+class Compression(NamedTuple):
+    """A model forgot the oldest that it knew: on which connection, and when it was asked what."""
+
+    at: int
+    effect: int
+    agent: str
+    resumed: bool
+    number: int
+    tokens: int
+    """Before."""
+
+    forgotten: tuple[Known, ...]
+
+
 class Connection(msgspec.Struct):
     """A connection: what the provider and the worker know of it."""
 
     effect: int
     asked: out.Connect
-    knows: list[str]
+    knows: Context
     open: bool = True
     turn: Turn | None = None
     queue: list[str] = []

@@ -2,7 +2,8 @@
 
 Questions carry a number ("Q7 …") and so do their answers ("A7 …"), so that the model knows what it is asked however it is told: by
 voice, in text, after a fault, by another agent, or by a call's result. What the user says aloud lies on a time line of words; a
-connection hears those that it was opened in time for. Nothing is random.
+connection hears those that it was opened in time for. A model that knows too much forgets the oldest of it, as Gemini Live does where
+`contextWindowCompression` is asked for; what it knows goes on with its handles. Nothing is random.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.step import LogInput, fold
 from tests.voice.conversation import SID, START_US
-from tests.voice.live_parts import FUNCTION, GREETING, LIVE, Connection, Heard, Script, Turn, agents
+from tests.voice.live_parts import FUNCTION, GREETING, LIVE, Compression, Connection, Context, Heard, Known, Script, Turn, agents
 from tests.voice.world import TAKEOVER_MS, Spoken, World
 
 DIAL_MS: Final = 150
@@ -39,6 +40,9 @@ KEPT_MS: Final = 10_000
 LIFE_MS: Final = 600_000
 WARNED_MS: Final = 50_000
 """Before the end of a connection it is said that it comes."""
+
+COMPRESSION_MS: Final = 400
+"""What it costs in the turn that it comes in."""
 
 EXECUTOR_MS: Final = 700
 LOOK_BACK: Final = 2_000
@@ -63,10 +67,10 @@ class LiveWorld(World):
         """The next connections are refused with these close codes; whether because of their handle."""
 
         self.poisoned: set[str] = set()
-        self.peak: dict[str, int] = {}
+        self.compressions: list[Compression] = []
         self._warns = warns
         self._asked_for: dict[int, int] = {}
-        self._handles: dict[str, list[str]] = {}
+        self._handles: dict[str, list[Known]] = {}
         self._aloud: list[Heard] = []
         self._counts: dict[str, int] = {}
         first, *others = agents(model)
@@ -222,8 +226,9 @@ class LiveWorld(World):
             code, because = self.refused.pop(0) if self.refused else (1008, True)
             self._take(self._lost(effect, code, refused=because and bool(asked.handle)))
             return
-        knows = list(self._handles[asked.handle]) if asked.handle else [one.text for one in asked.history]
-        connection = Connection(effect=effect, asked=asked, knows=[*knows, asked.instructions])
+        seeded = [Known(one.role == "user", one.text, len(one.text) // 4) for one in asked.history]
+        knows = Context(asked.instructions, list(self._handles[asked.handle]) if asked.handle else seeded, self.now)
+        connection = Connection(effect=effect, asked=asked, knows=knows)
         connection.heard_to = max(asked.audio_from_ms, self.now - KEPT_MS)
         self.connections.append(connection)
         self.most_open = max(self.most_open, sum(one.open for one in self.connections[-5:]))
@@ -260,11 +265,11 @@ class LiveWorld(World):
         start, connection.heard_to = connection.heard_to, self.now
         words = [word for one in self._aloud[-5:] for at, word in one.words if start < at <= self.now]
         if words:
-            connection.knows.append(" ".join(words))
+            connection.knows.hears(" ".join(words), self.now)
             self._ask(connection, " ".join(words), fragments=[f" {word}" for word in words])
 
     def _told(self, connection: Connection, text: str, *, respond: bool) -> None:
-        connection.knows.append(text)
+        connection.knows.hears(text, self.now)
         if not respond:
             return
         if connection.turn is not None and connection.turn.ref:
@@ -286,7 +291,8 @@ class LiveWorld(World):
         """The model takes a turn."""
         turn = self._answer(connection, text.split("\n\n")[-1])
         script = self.scripts.get(turn.number, Script())
-        turn.fragments, turn.began = list(fragments), self.now + THINKS_MS
+        thinks_ms = THINKS_MS + (COMPRESSION_MS if self._compressed(connection, turn.number) else 0)
+        turn.fragments, turn.began = list(fragments), self.now + thinks_ms
         turn.late_ms = script.late_ms if turn.words else 0
         connection.turn = turn
         tries = self._asked_for[turn.number] = self._asked_for.get(turn.number, 0) + 1
@@ -295,10 +301,19 @@ class LiveWorld(World):
         if tries <= script.silent:
             return
         if tries <= script.silent + script.empty:
-            self.at(self.now + THINKS_MS, lambda: self._done(connection, turn))
+            self.at(turn.began, lambda: self._done(connection, turn))
             return
         turn.dies_after = script.dies_after if tries == 1 else 0
-        self.at(self.now + THINKS_MS, lambda: self._go_on(connection, turn))
+        self.at(turn.began, lambda: self._go_on(connection, turn))
+
+    def _compressed(self, connection: Connection, number: int) -> bool:
+        """Whether the model forgot the oldest that it knew, now that it knows more than it may."""
+        tokens = connection.knows.tokens
+        forgotten = connection.knows.compress()
+        if forgotten:
+            agent, resumed = self._agent(connection), bool(connection.asked.handle)
+            self.compressions.append(Compression(self.now, connection.effect, agent, resumed, number, tokens, forgotten))
+        return bool(forgotten)
 
     def _answer(self, connection: Connection, text: str) -> Turn:
         """What comes of `text`."""
@@ -307,7 +322,7 @@ class LiveWorld(World):
         heard = re.search(live.GO_ON.format("(.*)").replace("?", r"\?"), text)
         if heard is not None:
             return self._rest(heard[1], found="The result of" in text)
-        known = text if re.search(r"Q\d|\"q\"", text) or not _asks(text) else next(one for one in reversed(connection.knows) if "Q" in one)
+        known = text if re.search(r"Q\d|\"q\"", text) or not _asks(text) else self._newest_question(connection.knows)
         found = re.findall(r"Q(\d+)|\"q\":\"(\d+)\"", known)
         if not found:
             self.pardons += 1
@@ -317,6 +332,9 @@ class LiveWorld(World):
         if text.startswith("The result of") or script.calls == f"to:{self._agent(connection)}":
             return Turn(words=script.after.split(), number=number)
         return Turn(words=script.says.split(), number=number, call=script.calls, after=script.after, cancels=script.cancels)
+
+    def _newest_question(self, knows: Context) -> str:
+        return next((part.text for part in reversed(knows.parts) if "Q" in part.text), knows.instructions)
 
     def _agent(self, connection: Connection) -> str:
         return next(agent.name for agent in self._cast.agents if connection.asked.instructions.startswith(agent.prompt))
@@ -374,7 +392,7 @@ class LiveWorld(World):
             self._ask(connection, connection.queue.pop(0))
         elif connection.open and connection.turn is None:
             handle = f"handle-{len(self._handles) + 1}"
-            self._handles[handle] = list(connection.knows[-50:])
+            self._handles[handle] = list(connection.knows.parts)
             self._say(connection, provider.HandleUpdated(effect=connection.effect, handle=handle))
 
     # The page and the executor.
@@ -386,6 +404,7 @@ class LiveWorld(World):
             connection.reported = connection.made
             self._say(connection, provider.AgentAudio(effect=connection.effect, ms=connection.made + ms, audio_ms=self.now))
         connection.made += ms
+        connection.knows.says(word, ms)
         if connection.generation and self.alive and connection.open:
             self._play(connection.generation, word, ms)
         self._say(connection, provider.AgentWords(effect=connection.effect, text=f" {word}", ms=connection.made))

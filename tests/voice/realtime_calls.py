@@ -35,14 +35,16 @@ async def a_turn(page: Page, text: str = "Hello?", *, count: int = 1) -> None:
 
 def asked_in_text(session: Session) -> list[str]:
     """Everything that a connection was told in text, but for the conversation that it was seeded with."""
-    turns: list[Any] = [turn for content in session.contents if content.get("turnComplete") for turn in content.get("turns", ())]
+    contents = [one for one in session.contents if one not in session.declared and one.get("turnComplete")]
+    turns: list[Any] = [turn for content in contents for turn in content.get("turns", ())]
     return [part["text"] for turn in turns for part in turn["parts"] if "text" in part] + session.texts
 
 
 def seeded_with(session: Session) -> list[tuple[str, str]]:
     """The conversation that a connection was told at its start: `(role, text)`."""
-    turns: list[Any] = [turn for content in session.contents if not content.get("turnComplete") for turn in content.get("turns", ())]
-    return [(turn["role"], part["text"]) for turn in turns for part in turn["parts"] if "text" in part]
+    contents = [one for one in session.contents if one in session.declared or not one.get("turnComplete")]
+    turns: list[Any] = [turn for content in contents for turn in content.get("turns", ())]
+    return [(turn["role"], part["text"]) for turn in turns for part in turn["parts"] if part.get("text", "").strip()]
 
 
 def said(page: Page) -> list[str]:

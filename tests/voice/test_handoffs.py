@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shared.events import gateway
 from shared.events import voice as ev
+from shared.functions import Function
+from shared.store import Store
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Call, Turn
@@ -211,3 +214,30 @@ async def test_a_provider_without_a_key_is_refused_with_what_to_do(workers: Work
     assert ended.error is not None
     assert ended.error.code == "PROVIDER_UNAVAILABLE"
     assert "GEMINI_API_KEY" in ended.error.message
+
+
+@pytest.mark.parametrize("asked", [{"mode": "gemini"}, {"agent": "triage"}])
+async def test_a_session_whose_model_speaks_itself_cannot_be_asked_for_text(
+    workers: Workers, page: Page, google: GeminiServer, tmp_path: Path, asked: dict[str, Any]
+) -> None:
+    folder = agents(tmp_path / "agents", triage=f"model: gemini:{LIVE}\n")
+    async with workers.running(agents_dir=folder):
+        await page.open(**asked, output="text")
+        ended = await page.event(ev.SessionEnded)
+    assert ended.error is not None
+    assert ended.error.code == "INVALID_ARGUMENT"
+    assert f"`output` must be audio with {LIVE}" in ended.error.message
+    assert google.attempts == 0
+
+
+async def test_a_function_that_there_is_not_is_named_in_the_log_and_passed_over(
+    workers: Workers, page: Page, store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await store.publish_functions([Function(name="look_up", description="Look something up.", parameters={"type": "object"})])
+    folder = agents(tmp_path / "agents", host="tools: [look_up, lok_up]\n")
+    async with workers.running(agents_dir=folder):
+        await page.open(agent="host")
+        started = await page.event(ev.SessionStarted)
+        await page.ends()
+    assert started.tools == ("look_up",)
+    assert "agent host: there is no function lok_up; it begins without" in caplog.text

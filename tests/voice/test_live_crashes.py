@@ -1,5 +1,5 @@
 """A call on Gemini Live over the death of what carries it: worker, provider, NATS or Valkey, in every state of the call. The call
-goes on, what was said is in the log once, and no effect happens twice."""
+goes on, what each side said is in the log to its end and once, and no effect happens twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import nats
 import pytest
@@ -21,21 +20,23 @@ from shared.embedded import NatsServer, ValkeyServer
 from shared.events import voice as ev
 from shared.log import Log
 from shared.store import Store
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
+from tests.fakes.gemini import Refusal
 from tests.fakes.gemini_turns import Call, Turn
+from tests.faults.installation import Google
 from tests.voice.conftest import Page, Workers, becomes
-from tests.voice.realtime_calls import UTTERANCE, a_turn, asks, connected, said
+from tests.voice.realtime_calls import UTTERANCE, a_turn, asks, connected
 from tests.voice.replaying import causes_come_first, replay, stored
 from tests.voice.sounds import speech
 
 pytestmark = pytest.mark.timeout(180)
 SENTENCE = "Once upon a time there was a king who had three daughters."
+Said = tuple[list[str], list[str]]
+"""What the user and the agent said in a turn."""
 
 
 @pytest.fixture
-async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
-    async with GeminiServer(tmp_path, Options()) as server:
+async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Google]:
+    async with Google(tmp_path) as server:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
         monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
         monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
@@ -45,7 +46,10 @@ async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 class Stand:
     """Servers and workers that may die, and a page in a call on them."""
 
-    def __init__(self, config: Config, google: GeminiServer, nats_server: NatsServer, valkey: ValkeyServer) -> None:
+    def __init__(self, what: str, config: Config, google: Google, nats_server: NatsServer, valkey: ValkeyServer) -> None:
+        self.what = what
+        """What is to be killed."""
+
         self.google = google
         self.nats = nats_server
         self.valkey = valkey
@@ -74,15 +78,14 @@ class Stand:
         """A worker in this process."""
         return await self.running.enter_async_context(self.workers.running())
 
-    async def kill(self, what: str) -> None:
+    async def kill(self) -> None:
         """Kill it without a word, and let it come back where nothing takes its place."""
-        if what == "voice":
-            await self.successor()
+        if self.what == "voice":
             assert self.process is not None
             self.process.kill()
-        elif what == "provider":
+        elif self.what == "provider":
             self.google.kill()
-        elif what == "nats":
+        elif self.what == "nats":
             self.nats.kill()
             self.nats.start()
             await becomes(self._reconnected)
@@ -101,7 +104,7 @@ class Stand:
 @pytest.fixture
 async def stand(
     config: Config,
-    google: GeminiServer,
+    google: Google,
     own_nats: Callable[[], NatsServer],
     own_valkey: Callable[[], ValkeyServer],
     what: str,
@@ -112,74 +115,85 @@ async def stand(
     (folder / "triage.yaml").write_text("model: gemini\nprompt: You send people on.\nvoice: Aoede\nhandoffs: [advisor]\n")
     (folder / "advisor.yaml").write_text("model: gemini\nprompt: You advise.\nvoice: Charon\n")
     config = replace(config, nats_url=bus.url, redis_url=store.url, agents_dir=folder)
-    async with Stand(config, google, bus, store) as stand:
+    async with Stand(what, config, google, bus, store) as stand:
         await (stand.worker() if what == "voice" else stand.successor())
         await connected(stand.page, agent="triage")
         google.script(Turn(says="Hello."))
         await a_turn(stand.page)
+        if what == "voice":  # who goes on is there before, so that it dies at once
+            await stand.successor()
         yield stand
 
 
-async def idle(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[str]:
+async def idle(stand: Stand) -> Said:
     """Nobody speaks."""
-    await kill()
+    await stand.kill()
     stand.google.script(Turn(says="Still here."))
     await asks(stand.page, "Are you there?")
     await stand.page.until(ev.TurnCompleted, 2, reason="completed")
-    return ["Are you there?"]
+    return ["Are you there?"], ["Still here."]
 
 
-async def user_speaking(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[str]:
+async def user_speaking(stand: Stand) -> Said:
     """The user is in the middle of a sentence."""
     stand.google.script(Turn(hears="What is it that you can do?", says="Everything."))
     await stand.page.speaks(UTTERANCE[: len(UTTERANCE) // 2])
-    await kill()
+    await stand.kill()
     await stand.page.speaks(speech(400) + UTTERANCE[len(UTTERANCE) // 2 :])
     await stand.page.until(ev.TurnCompleted, 2, reason="completed")
-    return ["What is it that you can do?"]
+    return ["What is it that you can do?"], ["Everything."]
 
 
-async def model_speaking(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[str]:
+async def model_speaking(stand: Stand) -> Said:
     """The model is in the middle of a sentence."""
     stand.google.script(Turn(says=SENTENCE, stops_at_ms=2_500), Turn(says="The youngest was the cleverest."))
     await asks(stand.page, "Tell me a story.")
-    await stand.page.when(lambda: stand.page.sent_ms(2) >= 400)
-    await kill()
+    await stand.page.when(lambda: stand.page.sent_ms(2) >= 1_500)
+    await stand.kill()
     for session in stand.google.connections:
         session.model.go_on()
     await stand.page.until(ev.TurnCompleted, 2, reason="completed")
-    return ["Tell me a story."]
+    if stand.what in ("nats", "valkey"):
+        return ["Tell me a story."], [SENTENCE]
+    begun = next(one.text for one in stand.page.told(ev.AgentSaid) if one.turn == 2 and one.text)
+    assert SENTENCE.startswith(begun)
+    assert begun.startswith("Once upon a"), "all that was heard but for half a second"
+    return ["Tell me a story."], [begun, "The youngest was the cleverest."]
 
 
-async def tool_open(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[str]:
+async def tool_open(stand: Stand) -> Said:
     """A function is being called."""
     stand.google.script(Turn(calls=(Call("get_time", {}),), after="It is noon.", blocking=True), Turn(says="It is noon."))
     await asks(stand.page, "What time is it?")
     called = await stand.page.event(ev.ToolCalled)
-    await kill()
+    await stand.kill()
     await stand.page.executes(called, {"time": "12:00"})
     await stand.page.until(ev.TurnCompleted, 2, reason="completed")
     delivered = stand.page.told(ev.ToolDelivered)
     assert [one.call_id for one in delivered] == [called.call_id]
     assert len(stand.page.told(ev.ToolCalled)) == 1
-    assert said(stand.page)[-1] == "It is noon."
-    return ["What time is it?"]
+    return ["What time is it?"], ["It is noon."]
 
 
-async def handing_over(stand: Stand, kill: Callable[[], Awaitable[None]]) -> list[str]:
-    """One agent has handed over, and the other one has not spoken yet."""
+async def handing_over(stand: Stand) -> Said:
+    """One agent has handed over, and the other one is not connected yet."""
     stand.google.script(Turn(calls=(Call("handoff_conversation", {"target": "advisor", "reason": "money"}),)), Turn(says="I can help."))
+    stand.google.door.clear()
     await asks(stand.page, "I need advice.")
     await stand.page.until(ev.HandoffStarted)
-    await kill()
+    await stand.kill()
+    if stand.what == "provider":  # so does the connection that waits before the door
+        stand.google.refuse(Refusal(code=1011))
+    assert not stand.page.told(ev.HandoffCompleted)
+    stand.google.door.set()
     await stand.page.until(ev.TurnCompleted, 2, reason="completed")
     speakers = [one.agent for one in stand.page.told(ev.AgentSaid) if one.text]
     assert list(dict.fromkeys(speakers)) == ["triage", "advisor"]
     assert len(stand.page.told(ev.HandoffStarted)) == len(stand.page.told(ev.HandoffCompleted)) == 1
-    return ["I need advice."]
+    return ["I need advice."], ["I can help."]
 
 
-STATES: dict[str, Any] = {
+STATES: dict[str, Callable[[Stand], Awaitable[Said]]] = {
     "idle": idle,
     "user speaking": user_speaking,
     "model speaking": model_speaking,
@@ -191,12 +205,12 @@ STATES: dict[str, Any] = {
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("what", ["voice", "provider", "nats", "valkey"])
 async def test_the_call_goes_on(stand: Stand, what: str, state: str) -> None:
-    asked = await STATES[state](stand, lambda: stand.kill(what))
+    asked, answered = await STATES[state](stand)
     await stand.page.ends()
     log = await stand.page.everything()
     assert [one.event.text for one in log if isinstance(one.event, ev.UserSaid)] == ["Hello?", *asked]
-    numbers = [one.number for one in stand.page.told(ev.TurnCompleted)]
-    assert numbers == sorted(set(numbers)), "a turn is completed once"
+    assert [one.event.text for one in log if isinstance(one.event, ev.AgentSaid) and one.event.text] == ["Hello.", *answered]
+    assert [one.number for one in stand.page.told(ev.TurnCompleted)] == [1, 2], "a turn is completed once"
     assert causes_come_first(log)
     assert replay(stand.page.sid, log)[1] == stored(log)
     if what == "voice" and state != "handing over":

@@ -22,12 +22,14 @@ from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.step import Append, LogInput, fold
 from tests.voice.conversation import SID, START_US
-from tests.voice.live_parts import FUNCTION, GREETING, LIVE, Script, agents
+from tests.voice.live_parts import FUNCTION, GREETING, LIVE, TARGET_TOKENS, TRIGGER_TOKENS, Known, Script, agents
 from tests.voice.live_world import MS_PER_CHARACTER, LiveWorld, typed
 from tests.voice.replaying import causes_come_first, encoded, replay, stored
 
 RESUMABLE = "gemini-2.5-flash-native-audio-latest"
 HOUR_MS = 3_600_000
+FULL_H = 8
+"""Hours after which all that a session remembers has its size, the summary of what left its history last."""
 
 
 def question(number: int) -> str:
@@ -128,7 +130,7 @@ def told_to_the_end(world: LiveWorld) -> bool:
 
 
 class Day:
-    """24 hours: a question every 40 s, and each hour everything that may happen in one."""
+    """24 hours: a question every 40 s, and each hour everything that may happen in one. Twice in half an hour the model forgets."""
 
     def __init__(self, hours: int = 24) -> None:
         self.scripts: dict[int, Script] = {}
@@ -190,6 +192,27 @@ class Day:
                 world.drops(at + 20_001)
 
 
+def numbers(parts: Sequence[Known]) -> list[int]:
+    """The questions in what a model knows."""
+    return [int(number) for part in parts if part.user for number in re.findall(r"Q(\d+)", part.text)]
+
+
+def forgets_and_goes_on(world: LiveWorld, answered: Sequence[int]) -> None:
+    """The model forgot what was oldest, several times in each hour and with every agent, was asked on the same connection and answered;
+    the next agent is told from the log what was forgotten."""
+    found = world.compressions
+    hours = Counter(one.at // HOUR_MS for one in found)
+    assert min(hours[hour] for hour in range(24)) >= 3
+    assert {one.agent for one in found} == {"host", "advisor"}
+    told = {one.effect: numbers([Known(part.role == "user", part.text, 0) for part in one.asked.history]) for one in world.connections}
+    for one in found:
+        assert one.tokens - sum(part.tokens for part in one.forgotten) <= TARGET_TOKENS
+        assert max(numbers(one.forgotten)) < one.number
+        assert one.number in answered or one.number + 1 in answered, "unless the user cut it short"
+        later = next((asked for effect, asked in told.items() if effect > one.effect and asked), None)
+        assert later is None or max(numbers(one.forgotten)) in later
+
+
 def test_a_day_of_one_session() -> None:
     began = time.process_time()
     day = Day()
@@ -199,6 +222,7 @@ def test_a_day_of_one_session() -> None:
         peak: dict[str, int] = {}
         for part in range(1, 13):
             world.run(hour * HOUR_MS + part * HOUR_MS // 12)
+            assert all(one.knows.tokens < 1.1 * TRIGGER_TOKENS for one in world.connections[-3:]), "the model knows more than it can"
             peak = {name: max(size, peak.get(name, 0)) for name, size in world.sizes().items()}
         peaks.append(peak)
     consistent(world, list(day.scripts))
@@ -215,8 +239,10 @@ def test_a_day_of_one_session() -> None:
     assert len(world.told(ev.HandoffCompleted)) == 48
     assert len(world.told(ev.SessionOwned)) == 25
     assert len(world.connections) > 24 * 6
+    forgets_and_goes_on(world, completed)
     for name, size in peaks[-1].items():
-        assert size <= 1.1 * peaks[2][name] + 2, f"{name} grows"
+        assert size <= 1.1 * peaks[FULL_H][name] + 2, f"{name} grows"
+    assert peaks[-1]["bytes"] < 50_000
     assert time.process_time() - began < 20
 
 

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from services.voice.outputs import Message, ToolUse
-from services.voice.prompt import PERSONA, WINDOW_CHARACTERS, instructions, window
+from services.voice.prompt import (
+    EARLIER_CHARACTERS,
+    NOTHING,
+    PERSONA,
+    SUMMARY_SHARE,
+    WINDOW_CHARACTERS,
+    begins,
+    forget,
+    instructions,
+    is_cut,
+    room,
+    shortened,
+    window,
+    with_summary,
+)
+from shared.agents import Agent, ModelName
 
 
 @st.composite
@@ -55,7 +73,7 @@ def test_a_window_is_bounded_unless_one_turn_alone_is_larger(history: list[Messa
     if users:
         newest = history[users[-1] :]
         # Messages of the user that nobody answered are one turn, joined by a space each.
-        assert size(recent) <= max(WINDOW_CHARACTERS, size(newest)) + len(users)
+        assert size(recent) <= max(WINDOW_CHARACTERS, size(newest) + WINDOW_CHARACTERS // SUMMARY_SHARE) + len(users)
 
 
 @given(histories())
@@ -76,7 +94,88 @@ def test_at_the_bound_a_turn_is_in_and_one_character_more_is_out() -> None:
         ]
 
     assert len(window("", turns(WINDOW_CHARACTERS))) == 4
-    assert [one.text for one in window("", turns(WINDOW_CHARACTERS + 1))] == ["", "vvvvv"]
+    assert not is_cut(turns(WINDOW_CHARACTERS))
+    _, one = window("", turns(WINDOW_CHARACTERS + 1))
+    assert is_cut(turns(WINDOW_CHARACTERS + 1))
+    assert one.text.startswith("(Note: This was said before, shortened:\nUser: uuu")
+    assert "\nYou: aaaaa\n" in one.text
+    assert one.text.endswith(")\n\nvvvvv")
+
+
+def test_a_vendors_model_is_given_more_than_one_of_ones_own() -> None:
+    def by(provider: str, *, realtime: bool = False) -> int:
+        model = ModelName(provider)
+        return room(Agent(name="a", realtime=model) if realtime else Agent(name="a", llm=model))
+
+    assert [by("anthropic"), by("gemini"), by("openai"), by("gemini", realtime=True)] == [100_000] * 4
+    assert by("openai", realtime=True) == 64_000
+    assert [by(""), by("local"), by("my-vllm")] == [WINDOW_CHARACTERS] * 3
+
+
+def turn(number: int, *, result: int = 0) -> list[Message]:
+    """What the user says, a call with a result of this length, and the answer."""
+    use = ToolUse(call_id=f"fc_{number}", name="look_up", arguments={"q": number})
+    called = [Message(role="assistant", uses=(use,)), Message(role="tool", call_id=use.call_id, text="r" * result)] if result else []
+    return [
+        Message(role="user", text=f"Question {number}. My name is Ann." if number == 0 else f"Question {number}. " + "q" * 100),
+        *called,
+        Message(role="assistant", text=f"Answer {number}. " + "a" * 200),
+    ]
+
+
+@pytest.mark.parametrize("limit", [WINDOW_CHARACTERS, 100_000])
+def test_a_window_moves_in_steps_and_else_only_grows(limit: int) -> None:
+    history: list[Message] = []
+    earlier = NOTHING
+    sent: list[tuple[Message, ...]] = []
+    for number in range(250):
+        history += turn(number, result=3_000 if limit > WINDOW_CHARACTERS else 300)
+        if number == 150:  # as `turns` lets go of the oldest
+            earlier, history = forget(history[:80], earlier), history[80:]
+        sent.append(window("Be kind.", history, limit=limit, earlier=earlier))
+    moved = [number for number, (before, after) in enumerate(pairwise(sent)) if after[: len(before)] != before]
+    gaps = [after - before for before, after in pairwise(moved[1:]) if 149 not in (before, after)]
+    assert len(moved) > 3
+    assert min(gaps) >= (7 if limit > WINDOW_CHARACTERS else 2), "the first one but, which only makes room"
+    assert all(size(list(one)) <= limit for one in sent)
+
+
+def test_of_what_a_window_has_no_room_for_the_beginning_stays_known() -> None:
+    history = [message for number in range(80) for message in turn(number, result=4_000)]
+    for limit in (WINDOW_CHARACTERS, 64_000, 100_000):
+        _, first, *_ = window("", history, limit=limit)
+        assert "My name is Ann." in first.text
+        assert "rrr" not in first.text
+        assert len(first.text) < limit / SUMMARY_SHARE + 200
+    assert "My name is Ann." in with_summary("", history, limit=100_000)
+
+
+def test_what_is_let_go_for_good_leaves_a_summary_that_stays_bounded() -> None:
+    earlier = NOTHING
+    for start in range(0, 2_000, 100):
+        gone = [message for number in range(start, start + 100) for message in turn(number)]
+        earlier = forget(gone, earlier)
+        assert earlier.text.startswith("User: Question 0. My name is Ann.\nYou: Answer 0.")
+        assert f"Answer {start + 99}." in earlier.text
+        assert len(earlier.text) <= EARLIER_CHARACTERS
+    (_, only) = window("", [Message(role="user", text="Who am I?")], earlier=earlier)
+    assert "My name is Ann." in only.text
+    assert only.text.endswith("Who am I?")
+    assert is_cut([Message(role="user", text="Who am I?")], earlier=earlier)
+    assert "My name is Ann." in with_summary("", [], earlier=earlier)
+
+
+@given(st.lists(st.text(max_size=300), max_size=40), st.integers(40, 4_000))
+def test_what_is_shortened_fits(lines: list[str], limit: int) -> None:
+    found = shortened(lines, limit)
+    assert len(found) <= limit
+    if sum(len(line) + 1 for line in lines) <= limit and all(len(line) <= limit // 8 for line in lines):
+        assert found == "\n".join(filter(None, lines))
+
+
+def test_a_conversation_without_a_question_is_not_told() -> None:
+    assert begins([Message(role="assistant", text="Hi.")]) == 1
+    assert window("", [Message(role="assistant", text="Hi.")], earlier=NOTHING) == (Message(role="system", text=""),)
 
 
 def test_the_instructions_begin_with_the_persona_so_that_they_stay_warm() -> None:

@@ -15,12 +15,12 @@ from nats.aio.client import Client
 from redis.asyncio import Redis
 
 from services.voice import recorder
-from services.voice.recorder import Recorder
+from services.voice.recorder import Recorder, Recorders
 from shared import bus, frames, recordings
 from shared.clock import SystemClock, wall_ms32
 from shared.config import Config, Recording
 from shared.embedded import NatsServer, ValkeyServer
-from shared.errors import Code, Conflict, VoxbridgeError
+from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from shared.events import gateway, operator, tools
 from shared.events import voice as ev
 from shared.log import Log
@@ -347,3 +347,38 @@ async def test_a_live_session_and_one_with_a_running_function_are_refused(
 def test_the_recorder_looks_often_enough_for_a_takeover_within_what_the_bus_keeps() -> None:
     lease_s, looks_s = 3.0, 0.3
     assert 2 * recorder.EVERY_S + lease_s + looks_s < 10
+
+
+@pytest.mark.parametrize("ended", [False, True])
+async def test_a_key_that_comes_late_is_waited_for_as_long_as_the_session_lasts(
+    connection: Client, store: Store, config: Config, monkeypatch: pytest.MonkeyPatch, ended: bool
+) -> None:
+    log, sid, asked, make = Log(connection), "6" * 32, asyncio.Event(), DataKeys.make
+    there = asyncio.Event()
+
+    async def late(self: DataKeys, sid: str) -> bytes:
+        asked.set()
+        if not there.is_set():
+            raise Unavailable("Valkey does not answer.")
+        return await make(self, sid)
+
+    monkeypatch.setattr(DataKeys, "make", late)
+    monkeypatch.setattr(recorder, "EVERY_S", 0.02)
+    monkeypatch.setattr(recorder, "END_S", 0.05)
+    recorders = Recorders(log, DataKeys.of(config, store.redis))
+    await recorders.begin(sid)
+    assert asked.is_set()
+    if ended:
+        await recorders.end(sid)
+        asked.clear()
+        there.set()
+        assert not recorders._beginning
+        assert not recorders._running
+        return
+    there.set()
+
+    async def recording() -> bool:
+        return sid in recorders._running
+
+    await becomes(recording)
+    await recorders.end(sid)

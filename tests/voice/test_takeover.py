@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from services.voice.session import Session
 from shared import frames
 from shared.config import Config
 from shared.embedded import NatsServer, ValkeyServer
-from shared.errors import Code, VoxbridgeError
+from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.events import gateway
 from shared.events import voice as ev
 from shared.events.journal import Taken, VoiceJournal
@@ -346,3 +346,38 @@ async def test_a_session_that_cannot_be_opened_is_refused_with_the_reason_before
         assert 0 <= ended.duration_ms < service_module.STALE_S * 1_000
         await left(store, page)
         assert worker.stats()["sessions"] == 0
+
+
+async def test_a_takeover_that_fails_on_the_way_holds_nothing_and_is_tried_again(
+    workers: Workers, page: Page, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[Session] = []
+    closed: list[Session] = []
+    follow, close = Session._follow, Session.close
+
+    async def once(self: Session, after: Mapping[str, int]) -> None:
+        if not failed:
+            failed.append(self)
+            raise Unavailable("The bus takes no subscription.")
+        await follow(self, after)
+
+    async def whole(self: Session) -> None:
+        await close(self)
+        closed.append(self)
+
+    async with workers.process() as process:
+        await page.open(plays=False)
+        await page.until(ev.SessionStarted)
+        model_server.script("tts", [3_000])
+        model_server.script("llm", ["Once upon a time there was a king."])
+        await page.says(gateway.TextReceived(text="A story."))
+        await page.when(lambda: page.sent_ms(1) >= 300)
+        monkeypatch.setattr(Session, "_follow", once)
+        monkeypatch.setattr(Session, "close", whole)
+        async with workers.running():
+            process.send_signal(signal.SIGKILL)
+            await page.until(ev.SessionRestored)
+            async with asyncio.timeout(10):
+                while not failed or failed[0] not in closed:  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0.02)
+            await page.ends()

@@ -6,6 +6,8 @@ export { ReadError } from "../http";
 export interface SessionSummary {
   id: string;
   mode: string;
+  /** The agent or pipeline that was asked for. */
+  agent?: string;
   started_at_ms: number;
   state: string;
   turns: number;

@@ -2,7 +2,7 @@
 import { type ReactElement, useEffect, useState } from "react";
 import { Icon } from "../icons";
 import { Link } from "../router";
-import { ago, STATE_WORDS } from "../words";
+import { agentName, ago, STATE_WORDS } from "../words";
 import { fetchSessions, isLive, ReadError, type SessionSummary } from "./api";
 
 const AGAIN_MS = 3000;
@@ -26,7 +26,7 @@ function Row({ session, now }: { session: SessionSummary; now: number }): ReactE
       <Link to={`/sessions/${encodeURIComponent(session.id)}`} className="session-row">
         <span className="dot" data-live={live} aria-hidden="true" />
         <span className="session-id">{session.id}</span>
-        <span className="session-mode">{session.mode}</span>
+        <span className="session-mode">{session.agent === undefined ? session.mode : agentName(session.agent)}</span>
         <span>{session.turns === 1 ? "1 turn" : `${session.turns} turns`}</span>
         <span>{live ? words(session.state) : (session.ended_reason ?? "ended").replaceAll("_", " ")}</span>
         <time dateTime={new Date(session.started_at_ms).toISOString()}>{ago(session.started_at_ms, now)}</time>
@@ -70,7 +70,7 @@ export function SessionList(): ReactElement {
   const recent = new Set(listed.sessions.map(({ id }) => id));
   const all = [...listed.sessions, ...older.filter(({ id }) => !recent.has(id))];
   const wanted = query.trim().toLowerCase();
-  const found = all.filter(({ id, mode, state, ended_reason }) => `${id} ${mode} ${state} ${ended_reason ?? ""}`.toLowerCase().includes(wanted));
+  const found = all.filter(({ id, mode, agent, state, ended_reason }) => `${id} ${mode} ${agent ?? ""} ${state} ${ended_reason ?? ""}`.toLowerCase().includes(wanted));
   const groups: [string, SessionSummary[]][] = [
     ["Live now", found.filter(isLive)],
     ["Ended", found.filter((session) => !isLive(session))],
@@ -81,7 +81,7 @@ export function SessionList(): ReactElement {
         <h1>Sessions</h1>
         <label className="search">
           <Icon name="search" size={18} />
-          <input type="search" value={query} onChange={(event) => setQuery(event.target.value)} placeholder="Search by id, mode or state" aria-label="Search sessions" />
+          <input type="search" value={query} onChange={(event) => setQuery(event.target.value)} placeholder="Search by id, mode, agent or state" aria-label="Search sessions" />
         </label>
       </div>
       {listed.error !== null && (
