@@ -139,6 +139,17 @@ def router(gateway: Gateway) -> APIRouter:
             "problems": [msgspec.to_builtins(one) for one in problems],
         }
 
+    async def reachable(name: str) -> None:
+        """Raise unless there are keys for all that this agent needs. The session has the last word: it may have begun with other files."""
+        async with reading:
+            roster = await asyncio.to_thread(files.current)
+        keys = await gateway.keys.usable()
+        for agent in roster.agents:
+            missing = [one for one in _needs(agent) if one in PROVIDERS and not keys[one]] if agent.name == name else []
+            if missing:
+                message = f"{name} cannot be reached: there is no key for {' and '.join(missing)}. Set one in Keys."
+                raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, message, field="to", retryable=False)
+
     @made.post(
         "/sessions/{session_id}/handoff",
         status_code=202,
@@ -151,6 +162,7 @@ def router(gateway: Gateway) -> APIRouter:
         """Ask that another agent of the session goes on; the body is `{"to", "reason"?}`."""
         asked = _asked(await bodies.read(request))
         await _check(gateway, session_id, asked.to)
+        await reachable(asked.to)
         stem = f"{gateway.resources.process_id}-{secrets.token_hex(4)}"
         writer = SessionWriter(gateway.log, session_id, "gateway", stem=stem, fenced=False, give_up_s=APPEND_S)
         event = events.gateway.HandoffRequested(target=asked.to, reason=asked.reason)

@@ -188,7 +188,10 @@ def _client(key: str) -> AsyncAnthropic:
 def _body(request: Complete) -> dict[str, Any]:
     model = request.model or endpoints.VENDORS["anthropic"].llm
     instructions, turns = language.turns(request.messages)
-    body: dict[str, Any] = {"model": model, "max_tokens": MAX_TOKENS, "messages": [_message(turn) for turn in turns]}
+    messages = [_message(turn) for turn in turns]
+    # The next request has all of this in front: a long conversation is not read anew with every turn.
+    messages[-1]["content"][-1]["cache_control"] = _CACHED
+    body: dict[str, Any] = {"model": model, "max_tokens": MAX_TOKENS, "messages": messages}
     if instructions:
         body["system"] = [{"type": "text", "text": instructions, "cache_control": _CACHED}]
     if model.startswith(_EFFORT):

@@ -14,6 +14,7 @@ from services.gateway.messages import AGENT_LIMIT, MODES
 from services.voice.capabilities import DEFAULT_MODELS, TEXT_MODELS
 from shared import bus, events
 from shared.agents import REASON_LIMIT
+from shared.keys import PROVIDERS
 from shared.log import Log
 from shared.writer import SessionWriter
 from tests.gateway.conftest import Running, eventually
@@ -36,6 +37,16 @@ def folder(tmp_path: Path) -> Path:
         "description: Two in a row.\nstages:\n  - {phase: first, agent: triage, next: second}\n  - {phase: second, agent: advisor}\n"
     )
     return found
+
+
+@pytest.fixture
+def keys(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys for all that the agents need."""
+
+    async def usable() -> dict[str, bool]:
+        return dict.fromkeys(PROVIDERS, True)
+
+    monkeypatch.setattr(running.gateway.keys, "usable", usable)
 
 
 async def begun(running: Running, number: int, *, agents: tuple[str, ...] = CAST, started: bool = True, ended: bool = False) -> str:
@@ -115,6 +126,7 @@ async def test_a_wrong_file_is_named_with_its_line_and_the_agents_before_it_stay
     assert "promt" in problem["message"]
 
 
+@pytest.mark.usefixtures("keys")
 async def test_a_handoff_that_is_asked_for_is_an_event_of_the_gateway_and_reaches_the_voice_service(
     running: Running, voice: StandIn
 ) -> None:
@@ -168,11 +180,25 @@ async def test_a_handoff_that_cannot_be_is_refused_and_leaves_nothing_in_the_log
     assert await asked_for(running.gateway.log, sid) == []
 
 
+@pytest.mark.usefixtures("keys")
 async def test_the_longest_reason_is_taken_and_the_nearest_name_is_offered(running: Running) -> None:
     sid = await begun(running, 8)
     assert "Did you mean advisor?" in (await ask(running, "POST", to(sid), json={"to": "adviser"})).json()["message"]
     body = {"to": "advisor", "reason": "x" * REASON_LIMIT}
     assert (await ask(running, "POST", to(sid), json=body)).status_code == 202
+
+
+async def test_a_handoff_to_an_agent_without_a_key_is_refused_and_leaves_nothing_in_the_log(
+    nats_url: str, redis_url: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    async with gateway(nats_url, redis_url, tmp_path / "data", agents_dir=folder) as running:
+        sid = await begun(running, 6, agents=("advisor", "triage"))
+        answer = await ask(running, "POST", to(sid), json={"to": "triage"})
+        assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (503, "PROVIDER_UNAVAILABLE", "to")
+        assert "no key for gemini" in answer.json()["message"]
+        assert await asked_for(running.gateway.log, sid) == []
 
 
 async def test_an_unknown_session_is_not_handed_over(running: Running) -> None:
@@ -181,7 +207,10 @@ async def test_an_unknown_session_is_not_handed_over(running: Running) -> None:
     assert (await ask(running, "POST", to("not-an-id"), json={"to": "advisor"})).status_code == 422
 
 
-async def test_only_an_administrator_hands_over_where_others_may_reach_the_gateway(nats_url: str, redis_url: str, tmp_path: Path) -> None:
+async def test_only_an_administrator_hands_over_where_others_may_reach_the_gateway(
+    nats_url: str, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-key-for-tests")
     async with gateway(nats_url, redis_url, tmp_path, allowed_hosts="voice.example") as running:
         sid = await begun(running, 9)
         refused = await ask(running, "POST", to(sid), json={"to": "advisor"})

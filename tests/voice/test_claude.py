@@ -117,7 +117,7 @@ async def test_all_calls_of_a_message_are_answered_in_the_next_one_with_failures
     assert answered["content"] == [
         {"type": "tool_result", "tool_use_id": "fc_1", "content": history[2].text, "is_error": True},
         {"type": "tool_result", "tool_use_id": "fc_2", "content": '{"time":"12:00"}'},
-        {"type": "text", "text": "And?"},
+        {"type": "text", "text": "And?", "cache_control": {"type": "ephemeral"}},
     ]
 
 
@@ -161,7 +161,8 @@ async def test_messages_of_one_side_in_a_row_are_one_and_the_user_begins_and_end
 async def test_a_conversation_that_has_not_begun_begins(server: AnthropicServer, models: Models) -> None:
     await written(models, Complete(provider="anthropic", model="", messages=(), functions=()))
     assert server.refused == []
-    assert server.bodies[0]["messages"] == [{"role": "user", "content": [{"type": "text", "text": OPENING}]}]
+    opening = {"type": "text", "text": OPENING, "cache_control": {"type": "ephemeral"}}
+    assert server.bodies[0]["messages"] == [{"role": "user", "content": [opening]}]
     assert "system" not in server.bodies[0]
 
 
