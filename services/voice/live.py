@@ -65,7 +65,7 @@ def begin(d: Draft, agent: Agent) -> None:
             leave(d)
         line = Line(provider=chosen.provider, model=model, calls=line.calls if line is not None else ())
     elif not can(line).resumes_with_changes:
-        line = msgspec.structs.replace(line, handle="", resumable=False)
+        line = msgspec.structs.replace(line, handle="", resumable=False, active=False)
     d.state.line = line
     connect(d)
 
@@ -114,6 +114,7 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
             audio_from_ms=max(0, replayed),
             delay_ms=delay_ms,
             manual_activity=state.agent.manual_activity,
+            speaking=state.agent.manual_activity and line.active,
             search=state.agent.search,
         )
     )
@@ -130,7 +131,6 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         cut=False,
         called=False,
         over=True,
-        active=False,
         written="",
         words=() if line.asking and not line.turn else line.words,  # those that nobody answered will be transcribed again
     )

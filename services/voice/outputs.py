@@ -91,6 +91,11 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True, tag="connect"):
     """Before it is dialled."""
 
     manual_activity: bool = False
+    """The model is told when the user speaks."""
+
+    speaking: bool = False
+    """And the user speaks already."""
+
     search: bool = False
 
 

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from services.voice import outputs as out
@@ -64,6 +65,16 @@ class House(Protocol):
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something beside."""
+
+
+@dataclass(frozen=True)
+class _Activity:
+    """The user began or ceased to speak."""
+
+    speaking: bool
+
+    async def __call__(self, connection: Connection) -> None:
+        await connection.activity(speaking=self.speaking)
 
 
 class Heard:
@@ -131,6 +142,8 @@ class Uplink:
         self.effect, self._asked = effect, asked
         self._waiting = asyncio.Queue(WAITING_LIMIT)
         self._opened = self._number
+        # What the last one was told is not so for this one, whose `Connect` says whether the user speaks.
+        self._kept = deque((one for one in self._kept if not isinstance(one[2], _Activity)), maxlen=KEPT_LIMIT)
         self._generation = self._made = self._reported = 0
         self._loud = False
         self._running = asyncio.create_task(self._serve(effect, asked, before, old))
@@ -185,7 +198,7 @@ class Uplink:
             case out.CutShort(heard_ms=heard_ms):
                 self._later(lambda connection: connection.cut_short(heard_ms))
             case out.Activity(speaking=speaking):
-                self._mark(lambda connection: connection.activity(speaking=speaking))
+                self._mark(_Activity(speaking))
             case out.EndAudio():
                 self._mark(lambda connection: connection.end_audio())
 
@@ -334,6 +347,8 @@ class Uplink:
         await self._say_what_waits(connection)
         start, opened = asked.audio_from_ms * _SAMPLES_PER_MS, self._opened
         sent = next((number for number, end, _ in self._kept if end > start or number > opened), self._number + 1) - 1
+        if asked.speaking:
+            await connection.activity(speaking=True)
         # More comes while what was kept is sent: live audio begins when none is left.
         while late := [(number, what) for number, _, what in self._kept if number > sent]:
             for number, what in late:

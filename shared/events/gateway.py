@@ -38,7 +38,7 @@ class SessionRequested(Event, frozen=True, kw_only=True):
     account: str = "local"
     client: ClientCapabilities = ClientCapabilities()
     resume_hash: str = ""
-    """SHA-256, in hex, of the token with which a client resumes the session; empty for clients that cannot."""
+    """SHA-256, in hex, of the token with which a client resumes the session; empty in old logs alone, where plain clients could not."""
 
 
 @event("client.connected", writer="gateway")

@@ -89,10 +89,9 @@ class House:
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         self._closing = asyncio.ensure_future(work)
 
-    def open(self, effect: int, *, audio_from_ms: int = 0) -> None:
+    def open(self, effect: int, **asked: Any) -> None:
         """Ask for a connection."""
-        asked = out.Connect(provider="gemini", model="m", voice="", language="", instructions="", audio_from_ms=audio_from_ms)
-        self.uplink.open(effect, asked)
+        self.uplink.open(effect, out.Connect(provider="gemini", model="m", voice="", language="", instructions="", **asked))
 
     def hears(self, count: int) -> None:
         """So many frames of 20 ms."""
@@ -135,6 +134,20 @@ async def test_a_connection_that_hears_the_audio_again_is_told_where_it_ends_aga
     await house.took(2, [("audio", 1_000)])
     assert [type(one) for one in house.told] == [ProviderReady] * 3
     house.uplink.close(3)
+
+
+async def test_a_connection_in_the_middle_of_speech_is_told_that_the_user_speaks_and_of_no_speech_before() -> None:
+    house = House()
+    house.may_connect.set()
+    house.open(1)
+    await house.took(0, [])
+    house.uplink.do(out.Activity(1, speaking=True))
+    house.hears(50)
+    house.open(2, speaking=True)
+    house.hears(50)
+    house.uplink.do(out.Activity(2, speaking=False))
+    await house.took(1, [("activity", True), ("audio", 2_000), ("activity", False)])
+    house.uplink.close(2)
 
 
 @pytest.mark.parametrize("count", [uplink.KEPT_LIMIT, uplink.KEPT_LIMIT + 1])
