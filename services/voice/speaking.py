@@ -177,6 +177,9 @@ def audio_sent(d: Draft, generation: int, sequence: int) -> None:
     if reply is None or reply.generation != generation:
         return
     d.state.sequence = sequence
+    if reply.stamps.first_audio_sent is not None and reply.sent is None and reply.pieces:
+        # It goes on as a new generation, with words that are there: nothing else would show them.
+        turns.announce(d, " ".join(piece.text for piece in reply.pieces))
     stamps = msgspec.structs.replace(reply.stamps, first_audio_sent=reply.stamps.first_audio_sent or d.now)
     d.state.reply = msgspec.structs.replace(reply, sent=d.now, stamps=stamps, playing=not d.state.reports_playback)
     end_speech(d)

@@ -62,7 +62,7 @@ export function App(): ReactElement {
           </button>
         </div>
       </header>
-      {room === "sessions" && (id ? <SessionRoom key={id} id={decodeURIComponent(id)} /> : <SessionList />)}
+      {room === "sessions" && (id ? <SessionRoom key={id} id={id} /> : <SessionList />)}
       {room === "agents" && <AgentsRoom />}
       {room === "keys" && <KeysRoom />}
       {title === "Talk" && <TalkRoom call={call} />}

@@ -44,7 +44,7 @@ export function useFacts(id: string): Followed {
         if (!signal.aborted) setFollowed({ events, error: null, loaded: true, complete: !again, since: again ? performance.now() - newest : 0 });
       } catch (cause) {
         if (!(cause instanceof ReadError)) return;
-        again = cause.status !== 404;
+        again = cause.status !== 404 && cause.status !== 422;
         if (!signal.aborted) setFollowed((before) => ({ ...before, error: cause }));
       }
       if (again && !signal.aborted) timer = setTimeout(() => void round(), AGAIN_MS);
@@ -58,6 +58,7 @@ export function useFacts(id: string): Followed {
   return followed;
 }
 
-function hasEnded(events: readonly LogEvent[]): boolean {
-  return events.some(({ type }) => type === "session.ended");
+/** Whether nothing more will happen: it ended, or it was erased. */
+export function hasEnded(events: readonly LogEvent[]): boolean {
+  return events.some(({ type }) => type === "session.ended" || type === "session.erased");
 }

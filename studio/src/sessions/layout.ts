@@ -303,7 +303,7 @@ export function stateAt(events: readonly LogEvent[], index: number): string {
     const { type, data } = events[i] as LogEvent;
     if (type === "provider.connected" || type === "handoff.completed" || type === "provider.failed") connected = true;
     if (type === "provider.lost" && !connected) return "restoring";
-    if (type === "session.ended") return "ended";
+    if (type === "session.ended" || type === "session.erased") return "ended";
     if (type === "session.released") return "restoring";
     if (type === "speech.started") return "user_speaking";
     if (type === "tool.called") return "calling_tool";

@@ -3,9 +3,9 @@ import { type ReactElement, useCallback, useEffect, useMemo, useRef, useState } 
 import { Icon } from "../icons";
 import { Link } from "../router";
 import { agentName, duration, STATE_WORDS, tokens } from "../words";
-import type { LogEvent } from "./api";
+import type { LogEvent, ReadError } from "./api";
 import { Details } from "./details";
-import { useFacts } from "./follow";
+import { hasEnded, useFacts } from "./follow";
 import { type Gap, gaps as gapsOf } from "./gaps";
 import { Interruptions } from "./interruptions";
 import { lastBefore, layout, stateAt, text, type Timeline, tokensOf } from "./layout";
@@ -63,11 +63,16 @@ function usePlace(): [place: Place | null, move: (at: number, index?: number) =>
   return [place, move, follow];
 }
 
+/** No session has this id, or none can have it. */
+function isUnknown({ status }: ReadError): boolean {
+  return status === 404 || status === 422;
+}
+
 export function SessionRoom({ id }: { id: string }): ReactElement {
   const { events, error, loaded, complete, since } = useFacts(id);
   const timeline = useMemo(() => layout(events, since), [events, since]);
   const gaps = useMemo(() => gapsOf(events, timeline), [events, timeline]);
-  const live = loaded && !events.some(({ type }) => type === "session.ended");
+  const live = loaded && !hasEnded(events);
   const { waves, why } = useWaves(id, live, loaded);
   const [place, move, follow] = usePlace();
   const [asked, setAsked] = useState<number | null>(null);
@@ -87,8 +92,8 @@ export function SessionRoom({ id }: { id: string }): ReactElement {
         <div className="notice" role="alert">
           <Icon name="warning" size={18} />
           <div>
-            <strong>{error.status === 404 ? "There is no such session." : error.message}</strong>
-            <p>{error.status === 404 ? "It may be older than the log keeps. See the list for those that are there." : "This page looks again every second."}</p>
+            <strong>{isUnknown(error) ? "There is no such session." : error.message}</strong>
+            <p>{isUnknown(error) ? "It may be older than the log keeps. See the list for those that are there." : "This page looks again every second."}</p>
           </div>
         </div>
       )}
