@@ -96,7 +96,7 @@ class StandIn:
                     await self._take(decode_pulled(message))
 
     async def _renew(self) -> None:
-        while True:
+        while not self._stopping:  # nor may one be lost in a command
             await asyncio.sleep(1)
             with suppress(VoxbridgeError):
                 await self.store.renew_leases(list(self.sessions), WORKER)
