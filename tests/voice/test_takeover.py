@@ -352,7 +352,7 @@ async def test_a_takeover_that_fails_on_the_way_holds_nothing_and_is_tried_again
     workers: Workers, page: Page, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed: list[Session] = []
-    closed: list[Session] = []
+    closed = asyncio.Event()
     follow, close = Session._follow, Session.close
 
     async def once(self: Session, after: Mapping[str, int]) -> None:
@@ -363,7 +363,8 @@ async def test_a_takeover_that_fails_on_the_way_holds_nothing_and_is_tried_again
 
     async def whole(self: Session) -> None:
         await close(self)
-        closed.append(self)
+        if self in failed:
+            closed.set()
 
     async with workers.process() as process:
         await page.open(plays=False)
@@ -378,7 +379,5 @@ async def test_a_takeover_that_fails_on_the_way_holds_nothing_and_is_tried_again
             process.send_signal(signal.SIGKILL)
             await page.until(ev.SessionRestored)
             await page.when(lambda: any(one.generation > 1 and "king" in one.text for one in page.partials))
-            async with asyncio.timeout(10):
-                while not failed or failed[0] not in closed:  # noqa: ASYNC110 - nothing tells of it
-                    await asyncio.sleep(0.02)
+            await asyncio.wait_for(closed.wait(), 10)
             await page.ends()
