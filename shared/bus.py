@@ -1,7 +1,7 @@
 """The subjects of the system and its live traffic on core NATS: audio, and what is only true for a moment.
 
-Owns the names of subjects. Nothing here is kept: what must not be lost goes through `shared.log`. A message published
-while the server is away is dropped, because late audio is worse than none.
+Owns the names of subjects. Nothing here is kept: what must not be lost goes through `shared.log`. A moment published while the server is
+away is dropped; audio waits where it is made (`services.gateway.microphones`, `services.voice.outlet`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
 AUDIO_SUBJECTS: Final = "vx.s.*.audio.>"
 RECORD_STREAM: Final = "RECORD"
 RECORD_SUBJECTS: Final = "vxr.*.*"
+MICROPHONE: Final = "vx.svc.voice.microphone"
+"""Asked with a session's id, its worker answers with the prefix of the microphone frame that it heard last, or with nothing when it
+heard none. All workers hear the question on the connection that their audio comes on: who answers is listening."""
 IMPORTED: Final = "Voxbridge-Imported"
 """Header of an event that was recorded elsewhere: whoever takes work off the log passes it over."""
 

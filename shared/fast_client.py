@@ -8,6 +8,7 @@ the socket. What is delivered and in which order stays the same. Owns nothing th
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import weakref
 from asyncio import StreamReader
@@ -18,6 +19,7 @@ from nats.aio.subscription import Subscription
 
 from shared.nats_frames import Divider, Listener
 
+_LOOK_S: Final = 0.02
 _LINE_END: Final = b"\r\n"
 _log = logging.getLogger(__name__)
 
@@ -81,6 +83,11 @@ class FastClient(Client):
         self.stats["out_msgs"] += 1
         self.stats["out_bytes"] += size
         return True
+
+    async def until_connected(self) -> None:
+        """Wait while the server is away."""
+        while not self.is_connected:  # noqa: ASYNC110 - the client tells nobody of it before it calls back
+            await asyncio.sleep(_LOOK_S)
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         listener = self._listeners.get(sid)

@@ -29,7 +29,7 @@ from shared.reaching import START_TIMEOUT_S, host_and_port, until_reached
 CLOSE_TIMEOUT_S: Final = 0.3
 EVENTS_PENDING: Final = 8 * 1024 * 1024
 AUDIO_PENDING: Final = 256 * 1024
-"""Bytes of audio that may wait for the socket: 200 ms of 40 sessions. More is refused, because late audio is worse than none."""
+"""Bytes of audio that may wait for the socket: 200 ms of 40 sessions. More waits where it is made: it could not be taken back here."""
 _RECONNECT_WAIT_S: Final = 0.2
 _PING_INTERVAL_S: Final = 5
 _PROBE_TIMEOUT_S: Final = 0.5

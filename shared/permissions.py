@@ -61,7 +61,14 @@ def _service(name: str, *, publish: tuple[str, ...], subscribe: tuple[str, ...],
 RIGHTS: Final[Mapping[str, Rights]] = {
     "gateway": _service(
         "gateway",
-        publish=("vx.s.*.audio.in", "vx.svc.voice.health", "vx.svc.voice.state", "vx.svc.tools.health", "vx.svc.tools.list"),
+        publish=(
+            "vx.s.*.audio.in",
+            "vx.svc.voice.health",
+            "vx.svc.voice.state",
+            bus.MICROPHONE,
+            "vx.svc.tools.health",
+            "vx.svc.tools.list",
+        ),
         subscribe=("vx.s.*.audio.out", "vx.s.*.ctl.voice"),
         streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM, bus.RECORD_STREAM),
     ),

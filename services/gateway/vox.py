@@ -82,8 +82,8 @@ class Vox:
         self._name = name
         self._clock: Clock = house.resources.clock
         self._audio_nc = house.resources.audio_nc
-        self._audio_in = bus.audio_in(sid)
         self._microphones = house.microphones
+        self._microphone = house.microphones.open(sid)
         self._metrics = house.metrics
         self._sequence = 0
         self._takes_audio = False
@@ -107,7 +107,7 @@ class Vox:
         """A binary message: an audio frame goes straight to the bus."""
         if self._takes_audio and self.v1 and frames.is_microphone(payload):
             if self._in_time(len(payload) - frames.PREFIX_SIZE):
-                self._microphones.publish(self._audio_in, frames.restamp(payload, wall_ms32()))
+                self._microphones.publish(self._microphone, frames.restamp(payload, wall_ms32()))
             return
         self._perform(self.core.receive_binary(payload, self._now_ms()))
 
@@ -131,6 +131,7 @@ class Vox:
     def lost(self, code: int) -> None:
         """The socket is gone."""
         self._perform(self.core.disconnected(f"the socket closed with {code}"))
+        self._microphones.close(self._microphone)
         self._house.background(self._leave())
         if not self.closed.done():
             self.closed.set_result(None)
@@ -163,7 +164,7 @@ class Vox:
                     self._attached_at.add_done_callback(_heeded)
                     self._append(event, self._attached_at)
                 case PublishMic(pcm) if self._in_time(len(pcm)):
-                    self._microphones.publish(self._audio_in, frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm))
+                    self._microphones.publish(self._microphone, frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm))
                     self._sequence += 1
                 case Open(event):
                     self._opening = asyncio.create_task(self._open(self._enter(event)))
@@ -232,7 +233,8 @@ class Vox:
             self._perform(self.core.refused(self._now_ms()))
             return
         self.sid = wanted.sid
-        self._audio_in = bus.audio_in(wanted.sid)
+        self._microphones.close(self._microphone)
+        self._microphone = self._microphones.open(wanted.sid)
         recovered = resume.recovers(known, wanted.last_seq)
         position = wanted.last_seq if recovered else known.top
         await self._listen()

@@ -16,7 +16,8 @@ from services.voice.state import State
 from shared import frames
 
 STALLED_S: Final = 1.0
-"""After this long without a frame in the middle of speech, the speech has ended: its client went silent without a word."""
+"""After this long without a frame in the middle of speech, the speech has ended: its client went silent without a word. While the bus is
+away nobody can tell."""
 
 MARK_MS: Final = 3_000
 """Between two notes of where the microphone is: a successor finds the last one among the ten seconds that the bus keeps."""
@@ -28,7 +29,9 @@ Voice = inputs.VoiceStarted | inputs.VoiceStopped
 class Microphone:
     """Takes whole frames; gives the core `MicrophoneAt`, `VoiceStarted` and `VoiceStopped`."""
 
-    def __init__(self, vad: Any, take: Callable[[Any], None]) -> None:
+    def __init__(self, vad: Any, take: Callable[[Any], None], reached: Callable[[], bool]) -> None:
+        """`reached` says whether frames can come now."""
+        self._reached = reached
         self._take = take
         self._ears = Ears(vad, self._changed)
         self._mark: inputs.MicrophoneAt | None = None
@@ -40,6 +43,8 @@ class Microphone:
         self._noted: inputs.MicrophoneAt | None = None
         self._changes: list[tuple[inputs.MicrophoneAt, Voice]] | None = None
         self._stalled: asyncio.TimerHandle | None = None
+        self._cut = False
+        """No frame could come at the last look."""
 
     def hear(self, frame: bytes) -> int:
         """A frame came; returns the sample of the session at which it ends."""
@@ -136,7 +141,8 @@ class Microphone:
         ears = self._ears
         if not ears.speaking:
             return
-        if ears.end_ms > end_ms:
+        was_cut, self._cut = self._cut, not self._reached()
+        if ears.end_ms > end_ms or was_cut or self._cut:
             self._watch()
             return
         self.close()

@@ -101,6 +101,7 @@ class VoiceService(Service):
         subscription = await self._place.log.js.pull_subscribe_bind(durable=CONSUMER, stream=bus.EVENT_STREAM)
         nudges = await self._place.log.nc.subscribe(RELEASED, cb=self._released)
         questions = await self._place.log.nc.subscribe(ROOM, cb=self.moves.asked_for_room)
+        await self._place.audio_nc.subscribe(bus.MICROPHONE, cb=self._asked_what_was_heard)
         work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription), self._load.keep()]
         if self._place.models.local:
             work.append(self._warmth.keep())
@@ -158,6 +159,13 @@ class VoiceService(Service):
             raise
         if self._draining.is_set():
             session.drain()
+
+    async def _asked_what_was_heard(self, message: Msg) -> None:
+        session = self._sessions.get(message.data.decode("ascii", "replace"))
+        heard = session.heard() if session is not None else None
+        if heard is not None:
+            with suppress(NatsError):  # it is asked again
+                await message.respond(heard)
 
     async def _record(self, session: Session) -> None:
         if session.state.recorded and self._sessions.get(session.sid) is session:

@@ -90,7 +90,10 @@ class Session:
         self._ended = ended
         self._over = False
         self._route = "nobody"
-        self._ears = Microphone(place.vad, self.take)
+        self._ears = Microphone(place.vad, self.take, lambda: place.audio_nc.is_connected)
+        self._newest = b""
+        """The microphone frame that came last."""
+
         self._speaker: Speaker | None = None
         self._sequence = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -191,10 +194,12 @@ class Session:
         )
         await self._writer.flushed()
         self._live = None
+        newer = gap.newer(live, kept.microphone)
+        self._newest = next(reversed((*kept.microphone, *newer)), b"")
         if self._route == "detector":
-            self._ears.restore(self.state, placed, gap.newer(live, kept.microphone))
+            self._ears.restore(self.state, placed, newer)
         elif self._route == "provider":
-            for frame in gap.newer(live, kept.microphone):
+            for frame in newer:
                 self._line().hear(frame, self._ears.pass_by(frame))
         await self._follow(past.outstanding.taken)
         self._going_on.set()
@@ -268,8 +273,8 @@ class Session:
         """Stop everything this session holds and write the rest of its journal."""
         self._finish()
         await self._unsubscribe()
-        if not self._going_on.is_set():
-            for sending in self._sending:  # a takeover that failed: these wait for what will not come
+        if not self._outlet.ready():
+            for sending in self._sending:  # a takeover that failed, or a bus that is away: these wait for what may never come
                 sending.cancel()
         await asyncio.gather(*self._effects.values(), *self._sending, return_exceptions=True)
         try:
@@ -315,7 +320,12 @@ class Session:
             self._speaker.stop()
         self._ended(self)
 
+    def heard(self) -> bytes | None:
+        """The prefix of the microphone frame that came last, empty before the first one; nothing while a gap is heard."""
+        return None if self._live is not None else self._newest[: frames.PREFIX_SIZE]
+
     def _microphone(self, frame: bytes) -> None:
+        self._newest = frame
         if self._live is not None:
             self._live.append(frame)
         elif self._route == "echo":

@@ -179,8 +179,13 @@ class Speaker:
                     return
 
     async def _frame(self, pcm: bytes, flags: int) -> None:
-        if pcm or flags:
-            await self._published(self._packed(pcm, flags))
+        if not pcm and not flags:
+            return
+        if not self._outlet.ready():
+            await self._outlet.hold()
+            # The client has played on meanwhile: it is not ahead any more.
+            self._begun = max(self._begun, asyncio.get_running_loop().time() - self._sent_ms / 1_000)
+        self._outlet.publish(self._packed(pcm, flags))
 
     async def _published(self, frame: bytes) -> None:
         if not self._outlet.ready():

@@ -197,6 +197,11 @@ async def test_a_request_is_answered_only_by_who_it_was_sent_to(sign_in: SignIn)
     assert not await published(voice, "_INBOX_gateway.anything")
 
 
+async def test_only_the_gateway_and_the_admin_ask_the_workers_what_they_heard(sign_in: SignIn) -> None:
+    assert [name for name in SERVICES if await subscribed(await sign_in(name), bus.MICROPHONE)] == ["voice"]
+    assert [name for name in (*SERVICES, "admin") if await published(await sign_in(name), bus.MICROPHONE)] == ["gateway", "admin"]
+
+
 async def test_workers_move_sessions_among_themselves_and_the_admin_alone_asks_for_it(sign_in: SignIn) -> None:
     for subject in (moving.MOVE, moving.ROOM, moving.RELEASED, move.STATS):
         hearers = [name for name in SERVICES if await subscribed(await sign_in(name), subject)]

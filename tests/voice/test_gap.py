@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from services.voice import gap, inputs
-from services.voice.microphone import MARK_MS, Microphone
+from services.voice.microphone import MARK_MS, STALLED_S, Microphone
 from services.voice.outstanding import Outstanding
 from services.voice.past import Past
 from services.voice.state import Mark, Reply, State, Utterance
@@ -15,6 +16,7 @@ from services.voice.vad import SileroModel
 from shared import frames
 from shared.step import Folded
 from tests.voice.sounds import silence, speech
+from tests.voice.virtual import in_virtual_time
 
 PART = 640
 """Bytes of a frame of 20 ms."""
@@ -91,7 +93,8 @@ class Heard:
 
     def __init__(self, silero: SileroModel) -> None:
         self.took: list[Any] = []
-        self.microphone = Microphone(silero, self.took.append)
+        self.reached = True
+        self.microphone = Microphone(silero, self.took.append, lambda: self.reached)
 
     def voice(self) -> list[Any]:
         return [one for one in self.took if not isinstance(one, inputs.MicrophoneAt)]
@@ -144,3 +147,19 @@ async def test_the_place_is_noted_ahead_of_each_change_and_every_few_seconds(sil
     assert isinstance(heard.took[-1], inputs.VoiceStarted)
     assert isinstance(heard.took[-2], inputs.MicrophoneAt)
     heard.microphone.stop()
+
+
+@in_virtual_time
+async def test_speech_that_stops_coming_is_over_but_not_while_the_bus_is_away(silero: SileroModel) -> None:
+    heard = Heard(silero)
+    loop = asyncio.get_running_loop()
+    for frame in cut(silence(500) + speech(1_000)):
+        heard.microphone.hear(frame)
+    heard.reached = False
+    await asyncio.sleep(10 * STALLED_S)
+    assert [type(one) for one in heard.voice()] == [inputs.VoiceStarted]
+    heard.reached, back = True, loop.time()
+    while len(heard.voice()) < 2:  # noqa: ASYNC110 - time is virtual
+        await asyncio.sleep(STALLED_S / 10)
+    assert heard.voice()[1] == inputs.VoiceStopped(1_500, round(1_000 * STALLED_S))
+    assert STALLED_S <= loop.time() - back <= 2.2 * STALLED_S, "what was held while the bus was away has its time to come"

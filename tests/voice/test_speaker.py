@@ -1,41 +1,15 @@
-"""Sending audio, on a loop whose clock jumps to the next timer: nothing waits, and every time is exact."""
+"""Sending audio, in virtual time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
 
 from services.voice.speaker import BUFFER_MS, FRAME_MS, LEAD_MS, Speaker
 from shared import frames
+from tests.voice.virtual import in_virtual_time
 
 BYTES_PER_MS = 48
 FRAME = FRAME_MS * BYTES_PER_MS
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """When all tasks wait, the time of the next timer is now."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._now = 0.0
-
-    def time(self) -> float:
-        return self._now
-
-    def _run_once(self) -> None:
-        if not self._ready and self._scheduled:  # type: ignore[attr-defined]  # the loop's own queues
-            self._now = max(self._now, self._scheduled[0].when())  # type: ignore[attr-defined]
-        super()._run_once()  # type: ignore[misc]
-
-
-def in_virtual_time(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    def run() -> None:
-        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-            runner.run(asyncio.wait_for(test(), 3_600))
-
-    run.__name__, run.__doc__ = test.__name__, test.__doc__
-    return run
 
 
 class Heard:
@@ -300,6 +274,27 @@ async def test_frames_are_held_until_they_may_go_and_none_overtakes_another() ->
     heard.speaker.finish(1)
     await heard.count(6)
     assert heard.pcm(1) == pcm
+
+
+@in_virtual_time
+async def test_after_a_hold_a_reply_goes_on_in_real_time_and_its_frames_are_new() -> None:
+    heard, loop = Heard(), asyncio.get_running_loop()
+    await heard.speaker.put(1, sound(3_000))
+    await heard.count(10)
+    heard.open.clear()
+    held = len(heard.frames)
+    await asyncio.sleep(5)
+    assert len(heard.frames) == held
+    heard.open.set()
+    began = loop.time()
+    heard.speaker.finish(1)
+    while not heard.marks()[-1][2] & frames.LAST:
+        await heard.count(len(heard.frames) + 1)
+    assert heard.pcm(1) == sound(3_000)
+    first, second = (prefix.time_ms for prefix, _, _ in heard.frames[held : held + 2])
+    assert second - first <= FRAME_MS, "the frame that waited is not older than the one after it"
+    left_ms = 3_000 - held * FRAME_MS
+    assert loop.time() * 1_000 - began * 1_000 >= left_ms - LEAD_MS - FRAME_MS, "it is not hurried"
 
 
 @in_virtual_time

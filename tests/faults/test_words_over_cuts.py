@@ -1,0 +1,66 @@
+"""What a caller says while nats-server is dead reaches the model: every sample, once and in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from itertools import count
+
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from shared.frames import INPUT_RATE
+from tests.fakes.gemini_turns import Turn
+from tests.faults.caller import FRAME, Caller
+from tests.faults.guarded import Guarded
+from tests.faults.installation import Installation, installed
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+FRAME_S = FRAME / (2 * INPUT_RATE)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def installation(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Installation]:
+    """Where each service may do what it has to and nothing else."""
+    folder = tmp_path_factory.mktemp("installation")
+    async with installed(folder, Guarded(folder)) as found:
+        yield found
+
+
+def numbered(number: int) -> bytes:
+    """A frame that is like no other."""
+    return np.full(FRAME // 2, number + 1, "<i2").tobytes()
+
+
+async def test_a_sentence_goes_on_over_the_death_of_the_bus(installation: Installation) -> None:
+    caller = Caller(installation.config.port)
+    said = bytearray()
+    numbers = count()
+
+    async def speak(until: Callable[[], bool]) -> None:
+        while not until():
+            pcm = numbered(next(numbers))
+            said.extend(pcm)
+            await caller.speaks(pcm)
+            await asyncio.sleep(FRAME_S)  # a microphone keeps time
+
+    try:
+        installation.google.says(Turn(says="Hello."))
+        await caller.start(mode="gemini", agent="triage")
+        await caller.until("provider", status="connected")
+        model = installation.google.sessions[-1]
+        await speak(lambda: len(model.audio) >= 5 * FRAME)
+        for _ in range(3):
+            installation.nats.kill()
+            ends = len(said) + 15 * FRAME
+            await speak(lambda ends=ends: len(said) >= ends)  # type: ignore[misc]
+            installation.nats.start()
+            await installation.servers.prepare()
+            await speak(lambda ends=ends: len(model.audio) > ends)  # type: ignore[misc]
+        await installation.google.until(lambda: len(model.audio) >= len(said))
+        assert model.audio == said
+        assert installation.google.sessions[-1] is model, "the model's connection was not lost"
+        await caller.ends()
+    finally:
+        await caller.stop()
