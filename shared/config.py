@@ -22,6 +22,9 @@ _ENDPOINTS: Final = (
     "`name=url`, separated by commas, each name of a-z, 0-9 and `-`, and none of gemini, anthropic, openai, local",
 )
 
+_PRICE = r"\s*[^\s=,]+=\d{1,6}(?:\.\d{1,6})?/\d{1,6}(?:\.\d{1,6})?\s*"
+_PRICES: Final = (rf"(?:{_PRICE}(?:,{_PRICE})*)?", "`model=in/out`, separated by commas, such as `claude-sonnet-5=3/15`")
+
 
 def _setting(
     default: Any,
@@ -82,6 +85,11 @@ class Config:
 
     agents_dir: Path = _setting(Path("agents"), "Folder of agents and pipelines.")
     endpoints: str = _setting("", "OpenAI-compatible endpoints that agents may name, `name=url` separated by commas.", form=_ENDPOINTS)
+    prices: str = _setting(
+        "",
+        "What models cost, `model=in/out` separated by commas, US$ for a million tokens in and out: Studio shows about what calls cost.",
+        form=_PRICES,
+    )
     vault_key_file: str = _setting(
         "",
         "File with the key that seals the keys of providers; made if it is missing. Gateway and voice need the same one. "
@@ -172,6 +180,12 @@ class Config:
         """Base URLs of the endpoints that agents may name, by name, without a trailing slash."""
         pairs = (part.strip().partition("=") for part in self.endpoints.split(",") if part.strip())
         return {name: url.rstrip("/") for name, _, url in pairs}
+
+    @property
+    def price_list(self) -> dict[str, tuple[float, float]]:
+        """US$ for a million tokens, in and out, by the model's name."""
+        pairs = (part.strip().partition("=") for part in self.prices.split(",") if part.strip())
+        return {model: (float(price.partition("/")[0]), float(price.partition("/")[2])) for model, _, price in pairs}
 
     @property
     def vault_key_path(self) -> Path:

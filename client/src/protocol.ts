@@ -72,6 +72,8 @@ export interface Speaker {
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
+  /** Millionths of a US$; nothing where the installation has no price for the model. */
+  microdollars?: number;
 }
 
 /** The conversation as a whole, for a client whose position the log no longer has. */

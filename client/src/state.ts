@@ -290,9 +290,12 @@ function settled(snapshot: Snapshot): Entry[] {
 
 /** A turn that no model took part in leaves the figures as they are. */
 function spent({ usage, spent }: Snapshot, turn: Usage = NONE): Pick<Snapshot, "usage" | "spent"> {
-  const { input_tokens: input, output_tokens: output } = turn;
+  const { input_tokens: input, output_tokens: output, microdollars: cost = 0 } = turn;
   if (input + output === 0) return { usage, spent };
-  return { usage: turn, spent: { input_tokens: spent.input_tokens + input, output_tokens: spent.output_tokens + output } };
+  return {
+    usage: turn,
+    spent: { input_tokens: spent.input_tokens + input, output_tokens: spent.output_tokens + output, microdollars: (spent.microdollars ?? 0) + cost },
+  };
 }
 
 /** The conversation as the server told it at once; what was typed and is still on its way stays below it. */

@@ -125,7 +125,9 @@ test("a resumed call knows who speaks, and a gateway that does not say so change
 test("tokens are those of the last turn that had any, and their sum", () => {
   const turn = (number: number, input: number, output: number): ServerMessage => ({ type: "turn_complete", turn: number, usage: { input_tokens: input, output_tokens: output } });
   const { usage, spent } = fold([turn(1, 800, 40), turn(2, 900, 60), turn(3, 0, 0), { type: "turn_complete", turn: 4 }]);
-  assert.deepEqual([usage, spent], [{ input_tokens: 900, output_tokens: 60 }, { input_tokens: 1700, output_tokens: 100 }]);
+  assert.deepEqual([usage, spent], [{ input_tokens: 900, output_tokens: 60 }, { input_tokens: 1700, output_tokens: 100, microdollars: 0 }]);
+  const priced: ServerMessage = { type: "turn_complete", turn: 1, usage: { input_tokens: 8, output_tokens: 2, microdollars: 54 } };
+  assert.equal(fold([priced, priced, turn(2, 1, 1)]).spent.microdollars, 108);
 });
 
 test("the stamps of the last spoken turn stay when a turn has none", () => {

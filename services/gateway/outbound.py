@@ -190,8 +190,11 @@ def _agent_said(event: events.voice.AgentSaid, reader: Reader) -> Message | None
 def _turn_completed(event: events.voice.TurnCompleted, reader: Reader) -> Message:
     message: Message = {"type": "turn_complete", "turn": event.number}
     if reader.v1:
-        usage = {"input_tokens": event.usage.input_tokens, "output_tokens": event.usage.output_tokens}
-        message |= {"reason": event.reason, "latency": msgspec.to_builtins(event.latency), "usage": usage}
+        usage = event.usage
+        counted = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        if usage.microdollars:
+            counted["microdollars"] = usage.microdollars
+        message |= {"reason": event.reason, "latency": msgspec.to_builtins(event.latency), "usage": counted}
     return message
 
 

@@ -249,7 +249,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
     d.state.agents = agents if agents[0].name else ()
-    d.state.usual, d.state.tool_rounds = input.model, input.tool_rounds
+    d.state.usual, d.state.tool_rounds, d.state.prices = input.model, input.tool_rounds, input.prices
     d.state.providers = input.providers if input.tool_rounds else ()  # see `Opened.tool_rounds`
     cast.enter(d, agents[0])
     d.append(

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from services.voice import calls, calltext, live, phrases, provider, speaking, turns, words
+from services.voice import calls, calltext, costs, live, phrases, provider, speaking, turns, words
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Piece, Reply, Stamps
@@ -162,8 +162,7 @@ def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
 
 def count(d: Draft, input: provider.ModelTurnDone | provider.TokensCounted) -> None:
     """Tokens, which count for the turn that is completed next."""
-    counted = ev.Usage(input_tokens=input.input_tokens, output_tokens=input.output_tokens)
-    d.state.uncounted = turns.added(d.state.uncounted, counted)
+    d.state.uncounted = costs.added(d.state.uncounted, costs.counted(d.state, input.input_tokens, input.output_tokens))
 
 
 def _unfinished(d: Draft) -> None:

@@ -46,6 +46,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     """Rounds of function calls that a turn may have. 0 in journals from before it could be set: 5, and any number with a realtime
     model; their `providers` lack the endpoints that need no key."""
 
+    prices: dict[str, tuple[float, float]] = {}
+    """US$ for a million tokens, in and out, by the model's name."""
+
 
 class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):
     """The detector is sure that speech began, at `audio_ms` of microphone audio."""

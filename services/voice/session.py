@@ -153,6 +153,7 @@ class Session:
                 cast=offer.cast,
                 record=offer.record,
                 tool_rounds=config.tool_rounds,
+                prices=config.price_list,
             )
         )
         self._going_on.set()

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from services.voice import heard, inputs, outages, pauses, phrases, turns, words
+from services.voice import costs, heard, inputs, outages, pauses, phrases, turns, words
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Piece, Reply
@@ -88,9 +88,7 @@ def completed(d: Draft, input: inputs.Completed) -> None:
     reply = _of(d, input.effect)
     if reply is None:
         return
-    usage = ev.Usage(
-        input_tokens=reply.usage.input_tokens + input.input_tokens, output_tokens=reply.usage.output_tokens + input.output_tokens
-    )
+    usage = costs.added(reply.usage, costs.counted(d.state, input.input_tokens, input.output_tokens))
     d.state.reply = reply = msgspec.structs.replace(_otherwise(reply), effect=None, usage=usage, closed=not reply.uses, llm_away=0)
     if reply.uses:
         speak(d)

@@ -334,6 +334,7 @@ class State(msgspec.Struct, kw_only=True):
     idle_timeout_s: int = 600
     turn_timeout_s: int = 30
     tool_rounds: int = 0
+    prices: dict[str, tuple[float, float]] = {}
     turns: int = 0
     generation: int = 0
     effects: int = 0

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import heard, pauses, prompt
+from services.voice import costs, heard, pauses, prompt
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Call, Reply, Stamps
@@ -438,7 +438,7 @@ def _remember(d: Draft, *messages: out.Message) -> None:
 
 def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
     if reply.turn:
-        usage = added(reply.usage, d.state.uncounted)
+        usage = costs.added(reply.usage, d.state.uncounted)
         d.state.uncounted = ev.Usage()
         d.append(ev.TurnCompleted(number=reply.turn, reason=reason, latency=latency(reply.stamps), usage=usage))
         line = d.state.line
@@ -448,11 +448,6 @@ def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
                 line = msgspec.structs.replace(line, asked="", asked_again=False, said="", tries=0, deaths=0)
             d.state.line = line
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
-
-
-def added(one: ev.Usage, other: ev.Usage) -> ev.Usage:
-    """Both together."""
-    return ev.Usage(input_tokens=one.input_tokens + other.input_tokens, output_tokens=one.output_tokens + other.output_tokens)
 
 
 def latency(stamps: Stamps) -> ev.Latency:

@@ -33,10 +33,12 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens of a turn, as the model's endpoint counted them."""
+    """Tokens of a turn, as the model's endpoint counted them, and what they cost in millionths of a US$ by `VOXBRIDGE_PRICES` of that
+    time; 0 where it has no price for the model."""
 
     input_tokens: int = 0
     output_tokens: int = 0
+    microdollars: int = 0
 
 
 @event("session.owned", writer="voice")

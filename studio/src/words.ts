@@ -68,6 +68,12 @@ export function modelName(named: string): string {
   return [providerName(provider), ...(model.length === 0 ? [] : [model.join(":")])].join(" · ");
 }
 
+/** `, about $0.0123`; nothing where no price is known. */
+export function cost(microdollars: number): string {
+  if (microdollars === 0) return "";
+  return `, about $${(microdollars / 1e6).toLocaleString("en", { minimumFractionDigits: 2, maximumSignificantDigits: microdollars < 1e6 ? 2 : 4 })}`;
+}
+
 /** `1,204`. */
 export function tokens(count: number): string {
   return count.toLocaleString("en");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { graphOf, told } from "../src/agents/graph";
 import { named, ofAgent, ofMode, optionsOf, remember, remembered } from "../src/talk/choice";
-import { agentName, handedOver, modelName, told as eventTold } from "../src/words";
+import { agentName, cost, handedOver, modelName, told as eventTold } from "../src/words";
 
 function stage(phase: string, ...next: string[]): { phase: string; agent: string; next: string[] } {
   return { phase, agent: phase, next };
@@ -58,4 +58,8 @@ test("names and events are told in words", () => {
   assert.equal(eventTold("provider.lost", { provider: "gemini", close_code: 1006 }), "The connection to Gemini was lost (1006).");
   assert.equal(eventTold("handoff.completed", { target: "advisor", ms: 12, history: "log" }), "Advisor goes on after 12 ms. It reads the same history.");
   assert.equal(eventTold("user.said", {}), "");
+});
+
+test("what calls cost is told in dollars, where it is known", () => {
+  assert.deepEqual([0, 54, 5400, 123_456, 12_345_678].map(cost), ["", ", about $0.000054", ", about $0.0054", ", about $0.12", ", about $12.35"]);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LogEvent } from "../src/sessions/api";
-import { lastBefore, layout, stateAt, ticks, tokensOf } from "../src/sessions/layout";
+import { lastBefore, layout, spentIn, stateAt, ticks } from "../src/sessions/layout";
 import { pan, reveal, zoom } from "../src/sessions/timeline-keys";
 
 let seq = 0;
@@ -135,7 +135,7 @@ const TEAM = [
   event(40, "voice", "session.started", { agent: "triage", voice: "Aoede", model: "gemini-live" }),
   event(1000, "voice", "handoff.started", { source: "triage", target: "advisor", reason: "a loan" }),
   event(1200, "voice", "handoff.completed", { source: "triage", target: "advisor", voice: "joe", model: "claude" }),
-  event(2000, "voice", "turn.completed", { number: 1, usage: { input_tokens: 800, output_tokens: 20 } }),
+  event(2000, "voice", "turn.completed", { number: 1, usage: { input_tokens: 800, output_tokens: 20, microdollars: 5400 } }),
 ];
 
 test("who speaks is a lane of its own, with each handoff between", () => {
@@ -145,7 +145,7 @@ test("who speaks is a lane of its own, with each handoff between", () => {
     ["handoff", 1000, 1200, "to Advisor", "a loan"],
     ["heard", 1200, 2000, "Advisor", "voice joe · claude"],
   ]);
-  assert.equal(TEAM.reduce((sum, one) => sum + tokensOf(one), 0), 820);
+  assert.deepEqual(spentIn(TEAM), { tokens: 820, microdollars: 5400 });
 });
 
 test("whoever has no name is known by the model", () => {

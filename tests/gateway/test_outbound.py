@@ -49,6 +49,11 @@ FAILED = {"code": "TIMED_OUT", "message": "Too slow.", "retryable": True}
             {"reason": "completed", "latency": {"stt_final": 90}, "usage": {"input_tokens": 812, "output_tokens": 0}},
         ),
         (
+            v.TurnCompleted(number=5, reason="completed", usage=v.Usage(input_tokens=8, output_tokens=2, microdollars=54)),
+            {"type": "turn_complete", "turn": 5},
+            {"reason": "completed", "latency": {}, "usage": {"input_tokens": 8, "output_tokens": 2, "microdollars": 54}},
+        ),
+        (
             v.ToolCalled(call_id="c", name="n", arguments={"x": 1}, kind="async", turn=1, deadline_ms=1),
             {"type": "function_call", "name": "n", "args": {"x": 1}, "server_handled": True, "fn_call_id": "c"},
             {},

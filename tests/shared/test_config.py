@@ -63,6 +63,10 @@ def test_a_number_is_taken_within_its_bounds_and_refused_by_name_outside(field: 
         ("ENDPOINTS", "a=http://x", "a=http://x,"),
         ("ENDPOINTS", "a=http://x", "openai=http://x"),
         ("ENDPOINTS", "a" * 32 + "=http://x", "a" * 33 + "=http://x"),
+        ("PRICES", "claude-sonnet-5=3/15, m:8b=0.5/2.25", "claude-sonnet-5=3"),
+        ("PRICES", "a=999999/1", "a=1000000/1"),
+        ("PRICES", "a=3/15", "a=3/15;b=1/2"),
+        ("PRICES", "a=3/15", "a=-3/15"),
     ],
 )
 def test_a_value_of_the_wrong_form_is_refused_by_name(name: str, good: str, bad: str) -> None:
@@ -112,6 +116,14 @@ def test_endpoints_are_known_by_their_names() -> None:
     named = Config(endpoints="groq=https://g/v1/, my-own=http://127.0.0.1:1/v1?a=b").named_endpoints
     assert named == {"groq": "https://g/v1", "my-own": "http://127.0.0.1:1/v1?a=b"}
     assert Config().named_endpoints == {}
+
+
+def test_prices_are_known_by_the_names_of_models() -> None:
+    assert Config(prices="claude-sonnet-5=3/15, gemini-3.8-live=0.5/2.25").price_list == {
+        "claude-sonnet-5": (3.0, 15.0),
+        "gemini-3.8-live": (0.5, 2.25),
+    }
+    assert Config().price_list == {}
 
 
 def test_the_files_of_secrets_are_in_the_data_folder_unless_named() -> None:

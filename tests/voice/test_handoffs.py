@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from shared.config import Config
 from shared.events import gateway
 from shared.events import voice as ev
 from shared.functions import Function
@@ -110,13 +111,13 @@ async def test_the_turn_of_a_handoff_has_the_tokens_of_both_and_the_time_from_th
 ) -> None:
     folder = agents(tmp_path / "agents", host="prompt: You greet.\nhandoffs: [teller]\n", teller="prompt: You tell stories.\n")
     model_server.script("llm", call("handoff_conversation", '{"target": "teller"}'), ["Once upon a time."])
-    async with workers.running(agents_dir=folder):
+    async with workers.running(agents_dir=folder, prices=f"other=9/9, {Config().llm_model}=2/10"):
         await page.open(agent="host")
         await page.until(ev.SessionStarted)
         await a_turn(page, "Tell me a story.")
         await page.ends()
     (completed,) = page.told(ev.TurnCompleted)
-    assert completed.usage == ev.Usage(input_tokens=14, output_tokens=6)
+    assert completed.usage == ev.Usage(input_tokens=14, output_tokens=6, microdollars=14 * 2 + 6 * 10)
     assert completed.latency.first_audio_sent is not None
 
 

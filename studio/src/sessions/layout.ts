@@ -268,11 +268,11 @@ export function latencyOf(event: LogEvent): Latency {
   return Object.fromEntries(STAMPS.flatMap((stamp) => (typeof stamped[stamp] === "number" ? [[stamp, stamped[stamp]]] : [])));
 }
 
-/** The tokens of a turn that is over, in and out. */
-export function tokensOf({ type, data }: LogEvent): number {
-  if (type !== "turn.completed") return 0;
-  const usage = (data["usage"] ?? {}) as Record<string, unknown>;
-  return Object.values(usage).reduce((sum: number, count) => sum + (typeof count === "number" ? count : 0), 0);
+/** What the turns cost that are over: tokens, in and out, and millionths of a US$. */
+export function spentIn(events: readonly LogEvent[]): { tokens: number; microdollars: number } {
+  const used = events.filter(({ type }) => type === "turn.completed" || type === "session.ended").map(({ data }) => (data["usage"] ?? {}) as Record<string, number>);
+  const sum = (name: string): number => used.reduce((total, usage) => total + (usage[name] ?? 0), 0);
+  return { tokens: sum("input_tokens") + sum("output_tokens"), microdollars: sum("microdollars") };
 }
 
 /** Lay out a session's events, which are in the order of the log. What has no end yet lasts until the end, `since` ms after the last event. */

@@ -2,13 +2,13 @@
 import { type ReactElement, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Icon } from "../icons";
 import { Link } from "../router";
-import { agentName, duration, STATE_WORDS, tokens } from "../words";
+import { agentName, cost, duration, STATE_WORDS, tokens } from "../words";
 import type { LogEvent, ReadError } from "./api";
 import { Details } from "./details";
 import { hasEnded, useFacts } from "./follow";
 import { type Gap, gaps as gapsOf } from "./gaps";
 import { Interruptions } from "./interruptions";
-import { lastBefore, layout, stateAt, text, type Timeline, tokensOf } from "./layout";
+import { lastBefore, layout, stateAt, spentIn, text, type Timeline } from "./layout";
 import { StatePanel } from "./state-panel";
 import { TimelineView } from "./timeline";
 import { Transcript } from "./transcript";
@@ -139,7 +139,7 @@ interface HeadProps {
 function Head({ id, events, timeline, live }: HeadProps): ReactElement {
   const requested = events.find(({ type }) => type === "session.requested") ?? events[0];
   const turns = events.filter(({ type }) => type === "turn.completed").length;
-  const spent = useMemo(() => events.reduce((sum, event) => sum + tokensOf(event), 0), [events]);
+  const spent = useMemo(() => spentIn(events), [events]);
   return (
     <div className="session-head">
       <h1>Session {id.slice(0, 8)}</h1>
@@ -150,7 +150,7 @@ function Head({ id, events, timeline, live }: HeadProps): ReactElement {
           <span>{new Date(requested.ts / 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</span>
           <span>{turns === 1 ? "1 turn" : `${turns} turns`}</span>
           <span>{duration(timeline.end)}</span>
-          {spent > 0 && <span>{tokens(spent)} tokens</span>}
+          {spent.tokens > 0 && <span>{tokens(spent.tokens)} tokens{cost(spent.microdollars)}</span>}
           <span>{events.length} events</span>
           <span className="session-whole-id">{id}</span>
         </p>

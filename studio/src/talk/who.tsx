@@ -1,9 +1,9 @@
-/** Who is speaking and on which model, what that has cost in tokens, and handing over to another agent of the cast. */
+/** Who is speaking and on which model, what that has cost, and handing over to another agent of the cast. */
 import { type ReactElement, useRef, useState } from "react";
 import type { Snapshot } from "voxbridge/react";
 import { handOver } from "../agents/api";
 import { ReadError } from "../http";
-import { agentName, providerName, tokens } from "../words";
+import { agentName, cost, providerName, tokens } from "../words";
 
 export function Who({ snapshot }: { snapshot: Snapshot }): ReactElement | null {
   const { sessionId, mode, speaker, usage, spent, connection } = snapshot;
@@ -19,7 +19,7 @@ export function Who({ snapshot }: { snapshot: Snapshot }): ReactElement | null {
       </p>
       {total > 0 && (
         <p className="spent" title={`${spent.input_tokens} in, ${spent.output_tokens} out`}>
-          {tokens(total)} tokens · last turn {tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out
+          {tokens(total)} tokens{cost(spent.microdollars ?? 0)} · last turn {tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out
         </p>
       )}
       {connection === "connected" && speaker.agents.length > 1 && <HandOver sessionId={sessionId} current={speaker.agent} others={speaker.agents.filter((one) => one !== speaker.agent)} />}
