@@ -69,9 +69,8 @@ class Microphone:
         """Audio up to this sample of the session was heard by somebody else."""
         self._ears.skip(samples - self._ears.samples)
 
-    def restore(self, state: State, placed: gap.Placed, live: Sequence[bytes]) -> None:
-        """Go on where a dead worker stopped: hear what it had heard in silence, and then what nobody heard, with all that follows
-        from it. `live` follows what was placed."""
+    def recall(self, state: State, placed: gap.Placed) -> None:
+        """Hear in silence what a dead worker had heard: what it was about to have transcribed is there again."""
         utterance = state.utterance
         self._ears.restore(
             placed.start,
@@ -79,8 +78,11 @@ class Microphone:
             utterance_ms=utterance.from_ms if utterance is not None else None,
             speaking=utterance is not None and utterance.to_ms is None,
         )
+
+    def catch_up(self, unheard: Sequence[bytes]) -> None:
+        """Hear what nobody heard, with all that follows from it."""
         changes = self._changes = []
-        for frame in (*placed.unheard, *live):
+        for frame in unheard:
             self._next(frame)
             self._ears.listen(memoryview(frame)[frames.PREFIX_SIZE :])
         self._changes = None

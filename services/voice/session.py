@@ -193,12 +193,14 @@ class Session:
                 lost_ms=placed.lost_ms,
             )
         )
+        if self._route == "detector":  # at once: what was begun again just now may be to transcribe it
+            self._ears.recall(self.state, placed)
         await self._writer.flushed()
         self._live = None
         newer = gap.newer(live, kept.microphone)
         self._newest = next(reversed((*kept.microphone, *newer)), b"")
         if self._route == "detector":
-            self._ears.restore(self.state, placed, newer)
+            self._ears.catch_up((*placed.unheard, *newer))
         elif self._route == "provider":
             for frame in newer:
                 self._line().hear(frame, self._ears.pass_by(frame))

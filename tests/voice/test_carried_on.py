@@ -95,6 +95,28 @@ async def test_what_was_said_over_a_kill_is_understood_whole(workers: Workers, p
     assert model_server.heard[-1] > 3_000, "all of it was transcribed"
 
 
+async def test_what_was_said_before_a_kill_and_not_understood_yet_is_there_to_be_transcribed(
+    workers: Workers, page: Page, model_server: ModelServer
+) -> None:
+    model_server.script("stt", [Fault.HANG], ["What time is it?"])
+    async with workers.process() as process:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        await page.speaks(UTTERANCE)
+        await page.until(ev.SpeechEnded)
+        await model_server.until_asked("stt")
+        async with workers.running():
+            process.send_signal(signal.SIGKILL)
+            said = (await page.until(ev.UserSaid)).event
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.ends()
+            await whole(page)
+    assert isinstance(said, ev.UserSaid)
+    assert said.text == "What time is it?"
+    first, second = model_server.heard
+    assert second == first > 1_500, "the same sound was transcribed"
+
+
 async def test_a_question_in_the_gap_is_answered(workers: Workers, page: Page) -> None:
     async with workers.process() as process:
         await page.open()

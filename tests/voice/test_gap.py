@@ -118,7 +118,10 @@ async def test_a_successor_hears_what_one_pair_of_ears_would_have_heard(silero: 
     speaking = bool(voice) and isinstance(voice[-1], inputs.VoiceStarted)
     utterance = Utterance(from_ms=voice[-1].audio_ms) if speaking else None
     state = State(sid="s", utterance=utterance, microphone=Mark(samples=mark.samples, sequence=mark.sequence, time_ms=mark.time_ms))
-    second.microphone.restore(state, gap.place(kept, state.microphone), gap.newer(every[died:], kept))
+    placed = gap.place(kept, state.microphone)
+    second.microphone.recall(state, placed)
+    assert second.voice() == []
+    second.microphone.catch_up((*placed.unheard, *gap.newer(every[died:], kept)))
     told = [*voice, *second.voice()]
     assert [type(one) for one in told] == [type(one) for one in alone.voice()]
     for one, expected in zip(told, alone.voice(), strict=True):
@@ -129,7 +132,9 @@ async def test_a_successor_hears_what_one_pair_of_ears_would_have_heard(silero: 
 
 async def test_how_long_it_was_silent_is_known_when_the_gap_is_heard(silero: SileroModel) -> None:
     heard = Heard(silero)
-    heard.microphone.restore(State(sid="s"), gap.place(cut(silence(500) + speech(1_500) + silence(2_000)), None), [])
+    placed = gap.place(cut(silence(500) + speech(1_500) + silence(2_000)), None)
+    heard.microphone.recall(State(sid="s"), placed)
+    heard.microphone.catch_up(placed.unheard)
     started, stopped = heard.voice()
     assert isinstance(started, inputs.VoiceStarted)
     assert isinstance(stopped, inputs.VoiceStopped)
