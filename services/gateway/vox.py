@@ -18,6 +18,7 @@ from nats.errors import Error as NatsError
 
 from services.gateway import outbound, resume, resumption, tokens
 from services.gateway.core import Connection, Phase
+from services.gateway.lateness import Lateness
 from services.gateway.metrics import Metrics
 from services.gateway.microphones import Microphones
 from services.gateway.outputs import TOO_SLOW, Append, Attach, Close, Ended, Open, Outputs, PublishMic, Resume, Send
@@ -31,9 +32,6 @@ from shared.log import Log
 from shared.service import Resources
 from shared.store import Resumable, Store
 from shared.writer import SessionWriter
-
-MAX_AGE_MS: Final = 200
-"""Audio older than this is dropped on its way to the client."""
 
 REFUSAL_S: Final = 0.1
 """How long a resume takes that is refused, whatever the reason: the time tells nothing, and guesses cost some."""
@@ -96,6 +94,7 @@ class Vox:
         self._subscriptions: list[Subscription] = []
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
+        self._lateness = Lateness()
         self._flooded = False
         self.closed = self._loop.create_future()
 
@@ -290,6 +289,8 @@ class Vox:
                 await feed.stop()
 
     def _event(self, recorded: events.Recorded) -> Awaitable[None] | None:
+        if isinstance(recorded.event, events.voice.SessionRestored):
+            self._lateness = Lateness()  # another worker, maybe of another clock
         if not self._catching_up:
             self._perform(self.core.receive_event(recorded))
             return None
@@ -319,8 +320,8 @@ class Vox:
     def _audio_out(self, frame: bytes) -> None:
         if len(frame) < frames.PREFIX_SIZE or not self.core.attached:
             return
-        age = frames.age_ms(int.from_bytes(frame[_TIME_OFFSET : frames.PREFIX_SIZE], "little"), wall_ms32())
-        if age > MAX_AGE_MS and frame[1] != frames.FLUSH:
+        sent_ms = int.from_bytes(frame[_TIME_OFFSET : frames.PREFIX_SIZE], "little")
+        if self._lateness.late(sent_ms, wall_ms32()) and frame[1] != frames.FLUSH:
             self._metrics.dropped["too_old"] += 1
             if not frame[_FLAGS_OFFSET] & frames.LAST:
                 return

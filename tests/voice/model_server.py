@@ -20,6 +20,9 @@ PARTS: Final = {
     "/v1/audio/speech": "tts",
     "/v1/audio/turns": "turn",
 }
+_NO_SOUND: Final = 1_000
+"""Bytes of a request that holds a WAV file without samples, and more."""
+
 USUAL: Final[dict[str, list[Any]]] = {"stt": ["Hello there."], "llm": ["All right."], "tts": [200], "turn": [0.9]}
 
 
@@ -129,6 +132,8 @@ class ModelServer:
         warming = body.get("max_tokens") == 1
         scripted = self._scripts[part]
         answer = scripted.pop(0) if scripted and not warming else USUAL[part]
+        if part in ("stt", "turn") and length < _NO_SOUND:
+            answer = [Status(400, "The recording has no samples.")]
         self.running += 1
         try:
             return await self._answer(writer, part, answer, stream=bool(body.get("stream")))

@@ -125,9 +125,9 @@ async def test_endless_arguments_are_cut_off_at_the_bound(server: ModelServer, m
 
 async def test_a_transcript_is_bounded(server: ModelServer, models: Models) -> None:
     server.script("stt", ["x" * TEXT_LIMIT], ["x" * (TEXT_LIMIT + 1)])
-    assert len((await models.transcribe(b"")).text) == TEXT_LIMIT
+    assert len((await models.transcribe(bytes(3_200))).text) == TEXT_LIMIT
     with pytest.raises(VoxbridgeError, match=str(TEXT_LIMIT)):
-        await models.transcribe(b"")
+        await models.transcribe(bytes(3_200))
 
 
 async def test_the_conversation_goes_out_in_the_roles_that_chat_completions_know(server: ModelServer, models: Models) -> None:
@@ -248,7 +248,7 @@ async def test_each_part_may_have_an_endpoint_of_its_own(server: ModelServer) ->
     async with ModelServer() as other:
         models = Models(Config(models_url=server.url, llm_url=other.url, llm_key="secret"))
         await written(models)
-        await models.transcribe(b"")
+        await models.transcribe(bytes(3_200))
         assert [part for part, _ in other.requests] == ["llm"]
         assert [part for part, _ in server.requests] == ["stt"]
         assert not models.local
@@ -322,7 +322,7 @@ async def test_an_older_model_of_openais_is_not_told_how_to_reason(vendor: Vendo
 @pytest.mark.parametrize("provider", ["", "local"])
 async def test_local_is_the_installations_own(server: ModelServer, models: Models, provider: str) -> None:
     await written(models, of(provider))
-    await models.transcribe(b"", provider=provider)
+    await models.transcribe(bytes(3_200), provider=provider)
     await spoken(models)
     assert [part for part, _ in server.requests] == ["llm", "stt", "tts"]
     assert server.asked("llm")[0]["model"] == "local"
@@ -332,13 +332,13 @@ async def test_a_named_endpoint_is_asked_with_its_own_key(server: ModelServer, v
     monkeypatch.setenv("VOXBRIDGE_KEY_MY_VLLM", "sk-mine")
     models = Models(Config(models_url=server.url, endpoints=f"my-vllm={vendor.url}/v1, other={vendor.url}/v1"))
     await written(models, of("my-vllm", "big"))
-    await models.transcribe(b"", provider="my-vllm", model="ears")
+    await models.transcribe(bytes(3_200), provider="my-vllm", model="ears")
     assert [pcm async for pcm in models.synthesize("Hello.", "ann", provider="other", model="voice")]
     assert vendor.asked_with == ["Bearer sk-mine", "Bearer sk-mine", "Bearer local"]
     assert vendor.requests[0].body["model"] == "big"
     assert vendor.requests[0].body["max_tokens"] == 320
     assert (vendor.requests[2].body["model"], vendor.requests[2].body["voice"]) == ("voice", "ann")
-    for ask in (written(models, of("other")), models.transcribe(b"", provider="other")):
+    for ask in (written(models, of("other")), models.transcribe(bytes(3_200), provider="other")):
         with pytest.raises(VoxbridgeError, match="Name a model of other") as caught:
             await ask
         assert (caught.value.code, caught.value.field) == (Code.INVALID_ARGUMENT, "model")
@@ -350,7 +350,7 @@ async def test_a_provider_that_has_no_such_part_is_refused(models: Models, provi
     asks: dict[str, Callable[[], Any]] = {
         "language": lambda: written(models, of(provider)),
         "speech": lambda: anext(models.synthesize("Hello.", "", provider=provider)),
-        "transcription": lambda: models.transcribe(b"", provider=provider),
+        "transcription": lambda: models.transcribe(bytes(3_200), provider=provider),
     }
     with pytest.raises(VoxbridgeError, match=f"No {part} model of '{provider}'") as caught:
         await asks[part]()
