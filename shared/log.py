@@ -143,14 +143,15 @@ class Log:
         return [decode(message) for message in found.messages]
 
     async def read_all(
-        self, sid: str, *, writer: str = "*", visibility: str = "*", type: str = ">", after: int = 0
+        self, sid: str, *, writer: str = "*", visibility: str = "*", type: str = ">", after: int = 0, imported: bool = True
     ) -> AsyncIterator[events.Recorded]:
-        """Every event of a session after a position, read page by page."""
+        """Every event of a session after a position, read page by page; without `imported`, those alone that happened here."""
         more = True
         while more:
             found = await self.page(sid, writer=writer, visibility=visibility, type=type, after=after)
             for message in found.messages:
-                yield decode(message)
+                if imported or not is_imported(message):
+                    yield decode(message)
                 after = position(message)
             more = found.more
 
@@ -249,6 +250,11 @@ def decode(message: Msg) -> events.Recorded:
     """The event in a stored message or in its live copy; `events.Unreadable` where its bytes are none, which is said once."""
     headers = message.headers or {}
     return _read(message.data, headers[_SUBJECT], position(message), headers.get(_TIME, ""))
+
+
+def is_imported(message: Msg) -> bool:
+    """Whether the event of a message was recorded elsewhere, or in another session."""
+    return bus.IMPORTED in (message.headers or {})
 
 
 def decode_delivered(message: Msg) -> events.Recorded:

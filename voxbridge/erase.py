@@ -26,7 +26,7 @@ from shared.config import Config
 from shared.embedded import ValkeyServer
 from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from shared.events import gateway, operator, tools, voice
-from shared.log import Log, decode, position
+from shared.log import Log, decode, is_imported, position
 from shared.permissions import ADMIN
 from shared.redis_connection import connect_redis
 from shared.store import Store
@@ -140,7 +140,7 @@ async def _look(log: Log, sid: str) -> _Held:
         page = await log.page(sid, after=after)
         for message in page.messages:
             after = position(message)
-            _add(held, decode(message))
+            _add(held, decode(message), ours=not is_imported(message))
         if len(held.positions) > EVENTS_LIMIT:
             raise VoxbridgeError(Code.TOO_LARGE, f"The session has more than {EVENTS_LIMIT:,} events.", limit=EVENTS_LIMIT)
         more = page.more and bool(page.messages)
@@ -149,7 +149,7 @@ async def _look(log: Log, sid: str) -> _Held:
     return held
 
 
-def _add(held: _Held, recorded: events.Recorded) -> None:
+def _add(held: _Held, recorded: events.Recorded, *, ours: bool) -> None:
     event = recorded.event
     held.newest = max(held.newest, recorded.ts)
     match event:
@@ -164,7 +164,7 @@ def _add(held: _Held, recorded: events.Recorded) -> None:
             held.ended = True
             held.last.append(recorded.seq)
             return
-        case tools.NoteRemembered(account=account, note_id=note_id):
+        case tools.NoteRemembered(account=account, note_id=note_id) if ours:  # a copy's note is that of its original
             held.notes.append((account, note_id))
         case tools.ToolStarted(call_id=id) | tools.TaskStarted(task_id=id):
             held.running[id] = recorded.ts

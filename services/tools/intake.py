@@ -25,7 +25,7 @@ from nats.js.errors import APIError
 from shared import bus, events, streams
 from shared.errors import VoxbridgeError
 from shared.events.voice import ToolCalled
-from shared.log import Log, decode_delivered
+from shared.log import Log, decode_delivered, is_imported
 
 DURABLE: Final = streams.TOOLS_CONSUMER
 ACK_WAIT_S: Final = streams.TOOLS_ACK_WAIT_S
@@ -187,7 +187,7 @@ class Intake:
             self.refused += 1
             await message.term()
             return
-        if bus.IMPORTED in (message.headers or {}) or not _is_ours(recorded.event):
+        if is_imported(message) or not _is_ours(recorded.event):
             await message.ack()
             return
         self.taken += 1

@@ -51,10 +51,11 @@ class Notes:
         return not await self._store.functions()
 
     async def restore(self) -> int:
-        """Make the projection again from the log; returns how many notes it read. Raises `UNAVAILABLE`."""
+        """Make the projection again from the log; returns how many notes it read. What was imported is nobody's here. Raises
+        `UNAVAILABLE`."""
         async with self._making:
             count = 0
-            async for recorded in self._log.read_all("*", writer="tools", visibility="i", type=_TYPE):
+            async for recorded in self._log.read_all("*", writer="tools", visibility="i", type=_TYPE, imported=False):
                 if isinstance(recorded.event, NoteRemembered):
                     note = Note(note_id=recorded.event.note_id, text=recorded.event.text, ts=recorded.ts)
                     await self._store.add_note(recorded.event.account, note)

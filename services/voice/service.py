@@ -232,7 +232,7 @@ class VoiceService(Service):
     async def _take(self, message: Msg) -> None:
         try:
             requested = log.decode_delivered(message)
-            if bus.IMPORTED in (message.headers or {}) or isinstance(requested.event, events.Unreadable):
+            if log.is_imported(message) or isinstance(requested.event, events.Unreadable):
                 await message.term()
                 return
             if await self._open(requested, again=message.metadata.num_delivered > 1):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
 from services.tools import service as tools_service
+from shared.clock import SystemClock
 from shared.events.tools import NoteRemembered, ToolCompleted, ToolFailed
+from shared.ids import new_session_id
 from shared.store import Store
 from tests.tools.conftest import Caller, Executors
+from voxbridge import erase, session_files
 
 PACKS = "services.tools.functions.notes"
 
@@ -57,6 +61,33 @@ async def test_a_new_executor_makes_the_notes_whole(executors: Executors, caller
     await store.redis.flushall()
     async with executors.running(PACKS):
         assert await recalled(caller, "r1") == ["The key is under the mat."]
+
+
+async def test_a_copy_of_a_session_neither_takes_its_notes_along_nor_brings_them_back(
+    executors: Executors, callers: Callable[[], Awaitable[Caller]], store: Store, tmp_path: Path
+) -> None:
+    original, other = await callers(), await callers()
+    file = tmp_path / "call.jsonl"
+
+    async def erased(sid: str) -> None:
+        later = SystemClock().now_us() + 2 * erase.UNTOUCHED_S * 1_000_000
+        await erase.erase(log, store.redis, sid, by="me", now=later)
+
+    async with executors.running(PACKS) as executor:
+        log = executor._log
+        await original.call("remember", account="me", note="The key is under the mat.")
+        await original.next(ToolCompleted)
+        with session_files.whole_file(file) as out:
+            async for line in session_files.export(log, original.sid):
+                out.write(line)
+        copies = [(await session_files.load(log, file, sid=new_session_id()))[0] for _ in range(2)]
+        await erased(copies[0])
+        assert await recalled(other, "r1") == ["The key is under the mat."]
+        await erased(original.sid)
+        assert await recalled(other, "r2") == []
+        await store.redis.flushall()
+        assert await recalled(other, "r3") == [], "though the other copy is still in the log"
+        assert [one.type async for one in log.read_all(copies[1], type="note.remembered")] == ["note.remembered"]
 
 
 async def test_blank_notes_are_refused(executors: Executors, caller: Caller) -> None:
