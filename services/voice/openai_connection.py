@@ -52,6 +52,9 @@ _TAIL_S: Final = 0.5
 _SHORTEST: Final = 100 * BYTES_PER_MS
 """Bytes of audio below which the API commits nothing."""
 
+_BEFORE: Final = 400 * BYTES_PER_MS
+"""Bytes of audio from before a turn that go with it: a detector is sure only after speech began."""
+
 _MARGIN_MS: Final = 200
 _CUT_S: Final = 2.0
 """How much of a response was heard is known so soon after it was stopped, at the latest."""
@@ -72,6 +75,7 @@ class OpenAIConnection:
         self._upsampler = Upsampler()
         self._manual = False
         self._buffered = 0
+        self._before = bytearray()
         self._listener: Listener
         self._spoken = self._stopped = Spoken("")
         self._stopped_at = _SILENT
@@ -137,7 +141,12 @@ class OpenAIConnection:
 
     def send_audio(self, pcm: bytes | memoryview) -> None:
         """Microphone audio: PCM16 at 16 kHz, which the vendor takes at 24 kHz only."""
-        self._append(self._upsampler.feed(pcm))
+        heard = self._upsampler.feed(pcm)
+        if self._manual and not self._responses.user_speaks:
+            self._before += heard
+            del self._before[:-_BEFORE]
+        else:
+            self._append(heard)
 
     async def say(self, text: str, *, respond: bool = True) -> None:
         """Add a text on the user's side; with `respond` a response that is being made is stopped, and the model answers this."""
@@ -163,6 +172,8 @@ class OpenAIConnection:
             self._talked_over = self._audible()
             self._buffered = 0
             await self._wire.send({"type": "input_audio_buffer.clear"})
+            self._append(bytes(self._before))
+            self._before.clear()
             await self.interrupt()
             return
         if self._buffered < _SHORTEST:

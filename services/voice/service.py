@@ -49,6 +49,9 @@ STALE_S: Final = 10
 REFUSE_S: Final = 6
 """Until this age a request that cannot be opened here is given back; then its client is told why."""
 
+REFUSE_SOON_S: Final = 1
+"""The same where trying again will not help, unless another worker has what is missing here."""
+
 AGAIN_S: Final = 0.5
 """Before a request that was given back is tried again."""
 
@@ -270,7 +273,7 @@ class VoiceService(Service):
         if again and (await self._place.log.position(sid, "voice"))[0]:
             await self._orphans.take(sid, term)  # whoever took it before has died since
             return True
-        if self._draining.is_set() or (failure is not None and age_s < REFUSE_S):
+        if self._draining.is_set() or (failure is not None and age_s < (REFUSE_S if failure.retryable else REFUSE_SOON_S)):
             await self._orphans.leave(sid)
             return False
         return await self._begin(Session(self._place, sid, term, ended=self._ended), requested, offer, failure)

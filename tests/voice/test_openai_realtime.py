@@ -425,11 +425,12 @@ async def manual(server: OpenAIRealtimeServer, model: OpenAIRealtime) -> AsyncIt
 async def test_turns_may_be_told_instead_of_detected(server: OpenAIRealtimeServer, manual: Call) -> None:
     server.script(Turn(hears="Hello.", audio_ms=100))
     assert manual.session.of("session.update")[0]["session"]["audio"]["input"]["turn_detection"] is None
-    await manual.speak(SPEECH)
+    await manual.speak(SILENCE, SPEECH)
     await manual.connection.activity(speaking=True)
     await manual.speak(SPEECH, SILENCE)
     await manual.connection.activity(speaking=False)
     await manual.heard.until(ModelTurnDone)
+    assert len(manual.session.heard) == (400 * 32 + len(SPEECH) + len(SILENCE)) * 3 // 2, "how it began was said before it was told"
     kinds = [event["type"] for event in manual.session.events[1:]]
     assert kinds == ["input_audio_buffer.clear", "input_audio_buffer.commit", "response.create"]
     assert [one.text for one in manual.heard.of(UserWords)] == ["Hello."]

@@ -329,15 +329,16 @@ async def test_a_lost_valkey_ends_no_call_and_its_leases_are_taken_again(
     await client.close()
 
 
+@pytest.mark.parametrize(("code", "after_s"), [(Code.UNAVAILABLE, service_module.REFUSE_S), (Code.NOT_FOUND, service_module.REFUSE_SOON_S)])
 async def test_a_session_that_cannot_be_opened_is_refused_with_the_reason_before_its_client_gives_up(
-    workers: Workers, page: Page, store: Store, monkeypatch: pytest.MonkeyPatch
+    workers: Workers, page: Page, store: Store, monkeypatch: pytest.MonkeyPatch, code: Code, after_s: float
 ) -> None:
     async def broken(_: Store) -> list[Any]:
-        raise VoxbridgeError(Code.UNAVAILABLE, "The catalogue cannot be read.")
+        raise VoxbridgeError(code, "The catalogue cannot be read.")
 
     monkeypatch.setattr(Store, "functions", broken)
     async with workers.running() as worker:
-        await page.open(age_s=service_module.REFUSE_S - 0.7)
+        await page.open(age_s=after_s - 0.7)
         ended = (await page.until(ev.SessionEnded)).event
         assert isinstance(ended, ev.SessionEnded)
         assert ended.reason == "refused"
