@@ -199,8 +199,11 @@ async def _validation_error(_: Request, error: Exception) -> Response:
     return _problem(problem, 422)
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
+    path = request.url.path
+    if error.status_code == 404 and not path.startswith("/api/") and "text/html" in request.headers.get("accept", ""):
+        return pages.missing(path)
     code = Code.NOT_FOUND if error.status_code == 404 else Code.INVALID_MESSAGE
     return _problem(VoxbridgeError(code, _sentence(error.detail)), error.status_code, error.headers)
 

@@ -81,7 +81,7 @@ def reference(document: dict[str, Any]) -> str:
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             parts.append(_operation(path, method, operation))
-    return f"<!doctype html><html lang=en><meta charset=utf-8><title>Voxbridge REST</title><style>{_STYLE}</style><body>{''.join(parts)}"
+    return _page("Voxbridge REST", "".join(parts))
 
 
 def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
@@ -108,9 +108,23 @@ def _shape(schema: dict[str, Any]) -> str:
     return " ".join([str(schema.get("type", "any")), *limits])
 
 
-_NOT_BUILT: Final = (
-    f"<!doctype html><html lang=en><meta charset=utf-8><title>Voxbridge</title><style>{_STYLE}</style><body>"
+def missing(path: str) -> Response:
+    """What a person gets who asks for a page that there is not."""
+    places = (
+        "There are <a href=/>Talk</a>, <a href=/sessions>Sessions</a>, <a href=/agents>Agents</a> and <a href=/keys>Keys</a>, "
+        "and the <a href=/docs>REST interface</a>."
+    )
+    body = f"<h1>There is no such page</h1><p>Nothing is at <code>{html.escape(path)}</code>. {places}</p>"
+    return HTMLResponse(_page("Voxbridge", body), status_code=404)
+
+
+def _page(title: str, body: str) -> str:
+    return f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><style>{_STYLE}</style><body>{body}"
+
+
+_NOT_BUILT: Final = _page(
+    "Voxbridge",
     "<h1>The Studio is not built yet</h1><p>The gateway runs. Its web page is made by <code>make up</code>; "
     "in a checkout run <code>npm ci &amp;&amp; npm run build</code> and load this page again.</p>"
-    '<p>The REST interface is at <a href="/docs">/docs</a>, the state of the services at <a href="/readyz">/readyz</a>.</p>'
+    '<p>The REST interface is at <a href="/docs">/docs</a>, the state of the services at <a href="/readyz">/readyz</a>.</p>',
 )

@@ -26,6 +26,13 @@ def test_a_live_call_is_on_top_and_is_followed_until_it_ends(product: Product, s
     studio.until_said("assistant", "42|forty.two")
     transcript = other.page.get_by_role("region", name="Transcript")
     expect(transcript.get_by_role("button", name="What is 6 times 7?")).to_be_visible()
+
+    silence = studio.page.get_by_role("button", name="Silence the agent")
+    silence.click()
+    rooms = studio.page.get_by_role("navigation")
+    rooms.get_by_role("link", name="Sessions").click()
+    rooms.get_by_role("link", name="Talk").click()
+    expect(silence).to_have_attribute("aria-pressed", "true")
     studio.end()
     expect(other.page.get_by_text("Ended", exact=True)).to_be_visible()
     product.logged(sid, "session.ended")

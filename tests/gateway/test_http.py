@@ -141,6 +141,15 @@ async def test_a_wrong_request_is_answered_with_what_is_wrong(
     assert answer.json().get("field") == field
 
 
+async def test_a_person_who_asks_for_a_page_that_there_is_not_gets_a_page(running: Running) -> None:
+    browser = {"accept": "text/html,*/*;q=0.8"}
+    answer = await running.get("/session/<b>", headers=browser)
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "Nothing is at <code>/session/&lt;b&gt;</code>" in answer.text
+    assert (await running.get("/api/nothing", headers=browser)).json()["code"] == "NOT_FOUND"
+    assert (await running.get("/nothing")).json()["code"] == "NOT_FOUND"
+
+
 async def test_the_catalogue_and_the_status_are_shown(running: Running) -> None:
     store: Store = running.gateway.store
     await store.publish_functions([Function(name="add", description="Adds.", parameters={"type": "object"})])

@@ -1,5 +1,5 @@
 /** What the session knew at the moment under the playhead, as the voice service folds it from the log. Owns when it is asked. */
-import { type ReactElement, type ReactNode, useEffect, useState } from "react";
+import { type ReactElement, type ReactNode, useEffect, useRef, useState } from "react";
 import { duration, functionName } from "../words";
 import { fetchState, ReadError, type Reply, type SessionState } from "./api";
 
@@ -43,6 +43,10 @@ export function StatePanel({ id, at }: { id: string; at: number }): ReactElement
 
 function Folded({ state }: { state: SessionState }): ReactElement {
   const calls = state.reply?.calls ?? [];
+  const history = useRef<HTMLOListElement>(null);
+  useEffect(() => {
+    history.current?.scrollTo(0, history.current.scrollHeight);
+  }, [state.history_count]);
   return (
     <>
       <dl className="facts">
@@ -77,7 +81,7 @@ function Folded({ state }: { state: SessionState }): ReactElement {
       {state.notices.length > 0 && <Part title="To be said"><ul>{state.notices.map((notice, i) => <li key={i}>{notice}</li>)}</ul></Part>}
       <Part title={state.history_count === state.history.length ? `History, ${messages(state.history_count)}` : `History, the last ${state.history.length} of ${messages(state.history_count)}`}>
         {state.history.length === 0 && <p className="empty-line">Nothing was said yet.</p>}
-        <ol className="state-history" tabIndex={0} aria-label="History">
+        <ol className="state-history" tabIndex={0} aria-label="History" ref={history}>
           {state.history.map(({ role, text, calls: made }, i) => (
             <li key={i}>
               <b>{role}</b>

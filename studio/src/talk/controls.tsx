@@ -50,11 +50,15 @@ export function Controls({ call, choice, choose, onStart }: ControlsProps): Reac
   );
 }
 
+/** Whose loudspeaker is off: a call outlives this room. */
+const SILENCED = new WeakSet<UseVoiceAgent["agent"]>();
+
 /** The agent's voice on and off; with it off, the conversation goes on in writing. */
-export function Loudspeaker({ call }: { call: UseVoiceAgent }): ReactElement {
-  const [silent, setSilent] = useState(false);
+export function Loudspeaker({ call: { agent } }: { call: UseVoiceAgent }): ReactElement {
+  const [silent, setSilent] = useState(SILENCED.has(agent));
   const toggle = (): void => {
-    call.agent.setVolume(silent ? 1 : 0);
+    agent.setVolume(silent ? 1 : 0);
+    SILENCED[silent ? "delete" : "add"](agent);
     setSilent(!silent);
   };
   return (
