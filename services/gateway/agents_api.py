@@ -193,6 +193,10 @@ async def _check(gateway: Gateway, sid: str, target: str) -> None:
         known = ", ".join(speaker.agents)
         message = f"There is no agent {target!r} in this session; there is {known}.{agents.nearest(target, speaker.agents)}"
         raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="to", limit=known)
+    begun, done = by_type.get("handoff.started"), by_type.get("handoff.completed")
+    if begun is not None and (done is None or done.seq < begun.seq) and isinstance(begun.event, events.voice.HandoffStarted):
+        message = f"A handoff to {begun.event.target} is under way. Ask again when it is done."
+        raise VoxbridgeError(Code.CONFLICT, message, field="session_id", retryable=True)
     if target == speaker.agent:
         raise VoxbridgeError(Code.CONFLICT, f"{target} speaks already.", field="to")
 

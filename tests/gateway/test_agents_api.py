@@ -49,7 +49,9 @@ def keys(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running.gateway.keys, "usable", usable)
 
 
-async def begun(running: Running, number: int, *, agents: tuple[str, ...] = CAST, started: bool = True, ended: bool = False) -> str:
+async def begun(
+    running: Running, number: int, *, agents: tuple[str, ...] = CAST, started: bool = True, ended: bool = False, handing: bool = False
+) -> str:
     """Write the beginning of a session into the log."""
     sid = f"{number:032x}"
     log = running.gateway.log
@@ -59,6 +61,8 @@ async def begun(running: Running, number: int, *, agents: tuple[str, ...] = CAST
         first = agents[0] if agents else ""
         ready = events.voice.SessionStarted(mode="local", model="m", voice="v", output="audio", agent=first, agents=agents)
         await voice.append(ready, ts=2, cause=None)
+    if handing:
+        await voice.append(events.voice.HandoffStarted(source="triage", target="advisor", by="agent"), ts=3, cause=None)
     if ended:
         await voice.append(events.voice.SessionEnded(reason="idle"), ts=3, cause=None)
     return sid
@@ -162,6 +166,8 @@ async def test_a_handoff_that_is_asked_for_is_an_event_of_the_gateway_and_reache
         ({"started": False}, {"to": "advisor"}, 409, "CONFLICT", "session_id"),
         ({"agents": ()}, {"to": "advisor"}, 409, "CONFLICT", "session_id"),
         ({}, {"to": "triage"}, 409, "CONFLICT", "to"),
+        ({"handing": True}, {"to": "advisor"}, 409, "CONFLICT", "session_id"),
+        ({"handing": True}, {"to": "triage"}, 409, "CONFLICT", "session_id"),
         ({}, {"to": "adviser"}, 422, "INVALID_ARGUMENT", "to"),
         ({}, {}, 422, "INVALID_ARGUMENT", "body"),
         ({}, [], 422, "INVALID_ARGUMENT", "body"),
