@@ -12,6 +12,7 @@ import asyncio
 import logging
 import weakref
 from asyncio import StreamReader
+from collections.abc import Callable
 from typing import Any, Final
 
 from nats.aio.client import Client
@@ -49,6 +50,11 @@ class FastClient(Client):
     def __init__(self) -> None:
         super().__init__()
         self._listeners: dict[int, Listener] = {}
+        self.on_cut: Callable[[], None] | None = None
+        """Called when the connection is lost, before anything of the next one comes."""
+
+        self.on_back: Callable[[], None] | None = None
+        """Called when there is another one, and its subscriptions are made."""
 
     async def listen(self, subject: str, listener: Listener) -> Subscription:
         """Subscribe; `listener` gets each payload where it is read. It must not block; what it raises is logged."""
@@ -88,6 +94,13 @@ class FastClient(Client):
         """Wait while the server is away."""
         while not self.is_connected:  # noqa: ASYNC110 - the client tells nobody of it before it calls back
             await asyncio.sleep(_LOOK_S)
+
+    async def _attempt_reconnect(self) -> None:
+        if self.on_cut is not None:
+            self.on_cut()
+        await super()._attempt_reconnect()
+        if self.on_back is not None and self.is_connected:
+            self.on_back()
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         listener = self._listeners.get(sid)

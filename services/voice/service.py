@@ -105,6 +105,7 @@ class VoiceService(Service):
         nudges = await self._place.log.nc.subscribe(RELEASED, cb=self._released)
         questions = await self._place.log.nc.subscribe(ROOM, cb=self.moves.asked_for_room)
         await self._place.audio_nc.subscribe(bus.MICROPHONE, cb=self._asked_what_was_heard)
+        self._place.audio_nc.on_cut, self._place.audio_nc.on_back = self._cut_off, self._connected_again
         work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription), self._load.keep()]
         if self._place.models.local:
             work.append(self._warmth.keep())
@@ -163,9 +164,17 @@ class VoiceService(Service):
         if self._draining.is_set():
             session.drain()
 
+    def _cut_off(self) -> None:
+        for session in self._sessions.values():
+            session.incoming.cut_off()
+
+    def _connected_again(self) -> None:
+        for session in self._sessions.values():
+            self._keep(session.incoming.catch_up())
+
     async def _asked_what_was_heard(self, message: Msg) -> None:
         session = self._sessions.get(message.data.decode("ascii", "replace"))
-        heard = session.heard() if session is not None else None
+        heard = session.incoming.heard() if session is not None else None
         if heard is not None:
             with suppress(NatsError):  # it is asked again
                 await message.respond(heard)

@@ -21,6 +21,7 @@ from services.voice import core, gap, inputs
 from services.voice import outputs as out
 from services.voice.figures import speakable
 from services.voice.handles import Handles
+from services.voice.incoming import Incoming
 from services.voice.microphone import Microphone
 from services.voice.models import Models
 from services.voice.outlet import Outlet
@@ -91,9 +92,6 @@ class Session:
         self._over = False
         self._route = "nobody"
         self._ears = Microphone(place.vad, self.take, lambda: place.audio_nc.is_connected)
-        self._newest = b""
-        """The microphone frame that came last."""
-
         self._speaker: Speaker | None = None
         self._sequence = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -104,9 +102,7 @@ class Session:
         self._uplink: Uplink | None = None
         self._leaving: asyncio.TimerHandle | None = None
         self._why: Literal["drain", "move"] = "drain"
-        self._live: list[bytes] | None = None
-        """Microphone frames that came before the gap was heard; nothing when there is no gap."""
-
+        self.incoming = Incoming(place.log, sid, self._microphone)
         self._overdue: list[tuple[str, asyncio.TimerHandle]] = []
         self._going_on = asyncio.Event()
         """The log says that the session is this process's, and what came in a gap was taken."""
@@ -132,7 +128,7 @@ class Session:
         """
         config = self._place.config
         try:
-            self._audio = await self._place.audio_nc.listen(bus.audio_in(self.sid), self._microphone)
+            self._audio = await self._place.audio_nc.listen(bus.audio_in(self.sid), self.incoming.take)
         except NatsError as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
         self.take(LogInput(requested))
@@ -167,9 +163,9 @@ class Session:
         Raises `UNAVAILABLE` when the bus does not answer, `Conflict` when the log is not as it was read: then it is to be read again.
         """
         place, state = self._place, self.state
-        live = self._live = []
+        self.incoming.take_over()
         try:
-            self._audio = await place.audio_nc.listen(bus.audio_in(self.sid), self._microphone)
+            self._audio = await place.audio_nc.listen(bus.audio_in(self.sid), self.incoming.take)
             await place.audio_nc.flush()  # what comes from here on is heard live, what came before is kept by the bus
         except (NatsError, OSError) as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
@@ -196,9 +192,7 @@ class Session:
         if self._route == "detector":  # at once: what was begun again just now may be to transcribe it
             self._ears.recall(self.state, placed)
         await self._writer.flushed()
-        self._live = None
-        newer = gap.newer(live, kept.microphone)
-        self._newest = next(reversed((*kept.microphone, *newer)), b"")
+        newer = self.incoming.go_on(kept.microphone)
         if self._route == "detector":
             self._ears.catch_up((*placed.unheard, *newer))
         elif self._route == "provider":
@@ -323,15 +317,8 @@ class Session:
             self._speaker.stop()
         self._ended(self)
 
-    def heard(self) -> bytes | None:
-        """The prefix of the microphone frame that came last, empty before the first one; nothing while a gap is heard."""
-        return None if self._live is not None else self._newest[: frames.PREFIX_SIZE]
-
     def _microphone(self, frame: bytes) -> None:
-        self._newest = frame
-        if self._live is not None:
-            self._live.append(frame)
-        elif self._route == "echo":
+        if self._route == "echo":
             payload = memoryview(frame)[frames.PREFIX_SIZE :]
             prefix = frames.PREFIX.pack(frames.VERSION, frames.PCM16, frames.RATE_16K, ECHO_GENERATION, self._sequence, wall_ms32())
             self._sequence += 1

@@ -1,0 +1,77 @@
+"""A session's microphone frames in the order in which they were said, over takeovers and cuts.
+
+Owns what is held while it is read what came before. Of a takeover that is what nobody heard since a worker died; of a cut, what the bus
+kept for those that it could not reach. A bus that died kept nothing: then the gateway asks what was heard, and has the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from services.voice import gap
+from shared import frames
+from shared.errors import VoxbridgeError
+from shared.log import Log
+
+CATCH_UP_S: Final = 1.0
+"""How long it may take to read what was said during a cut."""
+
+_log = logging.getLogger(__name__)
+
+
+class Incoming:
+    """Takes whole frames from the bus and gives them to `hear`."""
+
+    def __init__(self, log: Log, sid: str, hear: Callable[[bytes], None]) -> None:
+        self._log = log
+        self._sid = sid
+        self._hear = hear
+        self._newest = b""
+        self._held: list[bytes] | None = None
+        self._taking_over = False
+
+    def take(self, frame: bytes) -> None:
+        """A frame came."""
+        if self._held is not None:
+            self._held.append(frame)
+            return
+        self._newest = frame
+        self._hear(frame)
+
+    def heard(self) -> bytes | None:
+        """The prefix of the frame that was heard last, empty before the first one; nothing while that is not known."""
+        return None if self._held is not None else self._newest[: frames.PREFIX_SIZE]
+
+    def take_over(self) -> None:
+        """Hold what comes until `go_on`."""
+        self._held, self._taking_over = [], True
+
+    def go_on(self, kept: Sequence[bytes]) -> list[bytes]:
+        """The frames that were held and are not among those that the bus kept; what comes from now on is heard as it comes."""
+        newer = gap.newer(self._held or (), kept)
+        self._held, self._taking_over = None, False
+        self._newest = next(reversed((*kept, *newer)), b"")
+        return newer
+
+    def cut_off(self) -> None:
+        """The bus is lost: what comes after it waits for `catch_up`."""
+        if self._held is None:
+            self._held = []
+
+    async def catch_up(self) -> None:
+        """The bus is back: hear what it kept meanwhile, and then what was held."""
+        if self._held is None or self._taking_over:
+            return
+        missed: list[bytes] = []
+        try:
+            async with asyncio.timeout(CATCH_UP_S):
+                kept = await gap.read(self._log, self._sid)
+            missed = gap.newer(kept.microphone, [self._newest] if self._newest else [])
+        except (TimeoutError, VoxbridgeError) as error:
+            _log.warning("session %s: what was said during a cut cannot be read: %s", self._sid, str(error) or "no answer")
+        held, self._held = self._held or [], None
+        for frame in (*missed, *gap.newer(held, missed)):
+            self.take(frame)

@@ -1,0 +1,132 @@
+"""Microphone frames over a cut between the bus and the worker: each is heard once and in order."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from services.voice import gap, incoming
+from services.voice.incoming import Incoming
+from shared import bus, frames
+from shared.errors import Unavailable
+from shared.events import voice as ev
+from shared.fast_client import FastClient
+from shared.ids import new_session_id
+from shared.log import Log
+from tests.voice.conftest import Page, Workers
+from tests.voice.sounds import silence
+
+FRAME_MS = 20
+
+
+def cut(connection: FastClient) -> None:
+    """Have the connection break off as a network does it."""
+    connection._transport._io_writer.transport.abort()  # type: ignore[union-attr]  # nats-py's own
+
+
+def frame(number: int) -> bytes:
+    return frames.pack(frames.PCM16, 0, number, 1_000 + FRAME_MS * number, bytes(640))
+
+
+async def test_what_is_said_while_a_worker_is_cut_off_is_heard_once_and_in_order(workers: Workers, page: Page) -> None:
+    async with workers.running() as worker:
+        await page.open(mode="echo")
+        await page.until(ev.SessionStarted)
+        session, connection = worker._sessions[page.sid], worker._place.audio_nc
+        heard: list[int] = []
+        more = asyncio.Event()
+
+        def hear(payload: bytes) -> None:
+            heard.append(frames.parse(payload).sequence)
+            more.set()
+
+        session.incoming._hear = hear
+        for _ in range(3):
+            await page.speaks(silence(200))
+            cut(connection)
+            while connection.is_connected:
+                await page.speaks(silence(100))
+            while not connection.is_connected:
+                await page.speaks(silence(100))
+                await asyncio.sleep(FRAME_MS / 1_000)  # a microphone keeps time
+        await page.speaks(silence(100))
+        async with asyncio.timeout(10):
+            while page._sequence - 1 not in heard:
+                more.clear()
+                await more.wait()
+        assert heard == list(range(page._sequence))
+        assert session.incoming.heard() is not None
+        await page.ends()
+
+
+@pytest.fixture
+def heard() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def held(heard: list[int], monkeypatch: pytest.MonkeyPatch) -> Incoming:
+    """Frames 0 to 2 were heard; the bus keeps 0 to 5 of a session that was cut off, and 5 to 7 come after the cut."""
+
+    async def read(log: Log, sid: str) -> gap.Kept:
+        return gap.Kept([frame(number) for number in range(6)], [])
+
+    monkeypatch.setattr(gap, "read", read)
+    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    for number in range(3):
+        found.take(frame(number))
+    assert found.heard() == frame(2)[: frames.PREFIX_SIZE]
+    found.cut_off()
+    for number in range(5, 8):
+        found.take(frame(number))
+    assert found.heard() is None
+    return found
+
+
+async def test_what_the_bus_kept_comes_before_what_came_since(held: Incoming, heard: list[int]) -> None:
+    await held.catch_up()
+    assert heard == list(range(8))
+    await held.catch_up()
+    assert heard == list(range(8))
+
+
+async def test_a_bus_that_answers_nothing_is_waited_for_for_a_second(
+    held: Incoming, heard: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def silent(log: Log, sid: str) -> gap.Kept:
+        kept: gap.Kept = await asyncio.get_running_loop().create_future()
+        return kept
+
+    monkeypatch.setattr(gap, "read", silent)
+    monkeypatch.setattr(incoming, "CATCH_UP_S", 0.05)
+    await held.catch_up()
+    assert heard == [0, 1, 2, 5, 6, 7]
+    assert "cannot be read: no answer" in caplog.text
+
+
+async def test_a_bus_that_fails_loses_what_it_kept_and_nothing_more(
+    held: Incoming, heard: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(log: Log, sid: str) -> gap.Kept:
+        raise Unavailable("The event log does not answer.")
+
+    monkeypatch.setattr(gap, "read", fails)
+    await held.catch_up()
+    assert heard == [0, 1, 2, 5, 6, 7]
+
+
+async def test_a_takeover_is_not_disturbed_by_a_cut(heard: list[int]) -> None:
+    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    found.take_over()
+    found.take(frame(4))
+    found.cut_off()
+    await found.catch_up()
+    assert found.heard() is None
+    assert found.go_on([frame(number) for number in range(4)]) == [frame(4)]
+    assert heard == []
+    assert found.heard() == frame(4)[: frames.PREFIX_SIZE]
+
+
+def test_the_subject_of_the_microphone_is_one_that_the_bus_keeps() -> None:
+    assert bus.audio_in("s").startswith(bus.AUDIO_SUBJECTS.split("*")[0])
