@@ -6,6 +6,7 @@ the services refuse; what they say aloud is speech too, in voices of their own.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -99,6 +100,7 @@ def product(models: RunningModels, clouds: Vendors, tmp_path_factory: pytest.Tem
     for name, text in (("advisor", ADVISOR), ("closer", CLOSER), ("pipelines/advice", PIPELINE)):
         (folder / "agents" / f"{name}.yaml").write_text(text)
     settings = {"VOXBRIDGE_AGENTS_DIR": str(folder / "agents"), "VOXBRIDGE_TURN_TIMEOUT_S": str(TURN_S)}
+    settings["VOXBRIDGE_PRICES"] = "gemini-3.8-live=3/12, claude-sonnet-5=3/15"
     with running(folder, models, environment={**clouds.environment, **settings}) as found:
         yield found
 
@@ -211,7 +213,11 @@ def _check_transcript(studio: Studio, product: Product, sid: str) -> None:
     used = [event["data"]["usage"] for event in product.logged(sid, "turn.completed")]
     total = sum(one.get("input_tokens", 0) + one.get("output_tokens", 0) for one in used)
     assert total > 0
-    expect(studio.page.locator(".spent")).to_contain_text(f"{total:,} tokens")
+    expect(studio.page.locator(".spent")).to_contain_text(f"{total:,} tokens, about $")
+    dollars = sum(one.get("microdollars", 0) for one in used) / 1_000_000
+    (shown,) = re.findall(r"about \$([\d.]+)", studio.page.locator(".spent").inner_text())
+    assert float(shown) == pytest.approx(dollars, rel=0.06)
+    assert dollars > 0
 
 
 def _check_history(product: Product, clouds: Vendors, sid: str) -> None:
