@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -37,6 +38,9 @@ _DEFAULT_PORT: Final = 4222
 _SEED_FILE: Final = "VOXBRIDGE_NATS_SEED_FILE"
 _DENIED: Final = "permissions violation"
 _STRANGER: Final = "authorization"
+_REPEAT_S: Final = 10.0
+"""Before the same trouble of a connection is said again: while a server is away there is one with each try."""
+
 _DENIED_KEPT: Final = 16
 _DENIED_CHARACTERS: Final = 200
 _denied: Final[WeakKeyDictionary[Client, list[str]]] = WeakKeyDictionary()
@@ -66,14 +70,15 @@ async def connect_nats(
     if seed is not None and user in RIGHTS:
         limit(client)
     refused: deque[str] = deque(maxlen=1)
+    repeated = _Repeated()
 
     async def _said(error: Exception) -> None:
         if _STRANGER in str(error).lower():
             refused.append("it does not know this user (authorization violation)")
         if _DENIED in str(error).lower():
             _deny(client, name, str(error))
-        else:
-            await _say(error)
+        elif not repeated(f"{type(error).__name__} {error}"):
+            _say(error)
 
     async def attempt() -> bool:
         # Connecting before the port is open would sleep for two seconds and print a traceback.
@@ -172,7 +177,22 @@ def _deny(client: Client, name: str, what: str) -> None:
     del known[:-_DENIED_KEPT]
 
 
-async def _say(error: Exception) -> None:
+class _Repeated:
+    """Whether something was said a moment ago."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._at = 0.0
+
+    def __call__(self, what: str) -> bool:
+        now = time.monotonic()
+        if what == self._last and now - self._at < _REPEAT_S:
+            return True
+        self._last, self._at = what, now
+        return False
+
+
+def _say(error: Exception) -> None:
     if isinstance(error, SlowConsumerError):
         _log.warning("A subscription to %s is behind; messages to it are dropped.", error.subject)
     elif not isinstance(error, ConnectionRefusedError):

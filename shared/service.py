@@ -34,6 +34,7 @@ from redis.asyncio import Redis
 
 from shared import loglines
 from shared.broken import BROKEN
+from shared.certificates import check_certificates
 from shared.clock import Clock, SystemClock
 from shared.condition import Condition
 from shared.config import Config
@@ -121,6 +122,7 @@ def main(name: str, build: Build) -> None:
     """Run a service until SIGTERM or SIGINT, then end the process: code 0 drained, 1 failed, 2 wrong settings."""
     try:
         config = Config.from_env()
+        check_certificates()
     except VoxbridgeError as error:
         sys.stderr.write(f"{error.message}\n")
         sys.exit(2)

@@ -7,6 +7,7 @@ a user of its own only `voxbridge init` does, and the others find everything as 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Any, Final
@@ -33,6 +34,7 @@ _DUPLICATE_WINDOW_S: Final = 120
 _AUDIO_SECONDS: Final = 10
 _AUDIO_BYTES: Final = 256 * 1024 * 1024
 _MESSAGE_LIMIT: Final = 1024 * 1024
+_LOOK_S: Final = 0.05
 _NAME_IN_USE: Final = 10058
 _TOOLS_TYPES: Final = ("tool.called", "tool.cancelled", "session.ended")
 
@@ -136,6 +138,21 @@ async def make_again(js: JetStreamContext, *, retention_days: int, recording: Re
         await ensure_streams(js, retention_days=retention_days, recording=recording)
     except VoxbridgeError as error:
         _log.warning("The streams were not looked at after a cut: %s", error.message)
+
+
+async def until_there(js: JetStreamContext, name: str, within_s: float) -> bool:
+    """Wait until there is a stream of this name; whether it came in time."""
+    try:
+        async with asyncio.timeout(within_s):
+            while True:
+                try:
+                    await js.stream_info(name)
+                except NatsError:  # not made again yet, or JetStream does not answer yet
+                    await asyncio.sleep(_LOOK_S)
+                else:
+                    return True
+    except TimeoutError:
+        return False
 
 
 async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig) -> None:

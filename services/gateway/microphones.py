@@ -31,8 +31,8 @@ RECENT: Final = 50
 HELD_S: Final = 10
 """Seconds of a session's audio that are held, as many as the bus keeps."""
 HELD_BYTES: Final = HELD_S * 2 * frames.INPUT_RATE
-ANSWER_S: Final = 3.0
-"""How long the worker may take to say what it heard; then what is held is written all the same."""
+ANSWER_S: Final = 6.0
+"""How long the worker may take to be connected again and to say what it heard; then what is held is written all the same."""
 
 _ASK_S: Final = 0.1
 _LOOK_S: Final = 0.02

@@ -99,12 +99,11 @@ class Readiness:
             found = {part: read(value) for part, value in {**there, **health.get("conditions", {})}.items()}
             ready = bool(health["ready"])
         except NoRespondersError:
-            return Condition(
-                "down", f"not running. `voxbridge up` starts it again by itself; see logs/{name}.log if it does not."
-            ), Condition()
+            words = f"not running. `voxbridge up`, or the container engine, starts it again; see its log ({_log_of(name)}) if not."
+            return Condition("down", words), Condition()
         except (TimeoutError, NatsError, ValueError, KeyError, AttributeError) as error:
             words = str(error) or f"no answer within {CHECK_S:g} s"
-            return Condition("down", f"does not answer ({words}); it may be busy, or stopped. See logs/{name}.log."), Condition()
+            return Condition("down", f"does not answer ({words}); it may be busy, or stopped. See its log ({_log_of(name)})."), Condition()
         missing = ", ".join(_NAMES.get(part, part) for part, condition in found.items() if not condition.ok)
         if missing or not ready:
             return Condition("down", f"waits for {missing}" if missing else "is not ready yet"), found.get("log", Condition())
@@ -155,3 +154,7 @@ async def _within(check: Coroutine[Any, Any, Condition]) -> Condition:
             return await check
     except (TimeoutError, NatsError, httpx.HTTPError, ValueError, KeyError) as error:
         return Condition("down", str(error) or f"no answer within {CHECK_S:g} s")
+
+
+def _log_of(name: str) -> str:
+    return f"logs/{name}.log, or `docker compose logs {name}`"

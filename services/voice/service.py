@@ -68,6 +68,9 @@ GIVEN_UP_GAP_S: Final = 0.1
 GIVEN_UP_S: Final = 2.0
 """In which all of them are given up, however many they are."""
 
+KEPT_AGAIN_S: Final = 3.0
+"""After the bus was away, how long it may take until it keeps audio again; then calls go on without."""
+
 FETCH: Final = 32
 _FETCH_TIMEOUT_S: Final = 1.0
 _BACK_OFF_S: Final = 0.5
@@ -169,8 +172,13 @@ class VoiceService(Service):
             session.incoming.cut_off()
 
     def _connected_again(self) -> None:
-        for session in self._sessions.values():
-            self._keep(session.incoming.catch_up())
+        self._keep(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        # Else what the gateways held would pass before there is anything to keep it: no successor would hear it, nor a recording.
+        if not await streams.until_there(self._place.log.js, bus.AUDIO_STREAM, KEPT_AGAIN_S):
+            _log.warning("the bus was away and does not keep audio again yet")
+        await asyncio.gather(*(session.incoming.catch_up() for session in self._sessions.values()))
 
     async def _asked_what_was_heard(self, message: Msg) -> None:
         session = self._sessions.get(message.data.decode("ascii", "replace"))

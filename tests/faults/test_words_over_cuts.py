@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
+from services.voice import gap
+from shared import frames
 from shared.frames import INPUT_RATE
 from tests.fakes.gemini_turns import Turn
 from tests.faults.caller import FRAME, Caller
@@ -56,8 +58,14 @@ async def test_a_sentence_goes_on_over_the_death_of_the_bus(installation: Instal
             ends = len(said) + 15 * FRAME
             await speak(lambda ends=ends: len(said) >= ends)  # type: ignore[misc]
             installation.nats.start()
-            await installation.servers.prepare()
+            restarted = len(said) + 5 * FRAME
+            await speak(lambda restarted=restarted: len(said) >= restarted)  # type: ignore[misc]
+            await installation.servers.prepare()  # only now does the bus keep audio again
             await speak(lambda ends=ends: len(model.audio) > ends)  # type: ignore[misc]
+            async with installation.log() as log:
+                kept = [frames.parse(frame).sequence for frame in (await gap.read(log, caller.sid)).microphone]
+            assert kept == list(range(kept[0], kept[-1] + 1))
+            assert kept[0] * FRAME < ends, "a successor and a recording find what was said while it was away"
         await installation.google.until(lambda: len(model.audio) >= len(said))
         assert model.audio == said
         assert installation.google.sessions[-1] is model, "the model's connection was not lost"
