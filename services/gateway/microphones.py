@@ -62,8 +62,9 @@ class Microphone:
         return gave_way
 
     def go_on_after(self, prefix: bytes) -> None:
-        """The worker heard the frame with this prefix last: those that were written after it are held too, before all others."""
-        recent = list(self.recent)
+        """The worker heard the frame with this prefix last: those that were written after it are held too, before all others. Of one that
+        is not known, or that heard none, nobody can tell what it missed."""
+        recent = list(self.recent) if prefix else []
         for index in range(len(recent) - 1, -1, -1):
             if recent[index].startswith(prefix):
                 again = recent[index + 1 :]
@@ -146,8 +147,8 @@ class Microphones:
             else:
                 seen = self._nc.stats["reconnects"]
                 for microphone in self._open:  # what they wrote last may be lost, even if they wrote nothing since
-                    microphone.holding = True
-                await asyncio.gather(*(self._go_on(microphone) for microphone in (*self._open, *self._closed)))
+                    microphone.holding = microphone.holding or bool(microphone.recent)
+                await asyncio.gather(*(self._go_on(one) for one in (*self._open, *self._closed) if one.holding))
         self._sending = None
 
     async def _go_on(self, microphone: Microphone) -> None:

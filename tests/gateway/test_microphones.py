@@ -240,3 +240,16 @@ def test_only_frames_after_the_one_that_was_heard_are_written_again() -> None:
     assert [frames.parse(one).sequence for one in microphone.held] == [RECENT + 8, RECENT + 9, RECENT + 10]
     microphone.go_on_after(frame(3)[: frames.PREFIX_SIZE])  # longer ago than is known
     assert len(microphone.held) == 3
+    microphone.go_on_after(b"")  # none was heard
+    assert len(microphone.held) == 3
+
+
+async def test_sockets_that_said_nothing_yet_ask_nothing(cut_off: Bench, server: NatsServer, caplog: pytest.LogCaptureFixture) -> None:
+    bench, numbers = cut_off, count()
+    silent = bench.microphones.open(new_session_id())
+    server.kill()
+    last = await talk(bench, numbers, lambda: len(bench.microphone.held) > 2)
+    server.start()
+    await bench.until_number(last)
+    assert not silent.holding
+    assert "nobody said" not in caplog.text
