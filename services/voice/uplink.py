@@ -276,7 +276,10 @@ class Uplink:
             self._later(saying)
 
     async def _serve(self, effect: int, asked: out.Connect, before: asyncio.Task[None] | None, old: Connection | None) -> None:
-        await _closed(before, old)  # providers refuse to resume what is still open
+        if asked.handle:
+            await _closed(before, old)  # providers refuse to resume what is still open
+        else:
+            self._house.background(_closed(before, old))  # told first, and not waited for: a conversation of its own begins
         connection: Connection | None = None
         try:
             if asked.delay_ms:
