@@ -2,9 +2,10 @@
 
 Owns when they are written. With few sockets that is at once. With many, frames wait for one another for `GATHER_S`: waking the
 bus, the voice worker and this process again costs far more than a frame does, and one wake serves all that came meanwhile.
-While the bus is away, or takes no more for now, frames are held, the last `HELD_S` of each session. After a cut the session's worker is
-asked which frame it heard last, and what follows that one is written in order, before anything newer: a server that dies may not have
-passed on what it was given. Does not own what a frame holds. A crash of this process loses what waits and what is held.
+While the bus is away frames are held, the last `HELD_S` of each session; while it takes no more for now, the last `LATE_S`: more would only
+be heard later and later. After a cut the session's worker is asked which frame it heard last, and what follows that one is written in
+order, before anything newer: a server that dies may not have passed on what it was given. Does not own what a frame holds. A crash of
+this process loses what waits and what is held.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ RECENT: Final = 50
 """Frames of a session that were written last and may have to be written again: a second."""
 HELD_S: Final = 10
 """Seconds of a session's audio that are held, as many as the bus keeps."""
-HELD_BYTES: Final = HELD_S * 2 * frames.INPUT_RATE
+LATE_S: Final = 1
+"""Seconds of a session's audio that a bus which is there may be behind."""
 ANSWER_S: Final = 6.0
 """How long the worker may take to be connected again and to say what it heard; then what is held is written all the same."""
 
+_BYTES_PER_S: Final = 2 * frames.INPUT_RATE
 _ASK_S: Final = 0.1
 _LOOK_S: Final = 0.02
 _log = logging.getLogger(__name__)
@@ -51,12 +54,12 @@ class Microphone:
         self.lost_bytes = 0
         self._held_bytes = 0
 
-    def hold(self, frame: bytes) -> int:
-        """Hold a frame; returns how many older ones gave way."""
+    def hold(self, frame: bytes, seconds: int) -> int:
+        """Hold a frame, and so many seconds in all; returns how many older ones gave way."""
         gave_way = 0
         self.held.append(frame)
         self._held_bytes += _size(frame)
-        while self._held_bytes > HELD_BYTES and len(self.held) > 1:
+        while self._held_bytes > seconds * _BYTES_PER_S and len(self.held) > 1:
             self.lost_bytes += self._drop()
             gave_way += 1
         return gave_way
@@ -94,6 +97,8 @@ class Microphones:
         self._open: set[Microphone] = set()
         self._closed: set[Microphone] = set()
         self._sending: asyncio.Task[None] | None = None
+        self._cut = False
+        """The bus was away, and not all is written yet that was held."""
 
     def open(self, sid: str) -> Microphone:
         """A session's microphone."""
@@ -133,13 +138,18 @@ class Microphones:
             microphone.holding = True
             if self._sending is None:
                 self._sending = asyncio.create_task(self._write_later())
-        self._metrics.dropped["bus_away"] += microphone.hold(frame)
+        self._cut = self._cut or not self._nc.is_connected
+        if self._cut:
+            self._metrics.dropped["bus_away"] += microphone.hold(frame, HELD_S)
+        else:
+            self._metrics.dropped["bus_busy"] += microphone.hold(frame, LATE_S)
 
     async def _write_later(self) -> None:
         seen = self._nc.stats["reconnects"] if self._nc.is_connected else -1
         while holding := [microphone for microphone in (*self._open, *self._closed) if microphone.holding]:
             await asyncio.sleep(_LOOK_S)
             if not self._nc.is_connected:
+                self._cut = True
                 continue
             if seen == self._nc.stats["reconnects"]:
                 for microphone in holding:
@@ -149,7 +159,7 @@ class Microphones:
                 for microphone in self._open:  # what they wrote last may be lost, even if they wrote nothing since
                     microphone.holding = microphone.holding or bool(microphone.recent)
                 await asyncio.gather(*(self._go_on(one) for one in (*self._open, *self._closed) if one.holding))
-        self._sending = None
+        self._sending, self._cut = None, False
 
     async def _go_on(self, microphone: Microphone) -> None:
         """Write what the worker has not heard. A connection that is lost again is seen by the next look."""
@@ -179,10 +189,9 @@ class Microphones:
             self._metrics.frames_in += 1
         microphone.holding = False
         self._closed.discard(microphone)
-        if microphone.lost_bytes:
-            seconds = microphone.lost_bytes / (2 * frames.INPUT_RATE)
-            _log.warning("session %s: %.1f s of the microphone's audio were lost while the bus was away", microphone.sid, seconds)
-            microphone.lost_bytes = 0
+        lost, microphone.lost_bytes = microphone.lost_bytes / _BYTES_PER_S, 0
+        if lost and self._cut:  # one that is busy all the time is in the metrics
+            _log.warning("session %s: %.1f s of the microphone's audio were lost while the bus was away", microphone.sid, lost)
 
 
 def _size(frame: bytes) -> int:

@@ -12,7 +12,7 @@ from nats.aio.msg import Msg
 
 from services.gateway import microphones
 from services.gateway.metrics import Metrics
-from services.gateway.microphones import GATHER_FROM, GATHER_LIMIT, HELD_S, RECENT, Microphone, Microphones
+from services.gateway.microphones import GATHER_FROM, GATHER_LIMIT, HELD_S, LATE_S, RECENT, Microphone, Microphones
 from shared import bus, frames
 from shared.embedded import NatsServer
 from shared.fast_client import FastClient
@@ -195,11 +195,11 @@ async def test_where_nobody_says_what_was_heard_what_is_held_is_sent_in_the_end(
 
 
 async def test_ten_seconds_are_held_and_of_more_the_newest(cut_off: Bench, server: NatsServer, caplog: pytest.LogCaptureFixture) -> None:
-    bench, whole = cut_off, HELD_S * 1_000 // FRAME_MS
+    bench, whole, cut = cut_off, HELD_S * 1_000 // FRAME_MS, asyncio.Event()
+    bench.nc.on_cut = cut.set
     server.kill()
     async with asyncio.timeout(10):
-        while bench.nc.is_connected:  # noqa: ASYNC110 - the client tells nobody
-            await asyncio.sleep(0.01)
+        await cut.wait()
     for number in range(whole):
         bench.says(frame(number))
     assert bench.metrics.dropped["bus_away"] == 0
@@ -222,6 +222,18 @@ async def test_a_server_that_takes_no_more_for_now_gets_everything_later(bench: 
     assert not bench.microphone.holding
 
 
+async def test_a_server_that_is_behind_gets_the_newest_second(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.nc, "_max_pending_size", 10)
+    whole = LATE_S * 1_000 // FRAME_MS
+    for number in range(whole):
+        bench.says(frame(number))
+    assert bench.metrics.dropped["bus_busy"] == 0
+    bench.says(frame(whole))
+    assert bench.metrics.dropped["bus_busy"] == 1
+    monkeypatch.setattr(bench.nc, "_max_pending_size", AUDIO_PENDING)
+    assert await bench.until_number(whole) == list(range(1, whole + 1))
+
+
 async def test_what_a_client_said_before_it_left_is_still_sent(cut_off: Bench, server: NatsServer) -> None:
     bench, numbers = cut_off, count()
     server.kill()
@@ -235,7 +247,7 @@ async def test_what_a_client_said_before_it_left_is_still_sent(cut_off: Bench, s
 def test_only_frames_after_the_one_that_was_heard_are_written_again() -> None:
     microphone = Microphone(new_session_id())
     microphone.recent.extend(frame(number) for number in range(RECENT + 10))
-    microphone.hold(frame(RECENT + 10))
+    microphone.hold(frame(RECENT + 10), HELD_S)
     microphone.go_on_after(frame(RECENT + 7)[: frames.PREFIX_SIZE])
     assert [frames.parse(one).sequence for one in microphone.held] == [RECENT + 8, RECENT + 9, RECENT + 10]
     microphone.go_on_after(frame(3)[: frames.PREFIX_SIZE])  # longer ago than is known

@@ -31,6 +31,8 @@ from shared.log import Log
 from shared.service import connected
 from shared.store import Store
 from shared.writer import SessionWriter
+from tests.fakes.gemini import GeminiServer
+from tests.fakes.gemini_rules import Options
 from tests.voice.model_server import ModelServer
 
 BOUND_S = 20.0
@@ -74,6 +76,16 @@ class _Quiet:
 
     def note(self, text: str) -> None:
         """Nothing is shown."""
+
+
+@pytest.fixture
+async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
+    """The stand-in for Gemini Live, and a key for it in the environment."""
+    async with GeminiServer(tmp_path, Options()) as server:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
+        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -10,22 +9,12 @@ import pytest
 from shared.events import gateway
 from shared.events import voice as ev
 from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.sounds import silence, speech
 
 pytestmark = pytest.mark.timeout(120)
 UTTERANCE = silence(300) + speech(1_200) + silence(900)
-
-
-@pytest.fixture
-async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
-    async with GeminiServer(tmp_path, Options()) as server:
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
-        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
-        yield server
 
 
 async def test_a_typed_question_is_answered_in_the_models_voice(workers: Workers, page: Page, google: GeminiServer) -> None:

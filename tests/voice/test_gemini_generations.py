@@ -3,7 +3,6 @@ each was reported to refuse."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,6 @@ from services.voice.outputs import Message
 from services.voice.realtime import ConnectionLost, Setup
 from shared.events import voice as ev
 from tests.fakes.gemini import GeminiServer, Refusal
-from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_session import Session
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
@@ -31,13 +29,9 @@ ANN: Final = [("user", "I am Ann."), ("model", "Hello Ann.")]
 
 
 @pytest.fixture
-async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
-    async with GeminiServer(tmp_path, Options()) as server:
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
-        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
-        server.options.history_only.add(UNKNOWN)
-        yield server
+def google(google: GeminiServer) -> GeminiServer:
+    google.options.history_only.add(UNKNOWN)
+    return google
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from shared.events import voice as ev
 from shared.functions import Function
 from shared.store import Store
 from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import Page, Workers
 from tests.voice.model_server import ModelServer, call
@@ -23,15 +21,6 @@ from tests.voice.realtime_calls import a_turn, asked_in_text, asks, said, seeded
 pytestmark = pytest.mark.timeout(120)
 RESUMABLE = "gemini-2.5-flash-native-audio-latest"
 LIVE = "gemini-3.8-live"
-
-
-@pytest.fixture
-async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
-    async with GeminiServer(tmp_path, Options()) as server:
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
-        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
-        yield server
 
 
 def agents(folder: Path, **files: str) -> Path:

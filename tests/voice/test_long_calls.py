@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from shared.store import Store
 from tests.fakes import anthropic, openai_realtime
 from tests.fakes.anthropic import AnthropicServer
 from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Turn
 from tests.fakes.openai_realtime import OpenAIRealtimeServer
 from tests.voice.conftest import Page, Workers
@@ -32,15 +30,6 @@ NAME = "My name is Ann Ashby."
 LARGE = {"text": "x" * 2 * RESULT_LIMIT}
 LOOK_UP = Function(name="look_up", description="Look something up.", parameters={"type": "object", "properties": {}})
 HOST = "prompt: You greet.\noutput: text\nhandoffs: [advisor]\n"
-
-
-@pytest.fixture
-async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
-    async with GeminiServer(tmp_path, Options()) as server:
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
-        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
-        yield server
 
 
 async def a_long_call(page: Page, model_server: ModelServer, store: Store) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from services.voice import live, turns
@@ -12,7 +9,6 @@ from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.functions import Function
 from tests.fakes.gemini import GeminiServer, Refusal
-from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.realtime_calls import BARGE_IN, UTTERANCE, a_turn, asked_in_text, asks, connected, restored, said, seeded_with, user_said
@@ -22,15 +18,6 @@ pytestmark = pytest.mark.timeout(120)
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}}
 FUNCTION = Function(name="get_time", description="The time in a place.", parameters=PLACE)
 SLOW = Function(name="slow", description="Takes its time.", parameters={"type": "object", "properties": {}}, timeout_s=0.05)
-
-
-@pytest.fixture
-async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
-    async with GeminiServer(tmp_path, Options()) as server:
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
-        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
-        yield server
 
 
 async def test_go_away_then_silence(workers: Workers, page: Page, google: GeminiServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from shared.events import voice as ev
 from shared.functions import Function
 from shared.store import Store
 from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import Page, Workers
 from tests.voice.model_server import ModelServer, call
@@ -21,15 +17,6 @@ from tests.voice.replaying import replay, stored
 pytestmark = pytest.mark.timeout(120)
 LOOK_UP = Function(name="look_up", description="Look something up.", parameters={"type": "object", "properties": {}})
 MODEL = "gemini-2.5-flash-native-audio-latest"
-
-
-@pytest.fixture
-async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
-    async with GeminiServer(tmp_path, Options()) as server:
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
-        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
-        yield server
 
 
 @pytest.mark.parametrize("rounds", [1, 7])

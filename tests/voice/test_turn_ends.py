@@ -6,8 +6,6 @@ Gemini Live waits for playback before it says `turnComplete`. The stand-in is he
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,7 +13,6 @@ import pytest
 from shared.events import voice as ev
 from tests.fakes import gemini_model
 from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Turn, content
 from tests.voice.conftest import Page, Workers
 from tests.voice.realtime_calls import BARGE_IN, UTTERANCE, asked_in_text, asks, connected, restored, said, user_said
@@ -31,15 +28,6 @@ COUNTED = {
     "totalTokenCount": TOKENS,
 }
 HELLO, ORDER = Turn(hears="Hello?", says="Hello there."), Turn(hears="A pizza, please.", says="At once.")
-
-
-@pytest.fixture
-async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
-    async with GeminiServer(tmp_path, Options()) as server:
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
-        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
-        yield server
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from shared.events import voice as ev
 from tests.fakes import anthropic
 from tests.fakes.anthropic import AnthropicServer
 from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Turn
 from tests.voice.conftest import Page, Workers
 from tests.voice.model_server import ModelServer, call
@@ -28,12 +27,9 @@ LOCAL_HOST = "prompt: You greet.\nhandoffs: [advisor]\narrival: Say welcome back
 
 
 @pytest.fixture
-async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
-    async with GeminiServer(tmp_path, Options(models={LIVE})) as server:
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
-        monkeypatch.setenv("GEMINI_API_KEY", "a-key-for-tests")
-        yield server
+def google(google: GeminiServer) -> GeminiServer:
+    google.options.models = {LIVE}
+    return google
 
 
 @pytest.fixture(autouse=True)
