@@ -5,10 +5,12 @@ SETUP := @$(PYTHON) deploy/bootstrap.py
 
 # Tests that mostly wait run side by side; those that load the machine, or look at its clock, have it to themselves.
 SIDE_BY_SIDE := $(addprefix tests/,bench deploy fakes faults gateway recorded shared tools voice)
-ALONE := $(filter-out $(SIDE_BY_SIDE),$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py)))
+# Tests that take longer than anybody waits for: `make test-long`.
+LONG := tests/long
+ALONE := $(filter-out $(SIDE_BY_SIDE) $(LONG),$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test check bench bench-peers clean
+.PHONY: help setup up test test-long check bench bench-peers clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +33,10 @@ else
 	$(BIN)/pytest $(ARGS)
 endif
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm test --silent
+
+test-long: ## simulations and fuzzing in bulk, with fresh seeds: what `make test` does a little of
+	$(SETUP)
+	$(BIN)/pytest --timeout 3600 $(LONG) $(ARGS)
 
 check: ## linters, types, licences, sizes: what continuous integration runs besides the tests
 	$(SETUP)
