@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -12,7 +13,7 @@ import msgspec
 import uvloop
 from rich.console import Console
 
-from bench import machine, report
+from bench import machine, pages, report
 from bench.appends import appends
 from bench.audio import Found, audio, memory, sessions
 from bench.barge_in import barge_in
@@ -20,6 +21,10 @@ from bench.live_calls import live_calls
 from bench.load import LoadError
 from bench.long_call import long_call
 from bench.past import past
+from bench.peers import plot as peers_plot
+from bench.peers import results as peers_results
+from bench.peers.catalogue import PEERS
+from bench.peers.measure import compare
 from bench.plot import PICTURE, draw
 from bench.realtime import realtime
 from bench.report import Figure, Results
@@ -30,6 +35,14 @@ from bench.starts import starts
 from bench.takeovers import takeovers
 
 Area = Callable[[bool, Callable[[str], None]], Awaitable[Found]]
+
+
+async def peers(quick: bool, say: Callable[[str], None]) -> Found:
+    """The comparison with Pipecat, RoomKit, LiveKit and the bare SDK, as part of the run."""
+    found = await compare(tuple(PEERS), quick=quick, say=lambda text: say(f"peers: {text}"))
+    return found.figures, msgspec.to_builtins(found, str_keys=True), found.noisy
+
+
 Talking = Callable[[Stack, bool, Callable[[str], None]], Awaitable[Found]]
 
 ALONE: Final[Mapping[str, Area]] = {
@@ -44,6 +57,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "past": past,
     "long_call": long_call,
     "barge_in": barge_in,
+    "peers": peers,
 }
 """Areas that start what they need."""
 
@@ -113,38 +127,63 @@ def chosen(only: str) -> tuple[str, ...]:
 @click.command(
     epilog="""\b
 Examples:
-  python -m bench                          everything, about a quarter of an hour
+  python -m bench                          everything, most of an hour
   python -m bench --quick                  everything, shorter and rougher
   python -m bench --only audio,starts      two areas
-  python -m bench --markdown               the table of the last run, to be pasted
+  python -m bench --markdown               the table of the last run
+  python -m bench --publish                the last run into README and docs, its JSON into docs/benchmarks/
 """
 )
 @click.option("--only", default="", metavar="AREAS", help=f"Some of {', '.join(AREAS)}, separated by commas.")
 @click.option("--quick", is_flag=True, help="Fewer rounds: to see that it works, not to quote.")
 @click.option("--markdown", is_flag=True, help="Measure nothing; print the last results as Markdown.")
-def main(only: str, quick: bool, markdown: bool) -> None:
-    """Measure Voxbridge on this machine, beside a bare FastAPI WebSocket echo in the same run.
+@click.option("--publish", is_flag=True, help="Measure nothing; write the last results into the pages that quote them.")
+def main(only: str, quick: bool, markdown: bool, publish: bool) -> None:
+    """Measure Voxbridge on this machine, each figure beside a baseline of the same run.
 
     Writes bench/out/results.json and bench/out/results.png. Exit code 1 when a target is missed, 2 for a wrong option.
     Take figures that are to be quoted on a machine that does nothing else: the results say how busy it was.
     """
     console = Console()
-    if markdown:
-        try:
-            click.echo(report.as_markdown(report.load()), nl=False)
-        except (FileNotFoundError, msgspec.DecodeError) as error:
-            raise click.ClickException("There are no results yet: run `python -m bench`.") from error
+    if markdown or publish:
+        _last(publish=publish)
         return
     areas = chosen(only)
+    began = time.monotonic()
+
+    def say(text: str) -> None:
+        # A line for each step where there is no terminal, so that a log shows how far a run has come.
+        if console.is_terminal:
+            status.update(text)
+        else:
+            console.print(f"{time.monotonic() - began:5.0f} s  {text}", soft_wrap=True)
+
     with console.status("measuring") as status:
-        results = uvloop.run(measure(areas, quick=quick, say=status.update))
+        results = uvloop.run(measure(areas, quick=quick, say=say))
     report.save(results)
     draw(results)
+    if "peers" in results.detail:
+        peers_plot.draw(msgspec.convert(results.detail["peers"], peers_results.Comparison))
     report.show(results, console)
     console.print(f"Written: {report.RESULTS} and {PICTURE}.")
     for figure in report.missed(results):
         console.print(f"Missed: {figure.what}.", style="red")
     sys.exit(1 if report.missed(results) else 0)
+
+
+def _last(*, publish: bool) -> None:
+    try:
+        found = report.load()
+    except (FileNotFoundError, msgspec.DecodeError) as error:
+        raise click.ClickException("There are no results yet: run `python -m bench`.") from error
+    if not publish:
+        click.echo(report.as_markdown(found), nl=False)
+        return
+    try:
+        written = pages.publish(found, dict(zip(pages.PICTURES, (PICTURE, peers_plot.PICTURE), strict=True)))
+    except (pages.PageError, FileNotFoundError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"Written: {', '.join(map(str, written))}.")
 
 
 if __name__ == "__main__":

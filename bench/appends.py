@@ -17,10 +17,10 @@ from typing import Final
 import nats
 
 from bench import figures
-from bench.audio import Found, Say
+from bench.audio import MEDIANS, Found, Say
 from bench.client import EchoResult, Task
 from bench.load import run
-from bench.report import Figure
+from bench.report import Figure, beside
 from bench.stack import LIGHT, Stack, stack
 from shared import bus, events
 from shared.embedded import NatsServer
@@ -31,6 +31,7 @@ from shared.writer import SessionWriter
 EVENTS: Final = 2_000
 READS: Final = 5
 SYNC: Final = "always"
+BARE: Final = "a bare js.publish"
 BESIDE_SESSIONS: Final = 50
 BESIDE_RATE: Final = 200
 """Events appended each second while frames go round: more than 50 calls write."""
@@ -39,8 +40,8 @@ BESIDE_RATE: Final = 200
 async def appends(quick: bool, say: Say) -> Found:
     """One writer alone, then one beside audio."""
     alone, about, _ = await _alone(quick, say)
-    beside, about_beside, _ = await _beside_audio(quick, say)
-    return [*alone, *beside], {**about, **about_beside}, []
+    together, about_together, _ = await _beside_audio(quick, say)
+    return [*alone, *together], {**about, **about_together}, []
 
 
 async def _alone(quick: bool, say: Say) -> Found:
@@ -75,16 +76,13 @@ async def _alone(quick: bool, say: Say) -> Found:
             await nc.close()
     mine, plain = figures.series(ours), figures.series(bare)
     what = f"an event appended and acknowledged, sync_interval {SYNC}"
-    note = "beside it a bare js.publish"
     found = [
-        Figure(area="appends", what=f"{what}, p50", unit="ms", value=mine.p50, baseline=plain.p50, target=1, note=note),
-        Figure(area="appends", what=f"{what}, p99", unit="ms", value=mine.p99, baseline=plain.p99, note=note),
-        Figure(
-            area="appends",
-            what="events appended by one writer",
-            unit="/s",
-            value=1_000 * count / sum(ours),
-            baseline=1_000 * count / sum(bare),
+        beside(Figure(area="appends", what=f"{what}, p50", key="appends.p50", unit="ms", value=mine.p50, target=1), BARE, plain.p50),
+        beside(Figure(area="appends", what=f"{what}, p99", key="appends.p99", unit="ms", value=mine.p99), BARE, plain.p99),
+        beside(
+            Figure(area="appends", what="events appended by one writer", unit="/s", value=1_000 * count / sum(ours)),
+            BARE,
+            1_000 * count / sum(bare),
         ),
         Figure(area="appends", what="events read back and decoded", unit="/s", value=statistics.median(rates)),
     ]
@@ -107,13 +105,15 @@ async def _beside_audio(quick: bool, say: Say) -> Found:
         without, with_writer = (statistics.median(getattr(one.rtt_ms, name) or 0.0 for one in results) for results in (quiet, busy))
         what = f"audio round trip, {BESIDE_SESSIONS} sessions, beside {BESIDE_RATE} appends a second, {name}"
         found.append(
-            Figure(
-                area="appends", what=what, unit="ms", value=with_writer, baseline=without, target=target, note="beside it without appends"
-            )
+            beside(Figure(area="appends", what=what, unit="ms", value=with_writer, target=target, note=MEDIANS), "without appends", without)
         )
     lost = sum(one.lost for one in busy)
     found.append(
-        Figure(area="appends", what="frames lost of these", unit="", value=lost, baseline=sum(one.lost for one in quiet), target=0)
+        beside(
+            Figure(area="appends", what="frames lost of these", unit="", value=lost, target=0),
+            "without appends",
+            sum(one.lost for one in quiet),
+        )
     )
     return found, {"quiet": quiet, "busy": busy}, []
 

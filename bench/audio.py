@@ -14,9 +14,11 @@ from typing import Any, Final
 from bench import figures
 from bench.client import EchoResult, Task
 from bench.load import held, run
-from bench.report import Figure
+from bench.report import Figure, beside
 from bench.stack import LIGHT, Stack, bare_echo, stack
 
+BARE: Final = "bare echo"
+MEDIANS: Final = "median of the rounds"
 ROUND_TRIP_SESSIONS: Final = 50
 CPU_SESSIONS: Final = 100
 P99_LIMIT_MS: Final = 100.0
@@ -47,11 +49,11 @@ async def audio(quick: bool, say: Say) -> Found:
     lost = sum(result.lost for result in trips)
     what = f"audio round trip, {ROUND_TRIP_SESSIONS} sessions of 20 ms frames"
     found = [
-        Figure(area="audio", what=f"{what}, p50", unit="ms", value=_median(trips, "p50"), baseline=_median(bare_trips, "p50"), target=1.5),
-        Figure(area="audio", what=f"{what}, p99", unit="ms", value=_median(trips, "p99"), baseline=_median(bare_trips, "p99"), target=10),
-        Figure(area="audio", what="frames lost of these", unit="", value=lost, baseline=sum(r.lost for r in bare_trips), target=0),
-        Figure(area="audio", what=f"CPU per frame, all processes, {CPU_SESSIONS} sessions", unit="µs", value=cpu, baseline=bare_cpu),
-        Figure(area="audio", what="the same, in bare echoes", unit="×", value=cpu / bare_cpu, baseline=1, target=3.5),
+        beside(_of(f"{what}, p50", "audio.p50", _median(trips, "p50"), "ms", target=1.5), BARE, _median(bare_trips, "p50")),
+        beside(_of(f"{what}, p99", "audio.p99", _median(trips, "p99"), "ms", target=10), BARE, _median(bare_trips, "p99")),
+        beside(_of("frames lost of these", "audio.lost", lost, "", target=0), BARE, sum(r.lost for r in bare_trips)),
+        beside(_of(f"CPU per frame, all processes, {CPU_SESSIONS} sessions", "audio.cpu", cpu, "µs"), BARE, bare_cpu),
+        _of(f"the same, in bare echoes with {CPU_SESSIONS} sessions too", "audio.share", cpu / bare_cpu, "×", target=3.5),
     ]
     detail = {"rounds": {f"{n}": results for n, results in ours.items()}, "bare": {f"{n}": results for n, results in bare.items()}}
     return found, detail, _noise("audio", [*trips, *bare_trips, *ours[CPU_SESSIONS], *bare[CPU_SESSIONS]])
@@ -73,7 +75,7 @@ async def sessions(quick: bool, say: Say) -> Found:
     last = results[-1]
     note = "the ladder ends here" if best == rungs[-1] else f"at {last.sessions} the client used {last.client_cpu:.0%} of a core"
     what = f"sessions on one gateway and one voice process with p99 ≤ {P99_LIMIT_MS:g} ms"
-    figure = Figure(area="sessions", what=what, unit="", value=best, target=200, aim="at least", note=note)
+    figure = Figure(area="sessions", what=what, key="sessions", unit="", value=best, target=200, aim="at least", note=note)
     return [figure], {"rungs": results}, _noise("sessions", results[:3])
 
 
@@ -90,7 +92,7 @@ async def memory(quick: bool, say: Say) -> Found:
     each = {name: figures.per_further(few[name], many[name], further) / 1024 for name in few}
     note = ", ".join(f"{name} {kib:.1f}" for name, kib in each.items())
     what = f"memory per further idle session, from {FEW} to {FEW + further}, all processes"
-    figure = Figure(area="memory", what=what, unit="KiB", value=sum(each.values()), target=150, note=note)
+    figure = Figure(area="memory", what=what, key="memory.idle", unit="KiB", value=sum(each.values()), target=150, note=note)
     noisy = [] if few_settled and many_settled else [f"memory did not settle within {SETTLE_S:g} s"]
     return [figure], {"few": few, "many": many, "further": further}, noisy
 
@@ -110,6 +112,10 @@ async def _settle(product: Stack, say: Callable[[float], None]) -> tuple[dict[st
             return by_name, True
         await asyncio.sleep(1.0)
     return product.memory(), False
+
+
+def _of(what: str, key: str, value: float | None, unit: str, *, target: float | None = None) -> Figure:
+    return Figure(area="audio", what=what, key=key, unit=unit, value=value, target=target, note=MEDIANS)
 
 
 def _median(results: Sequence[EchoResult], name: str) -> float | None:

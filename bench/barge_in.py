@@ -58,8 +58,16 @@ async def barge_in(quick: bool, say: Say) -> Found:
     except (msgspec.DecodeError, ValueError):
         return _failed(lines[-1][:200])
     rows = [
-        Figure(area="barge_in", what=f"{_WHAT}, p50", unit="ms", value=found.p50, target=300, note=f"{found.count} interruptions"),
-        Figure(area="barge_in", what=f"{_WHAT}, longest", unit="ms", value=found.longest),
+        Figure(
+            area="barge_in",
+            what=f"{_WHAT}, p50",
+            key="barge_in.p50",
+            unit="ms",
+            value=found.p50,
+            target=300,
+            note=f"{found.count} interruptions",
+        ),
+        Figure(area="barge_in", what=f"{_WHAT}, longest", key="barge_in.longest", unit="ms", value=found.longest),
     ]
     return rows, {"onset_to_silence": found}, []
 

@@ -34,7 +34,7 @@ def interruptions(times: int) -> list[float]:
     clips = {"stop": spoken(models, "Stop, please."), "wait": spoken(models, "Wait a moment."), "person": human()}
     with (
         tempfile.TemporaryDirectory(prefix="voxbridge-bench-") as folder,
-        running(Path(folder), models) as product,
+        running(Path(folder), models, environment={"VOXBRIDGE_SYNC_INTERVAL": "always"}) as product,
         sync_playwright() as play,
     ):
         browser = play.chromium.launch(executable_path=path, headless=True, args=[*FLAGS, "--use-fake-ui-for-media-stream"])

@@ -45,7 +45,12 @@ async def long_call(quick: bool, say: Say) -> Found:
     each = {name: figures.per_further(before[name], after[name], turns) / 1024 for name in before}
     note = ", ".join(f"{name} {kib:.1f}" for name, kib in each.items())
     figure = Figure(
-        area="long_call", what=f"memory per further turn of one call, over {turns} turns", unit="KiB", value=sum(each.values()), note=note
+        area="long_call",
+        key="long_call",
+        what=f"memory per further turn of one call, over {turns} turns",
+        unit="KiB",
+        value=sum(each.values()),
+        note=note,
     )
     return [figure], {"before": before, "after": after, "turns": turns}, []
 

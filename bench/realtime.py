@@ -10,20 +10,21 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import psutil
 
 from bench import figures
-from bench.audio import Found
+from bench.audio import MEDIANS, Found
 from bench.client import EchoResult, StartsResult, Task
 from bench.load import run
-from bench.report import Figure
+from bench.report import Figure, beside
 from bench.stack import LIGHT, Child, StackError, child_environment, free_port, listening, stack
 
+RELAY: Final = "a relay on the vendor's SDK"
 SESSIONS: Final = 50
 LADDER_FROM: Final = 75
 P99_LIMIT_MS: Final = 200.0
@@ -54,25 +55,19 @@ async def realtime(quick: bool, say: Callable[[str], None]) -> Found:
     cpu, bare_cpu = _cpu(ours), _cpu(bare)
     cores = statistics.median(sum(one.cpu_us.values()) * one.rate / 1e6 for one in ours)
     best = figures.sustained([(one.sessions, one.rtt_ms.p99) for one in (*ours, *rungs)], P99_LIMIT_MS)
-    each = "one process with the vendor's SDK"
     result = [
-        Figure(area="realtime", what=f"{what}, p50", unit="ms", value=_median(ours, "p50"), baseline=_median(bare, "p50"), target=2),
-        Figure(area="realtime", what=f"{what}, p99", unit="ms", value=_median(ours, "p99"), baseline=_median(bare, "p99"), target=10),
-        Figure(
-            area="realtime",
-            what="frames lost of these",
-            unit="",
-            value=sum(r.lost for r in ours),
-            baseline=sum(r.lost for r in bare),
-            target=0,
+        beside(_of(f"{what}, p50", "realtime.p50", _median(ours, "p50"), "ms", target=2, note=MEDIANS), RELAY, _median(bare, "p50")),
+        beside(_of(f"{what}, p99", "realtime.p99", _median(ours, "p99"), "ms", target=10, note=MEDIANS), RELAY, _median(bare, "p99")),
+        beside(_of("frames lost of these", "realtime.lost", sum(r.lost for r in ours), "", target=0), RELAY, sum(r.lost for r in bare)),
+        beside(
+            _of(f"CPU per frame, all processes, {SESSIONS} sessions", "realtime.cpu", cpu, "µs", note=f"{cores:.2f} cores in all"),
+            RELAY,
+            bare_cpu,
         ),
-        Figure(
-            area="realtime", what="CPU per frame, all processes", unit="µs", value=cpu, baseline=bare_cpu, note=f"{cores:.2f} cores in all"
-        ),
-        Figure(area="realtime", what=f"the same, in {each}", unit="×", value=cpu / bare_cpu, baseline=1, target=1.0),
-        Figure(area="realtime", what=f"sessions with p99 ≤ {P99_LIMIT_MS:g} ms", unit="", value=best, target=75, aim="at least"),
-        Figure(area="realtime", what="first session of a fresh worker, start to ready", unit="ms", value=first, target=100),
-        Figure(area="realtime", what="start to ready, median", unit="ms", value=statistics.median(starts.start_ms)),
+        _of(f"the same, in that of the relay with {SESSIONS} sessions too", "realtime.share", cpu / bare_cpu, "×", target=1.0),
+        _of(f"sessions with p99 ≤ {P99_LIMIT_MS:g} ms", "realtime.sessions", best, "", target=75, aim="at least"),
+        _of("first session of a fresh worker, start to ready", "realtime.first", first, "ms", target=100),
+        _of("start to ready, median", "realtime.start", statistics.median(starts.start_ms), "ms"),
     ]
     late = max((one.late_ms.p99 or 0.0 for one in (*ours, *bare)), default=0.0)
     noisy = [f"realtime: the client itself was up to {late:.1f} ms late (p99)"] if late > figures.LATE_MS else []
@@ -96,12 +91,12 @@ async def google() -> AsyncIterator[dict[str, str]]:
 
 
 @asynccontextmanager
-async def relay(found: dict[str, str]) -> AsyncIterator[tuple[str, psutil.Process]]:
-    """The baseline, running: its URL and its process."""
+async def relay(found: Mapping[str, str], module: str = "bench.relay") -> AsyncIterator[tuple[str, psutil.Process]]:
+    """The baseline, running, or another `module` that is one: its URL and its process."""
     port = free_port()
     with ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory(prefix="voxbridge-bench-"))
-        child = running.enter_context(Child("relay", ["bench.relay", str(port)], {**child_environment(), **found}, Path(folder)))
+        child = running.enter_context(Child("relay", [module, str(port)], {**child_environment(), **found}, Path(folder)))
         await listening(port, child, START_S)
         yield f"ws://127.0.0.1:{port}/echo", psutil.Process(child.pid)
 
@@ -111,8 +106,17 @@ async def _echo(url: str, pids: dict[str, list[int]], count: int, seconds: float
     return await run(task, EchoResult)
 
 
-def _lost(results: Sequence[EchoResult]) -> int:
-    return sum(result.lost for result in results)
+def _of(
+    what: str,
+    key: str,
+    value: float | None,
+    unit: str,
+    *,
+    target: float | None = None,
+    aim: Literal["at most", "at least"] = "at most",
+    note: str = "",
+) -> Figure:
+    return Figure(area="realtime", what=what, key=key, unit=unit, value=value, target=target, aim=aim, note=note)
 
 
 def _median(results: Sequence[EchoResult], name: str) -> float | None:

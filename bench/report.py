@@ -1,10 +1,11 @@
-"""The results: one table beside the baseline, as text or Markdown, and `results.json`.
+"""The results: one table with what each figure stands beside, as text or Markdown, and `results.json`.
 
 Owns how a figure is judged and shown. Does not own how it is taken.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -23,11 +24,29 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     unit: str
     value: float | None
+    key: str = ""
+    """The name by which a page quotes it; empty for what only the whole table shows."""
+
     baseline: float | None = None
-    """The same of the bare echo, in the same unit, where there is one."""
+    """The same of what `beside` names, in the same unit, taken in the same run with the same work."""
+
+    beside: str = ""
     target: float | None = None
     aim: Literal["at most", "at least"] = "at most"
+    raw: float | None = None
+    """The value before `subtracted` was taken from it; nothing where nothing was."""
+
+    subtracted: str = ""
+    needs: str = ""
+    """What must be warm or waiting for the figure to hold."""
+
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.baseline is not None) != bool(self.beside):
+            raise ValueError(f"{self.what}: a baseline and the name of what it is a figure of belong together")
+        if (self.raw is not None) != bool(self.subtracted):
+            raise ValueError(f"{self.what}: a raw value and the name of what was subtracted belong together")
 
     @property
     def met(self) -> bool | None:
@@ -70,17 +89,40 @@ def load(path: Path = RESULTS) -> Results:
 
 
 def rows(results: Results) -> list[tuple[str, str, str, str, str]]:
-    """`(what, measured, bare echo, target, reached)` of each figure."""
-    return [
-        (
-            figure.what + (f" ({figure.note})" if figure.note else ""),
-            shown(figure.value, figure.unit),
-            "" if figure.baseline is None else shown(figure.baseline, figure.unit),
-            "" if figure.target is None else f"{'≤' if figure.aim == 'at most' else '≥'} {shown(figure.target, figure.unit)}",
-            {True: "yes", False: "no", None: ""}[figure.met],
-        )
-        for figure in results.figures
-    ]
+    """`(what, measured, beside it, target, reached)` of each figure."""
+    return [(title(figure), measured(figure), stood_beside(figure), aimed(figure), reached(figure)) for figure in results.figures]
+
+
+def title(figure: Figure) -> str:
+    """The name of a figure with what it needs and what is to be known of it."""
+    about = "; ".join(part for part in (figure.needs and f"needs {figure.needs}", figure.note) if part)
+    return f"{figure.what} ({about})" if about else figure.what
+
+
+def measured(figure: Figure) -> str:
+    """The value, and beside a value that something was subtracted from the raw one and what that was."""
+    said = shown(figure.value, figure.unit)
+    return said if figure.raw is None else f"{said}; raw {shown(figure.raw, figure.unit)}, less {figure.subtracted}"
+
+
+def beside(figure: Figure, name: str, value: float | None) -> Figure:
+    """A figure with the baseline that it stands beside; without one when that could not be taken."""
+    return figure if value is None else msgspec.structs.replace(figure, baseline=value, beside=name)
+
+
+def stood_beside(figure: Figure) -> str:
+    """The baseline and its name."""
+    return "" if figure.baseline is None else f"{shown(figure.baseline, figure.unit)} ({figure.beside})"
+
+
+def aimed(figure: Figure) -> str:
+    """The target."""
+    return "" if figure.target is None else f"{'≤' if figure.aim == 'at most' else '≥'} {shown(figure.target, figure.unit)}"
+
+
+def reached(figure: Figure) -> str:
+    """`yes`, or a miss that is seen as one."""
+    return {True: "yes", False: "**no**", None: ""}[figure.met]
 
 
 def shown(value: float | None, unit: str) -> str:
@@ -91,14 +133,18 @@ def shown(value: float | None, unit: str) -> str:
     return f"{digits} {unit}".strip()
 
 
-HEADS: Final = ("what", "measured", "bare echo", "target", "reached")
+HEADS: Final = ("what", "measured", "beside it", "target", "reached")
 
 
 def as_markdown(results: Results) -> str:
     """The table and its circumstances, to be pasted into a page."""
-    lines = [f"| {' | '.join(HEADS)} |", "|---|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows(results)), ""]
-    lines.append(circumstances(results))
-    return "\n".join(lines) + "\n"
+    return "\n".join([*table(HEADS, rows(results)), "", circumstances(results)]) + "\n"
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table in Markdown."""
+    cells = [[cell.replace("|", "/") for cell in row] for row in rows]
+    return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(row)} |" for row in cells)]
 
 
 def circumstances(results: Results) -> str:

@@ -13,7 +13,7 @@ import nats
 from bench import figures
 from bench.audio import Found, Say
 from bench.call import Call, resume
-from bench.report import Figure
+from bench.report import Figure, beside
 from bench.stack import LIGHT, stack
 from shared import events
 from shared.log import Log
@@ -21,6 +21,7 @@ from shared.writer import SessionWriter
 
 MISSED: Final = 500
 ROUNDS: Final = 60
+READING: Final = "reading them from the log"
 
 
 async def resumes(quick: bool, say: Say) -> Found:
@@ -52,10 +53,11 @@ async def resumes(quick: bool, say: Say) -> Found:
             await nc.close()
     resumed, plain = figures.series(took), figures.series(bare)
     what = f"resume after a cut, {MISSED} missed events, new socket to last event"
-    note = "beside it reading them from the log"
     found = [
-        Figure(area="resumes", what=f"{what}, p50", unit="ms", value=resumed.p50, baseline=plain.p50, note=note),
-        Figure(area="resumes", what=f"{what}, p95", unit="ms", value=resumed.p95, baseline=plain.p95, target=50, note=note),
-        Figure(area="resumes", what="resumes that lost, repeated or reordered an event", unit="", value=wrong, target=0),
+        beside(Figure(area="resumes", what=f"{what}, p50", unit="ms", value=resumed.p50), READING, plain.p50),
+        beside(Figure(area="resumes", what=f"{what}, p95", key="resumes.p95", unit="ms", value=resumed.p95, target=50), READING, plain.p95),
+        Figure(
+            area="resumes", what="resumes that lost, repeated or reordered an event", key="resumes.wrong", unit="", value=wrong, target=0
+        ),
     ]
     return found, {"resume": resumed, "read": plain, "missed": MISSED}, []

@@ -54,6 +54,8 @@ REHEARSALS: Final = 8
 WARM_MS: Final = 3_000
 """A first token within this comes from a prompt that was read before."""
 
+WARM: Final = "a language model that has read its standing prompt"
+
 LOUD: Final = 400
 """A sample this far from zero is speech."""
 
@@ -229,10 +231,15 @@ async def speech(product: Stack, quick: bool, say: Say) -> Found:
     through = sum(bool(turn.tool) for turn in called)
     what = "end of speech → first audio sent, local models"
     found = [
-        _figure(f"{what}, p50", [_sent(turn) for turn in answered], target=1_500, note=f"{len(answered)} turns"),
-        _figure("the same from outside: last loud sample → first reply frame, p50", [turn.outside_ms for turn in answered]),
+        _figure(f"{what}, p50", "speech.p50", [_sent(turn) for turn in answered], target=1_500, note=f"{len(answered)} turns"),
         _figure(
-            f"{what}, answers that need a tool, p50", [_sent(turn) for turn in called], note=f"{len(called)} turns, {through} called one"
+            "the same from outside: last loud sample → first reply frame, p50", "speech.outside", [turn.outside_ms for turn in answered]
+        ),
+        _figure(
+            f"{what}, answers that need a tool, p50",
+            "speech.tools",
+            [_sent(turn) for turn in called],
+            note=f"{len(called)} turns, {through} called one",
         ),
     ]
     return found, {"turns": turns, "waterfall": waterfall(answered), "notes": notes}, notes
@@ -252,10 +259,10 @@ def trimmed(pcm: Pcm) -> Pcm:
     return pcm[loud[0] : loud[-1] + 1]
 
 
-def _figure(what: str, values: Sequence[float | None], *, target: float | None = None, note: str = "") -> Figure:
+def _figure(what: str, key: str, values: Sequence[float | None], *, target: float | None = None, note: str = "") -> Figure:
     known = [value for value in values if value is not None]
     median = statistics.median(known) if known else None
-    return Figure(area="speech", what=what, unit="ms", value=median, target=target, note=note)
+    return Figure(area="speech", what=what, key=key, unit="ms", value=median, target=target, needs=WARM, note=note)
 
 
 def _sent(turn: Turn) -> float | None:

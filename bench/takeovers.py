@@ -12,6 +12,7 @@ import psutil
 from bench import figures
 from bench.audio import Found, Say
 from bench.call import Call, resume
+from bench.live_calls import STANDBY
 from bench.report import Figure
 from bench.stack import LIGHT, Stack, stack
 
@@ -41,9 +42,19 @@ async def takeovers(quick: bool, say: Say) -> Found:
             back.append(took)
     kill, drain, gate = figures.series(killed), figures.series(drained), figures.series(back)
     found = [
-        Figure(area="takeovers", what="voice worker killed → audio again, longest", unit="ms", value=max(killed), target=4_000),
+        Figure(
+            area="takeovers", what="voice worker killed → audio again, longest", unit="ms", value=max(killed), target=4_000, needs=STANDBY
+        ),
         Figure(area="takeovers", what="voice worker killed → audio again, p50", unit="ms", value=kill.p50),
-        Figure(area="takeovers", what="voice worker stopped (SIGTERM) → audio again, longest", unit="ms", value=max(drained), target=500),
+        Figure(
+            area="takeovers",
+            what="voice worker stopped (SIGTERM) → audio again, longest",
+            key="takeovers.stopped",
+            unit="ms",
+            value=max(drained),
+            target=500,
+            needs=STANDBY,
+        ),
         Figure(area="takeovers", what="voice worker stopped (SIGTERM) → audio again, p50", unit="ms", value=drain.p50),
         Figure(area="takeovers", what="gateway killed: from ready again → resumed, longest", unit="ms", value=max(back), target=2_000),
     ]

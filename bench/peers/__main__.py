@@ -39,23 +39,25 @@ Examples:
   make bench-peers                                  everything, about nine minutes after the installation
   make bench-peers ARGS="--quick"                   everything, shorter and rougher: about three minutes
   make bench-peers ARGS="--peers pipecat --quick"   one peer
-  make bench-peers ARGS="--publish"                 the last results into docs/benchmarks-peers.md
 """
 )
 @click.option("--peers", default="", metavar="NAMES", help=f"Some of {', '.join(PEERS)}, separated by commas.")
 @click.option("--quick", is_flag=True, help="Fewer rounds: to see that it works, not to quote.")
 @click.option("--markdown", is_flag=True, help="Measure nothing; print the last results as Markdown.")
-@click.option("--publish", is_flag=True, help="Measure nothing; put the last results and their picture into docs/benchmarks-peers.md.")
-def main(peers: str, quick: bool, markdown: bool, publish: bool) -> None:
+def main(peers: str, quick: bool, markdown: bool) -> None:
     """Measure Voxbridge beside its peers and beside one process on the vendor's SDK, all on the same stand-in for Gemini Live.
 
     Writes bench/out/peers.json and bench/out/peers.png. The peers are installed at pinned releases into .voxbridge/peers, each in an
-    environment of its own. One that cannot be had or that fails is named with its error. Exit code 1 when a target is missed.
+    environment of its own. One that cannot be had or that fails is named with its error. Exit code 1 when a target is missed. The figures
+    that pages quote come from `make bench`, which does the same.
     """
     names = chosen(peers)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
-    if markdown or publish:
-        _last(markdown=markdown, publish=publish)
+    if markdown:
+        try:
+            click.echo(report.as_markdown(results.load()), nl=False)
+        except (FileNotFoundError, msgspec.DecodeError) as error:
+            raise click.ClickException(NONE_YET) from error
         return
     began = time.monotonic()
 
@@ -76,20 +78,6 @@ def main(peers: str, quick: bool, markdown: bool, publish: bool) -> None:
     for figure in report.missed(found):
         console.print(f"Missed: {figure.what}.", style="red")
     sys.exit(1 if report.missed(found) else 0)
-
-
-def _last(*, markdown: bool, publish: bool) -> None:
-    try:
-        found = results.load()
-        if publish:
-            report.publish(found)
-            click.echo(f"Written: {report.PAGE.relative_to(Path.cwd()) if report.PAGE.is_relative_to(Path.cwd()) else report.PAGE}.")
-    except (FileNotFoundError, msgspec.DecodeError) as error:
-        raise click.ClickException(NONE_YET) from error
-    except report.PageError as error:
-        raise click.ClickException(str(error)) from error
-    if markdown:
-        click.echo(report.as_markdown(found), nl=False)
 
 
 if __name__ == "__main__":

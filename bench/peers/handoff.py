@@ -50,18 +50,13 @@ class Handoffs(msgspec.Struct, frozen=True, kw_only=True):
 
     ms: list[float]
     stand_in_ms: list[float]
-    """How much of each was CPU time of the stand-in, which is not the framework's."""
+    """CPU time of the stand-in in each. It is not subtracted anywhere: some of it ran beside the framework's own work."""
 
     plain: int
     plain_kept: int
     unresumable: int
     unresumable_kept: int
     failed: list[str]
-
-    @property
-    def own_ms(self) -> list[float]:
-        """Each without the stand-in."""
-        return [ms - stand_in for ms, stand_in in zip(self.ms, self.stand_in_ms, strict=True)]
 
 
 class Call(Session):

@@ -171,7 +171,7 @@ async def _handoffs(name: str, measured: Measured, lengths: Lengths, say: Say) -
     say(f"handoffs of {measured.title}")
     own, _ = cores()
     try:
-        async with _handing_google() as found, AsyncExitStack() as running:
+        async with handing_google() as found, AsyncExitStack() as running:
             with on_cores(own):
                 system = await running.enter_async_context(_system(name, found, "_handoff"))
             task = handoff.Task(url=system.url, bare=system.bare, calls=lengths.handoffs)
@@ -192,11 +192,11 @@ def _system(name: str, found: Mapping[str, str], module: str = "") -> AbstractAs
     """A system by its name, or what it has for handoffs."""
     if name == OURS:
         return product(found)
-    return sdk_relay(found) if name == RELAY else peer(PEERS[name], found, f"{name}{module}")
+    return sdk_relay(found, module) if name == RELAY else peer(PEERS[name], found, f"{name}{module}")
 
 
 @asynccontextmanager
-async def _handing_google() -> AsyncIterator[dict[str, str]]:
+async def handing_google() -> AsyncIterator[dict[str, str]]:
     """The stand-in of the handoffs, running: the variables by which a system finds it, and the product its two agents."""
     with tempfile.TemporaryDirectory(prefix="voxbridge-bench-") as name:
         folder = Path(name)
@@ -235,8 +235,8 @@ def _of_ours(name: str) -> Measured:
         python=platform.python_version(),
         settings="the whole product: gateway, nats-server, voice, Valkey and tools as `voxbridge up` runs them, Gemini mode"
         if mine
-        else "`bench/relay.py`, one process with nothing but uvicorn and the SDK; 20 ms pieces up, out as they come",
-        no_handoff="" if mine else "it has no agents",
+        else "`bench/relay.py` and, for handoffs, `bench/relay_handoff.py`: one process with nothing but uvicorn and the SDK; "
+        "20 ms pieces up, out as they come",
     )
 
 

@@ -83,12 +83,12 @@ def _ladder(ax: Axes, found: Comparison) -> None:
 
 
 def _handoffs(ax: Axes, found: Comparison) -> None:
-    ax.set_title("Handoff: tool call → first audio of the next agent, own time", fontsize=10)
+    ax.set_title("Handoff: tool call → first audio of the next agent", fontsize=10)
     ax.set_xlabel("ms")
     for one in found.systems:
         if one.handoffs is not None and one.handoffs.ms:
-            ax.plot(one.handoffs.own_ms, [one.title] * len(one.handoffs.own_ms), "o", color=_colour(one), alpha=0.5)
-            ax.plot(statistics.median(one.handoffs.own_ms), one.title, "|", color=_colour(one), markersize=22)
+            ax.plot(one.handoffs.ms, [one.title] * len(one.handoffs.ms), "o", color=_colour(one), alpha=0.5)
+            ax.plot(statistics.median(one.handoffs.ms), one.title, "|", color=_colour(one), markersize=22)
     ax.set_xlim(left=0)
     ax.margins(y=0.4)
     ax.invert_yaxis()

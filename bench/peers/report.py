@@ -1,29 +1,19 @@
 """The comparison as people read it: a table of the systems, the figures with targets, what was set, and who is missing.
 
-Owns the words and the page's generated part. Does not own what the figures are (`results`).
+Owns the words. Does not own what the figures are (`results`), nor the page (`bench.pages`).
 """
 
 from __future__ import annotations
 
-import shutil
 import statistics
-from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from bench.peers.plot import PICTURE
 from bench.peers.results import P99_LIMIT_MS, Comparison, Measured, median, median_cpu
 from bench.peers.systems import RELAY
-from bench.report import Figure, shown
-from bench.stack import ROOT
-
-PAGE: Final = ROOT / "docs" / "benchmarks-peers.md"
-PUBLISHED: Final = ROOT / "docs" / "images" / "benchmarks-peers.png"
-BEGIN: Final = "<!-- figures: begin -->"
-END: Final = "<!-- figures: end -->"
-IMAGE: Final = f"![CPU, round trips, sessions and handoffs](images/{PUBLISHED.name})"
+from bench.report import HEADS, Figure, aimed, measured, reached, shown, stood_beside, table, title
 
 SYSTEMS: Final = (
     "system",
@@ -36,11 +26,6 @@ SYSTEMS: Final = (
     "history kept",
     "the same, resumable=false",
 )
-FIGURES: Final = ("what", "measured", "target", "reached")
-
-
-class PageError(Exception):
-    """The page has no place for the figures, or they are not for it."""
 
 
 def missed(found: Comparison) -> list[Figure]:
@@ -85,11 +70,11 @@ def held(one: Measured) -> str:
 
 
 def handoffs(one: Measured) -> str:
-    """Median, fastest and slowest without the stand-in, or why there are none."""
+    """Median, fastest and slowest, or why there are none."""
     done = one.handoffs
     if done is None or not done.ms:
         return "none" if one.no_handoff else "not measured"
-    said = f"{shown(statistics.median(done.own_ms), 'ms')} ({min(done.own_ms):.1f}-{max(done.own_ms):.1f})"
+    said = f"{shown(statistics.median(done.ms), 'ms')} ({min(done.ms):.1f}-{max(done.ms):.1f})"
     return said + (f", {len(done.failed)} failed" if done.failed else "")
 
 
@@ -111,13 +96,14 @@ def notes(found: Comparison) -> list[str]:
 
 
 def figure_rows(found: Comparison) -> list[tuple[str, ...]]:
-    """One row of `FIGURES` for each figure."""
+    """One row of `HEADS` for each figure."""
     return [
         (
-            figure.what + (f" ({figure.note})" if figure.note else ""),
-            shown(figure.value, figure.unit),
-            "" if figure.target is None else f"{'≤' if figure.aim == 'at most' else '≥'} {shown(figure.target, figure.unit)}",
-            {True: "yes", False: "no", None: ""}[figure.met],
+            title(figure),
+            measured(figure),
+            stood_beside(figure),
+            aimed(figure),
+            reached(figure),
         )
         for figure in found.figures
     ]
@@ -128,20 +114,15 @@ def as_markdown(found: Comparison) -> str:
     lines = [
         f"Side by side with {found.sessions} sessions each; sessions a core: the most with p99 ≤ {P99_LIMIT_MS:g} ms.",
         "",
-        *_table(SYSTEMS, system_rows(found)),
+        *table(SYSTEMS, system_rows(found)),
         "",
-        *_table(FIGURES, figure_rows(found)),
+        *table(HEADS, figure_rows(found)),
         "",
         *(f"- {note}" for note in notes(found)),
         "",
         circumstances(found),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    cells = [[cell.replace("|", "/") for cell in row] for row in rows]
-    return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(row)} |" for row in cells)]
 
 
 def circumstances(found: Comparison) -> str:
@@ -163,26 +144,12 @@ def circumstances(found: Comparison) -> str:
     return said
 
 
-def publish(found: Comparison, page: Path = PAGE, picture: Path = PICTURE, published: Path = PUBLISHED) -> None:
-    """Put the figures into the page between its two marks, and the picture beside it; raises `PageError`, `FileNotFoundError`."""
-    if found.quick:
-        raise PageError("The last run was a quick one, which is not to be quoted: run `make bench-peers` without --quick.")
-    text = page.read_text(encoding="utf-8")
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise PageError(f"{page.name} needs {BEGIN} and {END}.")
-    page.write_text(f"{head}{BEGIN}\n{as_markdown(found)}\n{IMAGE}\n{END}{tail}", encoding="utf-8")
-    published.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(picture, published)
-
-
 def show(found: Comparison, console: Console) -> None:
     """Print the tables."""
     systems = Table(*SYSTEMS, title=f"Beside its peers, {found.sessions} sessions each")
     for row in system_rows(found):
         systems.add_row(*row)
-    judged = Table(*FIGURES)
+    judged = Table(*HEADS)
     for row, figure in zip(figure_rows(found), found.figures, strict=True):
         judged.add_row(*row, style={True: "green", False: "red", None: ""}[figure.met])
     console.print(systems)

@@ -88,9 +88,9 @@ async def product(found: Mapping[str, str]) -> AsyncIterator[System]:
 
 
 @asynccontextmanager
-async def sdk_relay(found: Mapping[str, str]) -> AsyncIterator[System]:
-    """The relay of `bench.relay`."""
-    async with relay(dict(found)) as (url, process):
+async def sdk_relay(found: Mapping[str, str], module: str = "") -> AsyncIterator[System]:
+    """The relay of `bench.relay`, or another `module` beside it."""
+    async with relay(found, f"bench.relay{module}") as (url, process):
         yield System(name=RELAY, url=url, bare=True, pids=lambda: {RELAY: _tree(process.pid)})
 
 

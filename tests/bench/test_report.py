@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -18,6 +19,7 @@ def figure(value: float | None, *, target: float | None = 10.0, at_least: bool =
         unit="ms",
         value=value,
         baseline=0.2,
+        beside="bare echo",
         target=target,
         aim="at least" if at_least else "at most",
         note=note,
@@ -62,8 +64,8 @@ def test_results_are_read_back_as_they_were_written(tmp_path: Path) -> None:
 
 def test_the_markdown_has_a_row_for_each_figure_and_says_on_what_it_was_taken() -> None:
     text = report.as_markdown(results(figure(1.234), figure(None, note="the client failed")))
-    assert "| round trip | 1.23 ms | 0.20 ms | ≤ 10 ms | yes |" in text
-    assert "| round trip (the client failed) | not measured | 0.20 ms | ≤ 10 ms | no |" in text
+    assert "| round trip | 1.23 ms | 0.20 ms (bare echo) | ≤ 10 ms | yes |" in text
+    assert "| round trip (the client failed) | not measured | 0.20 ms (bare echo) | ≤ 10 ms | **no** |" in text
     assert "2026-01-02, 2 cores (a processor), 8 GiB" in text
 
 
@@ -84,3 +86,20 @@ def test_the_table_is_printed_whole() -> None:
 )
 def test_values_are_shown_with_as_many_digits_as_matter(value: float | None, said: str) -> None:
     assert report.shown(value, "ms") == said
+
+
+def test_what_was_subtracted_is_named_beside_the_raw_value() -> None:
+    one = Figure(area="x", what="gap", unit="ms", value=9.0, raw=33.0, subtracted="the provider's own gap", needs="a standby")
+    assert report.rows(results(one)) == [("gap (needs a standby)", "9 ms; raw 33 ms, less the provider's own gap", "", "", "")]
+
+
+@pytest.mark.parametrize("fields", [{"baseline": 1.0}, {"beside": "an echo"}, {"raw": 1.0}, {"subtracted": "the stand-in"}])
+def test_a_baseline_without_a_name_and_a_subtraction_without_the_raw_value_cannot_be_said(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="belong together"):
+        Figure(area="x", what="gap", unit="ms", value=9.0, **fields)
+
+
+def test_a_baseline_that_could_not_be_taken_leaves_the_figure_as_it_is() -> None:
+    one = Figure(area="x", what="gap", unit="ms", value=9.0)
+    assert report.beside(one, "an echo", None) == one
+    assert report.beside(one, "an echo", 3.0).baseline == 3.0
