@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from services.tools.projection import Notes
-from shared import events
-from shared.store import Store
+if TYPE_CHECKING:  # a pack is loaded in an instant where none of these are needed
+    from services.tools.projection import Notes
+    from shared import events
+    from shared.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,17 +16,16 @@ from typing import Any, Final
 
 import msgspec
 
+from services.tools.children import Children
 from services.tools.context import Context
 from services.tools.core import Alarm, Raised, Returned, Scheduled, StartEffect
 from services.tools.registry import Tool
+from services.tools.results import as_result
 from shared.errors import Code, VoxbridgeError
 from shared.events.voice import Failure
 
 RUNNING_LIMIT: Final = 256
 """Functions that run in one process at a time."""
-
-RESULT_LIMIT: Final = 64 * 1024
-"""Bytes of a result as JSON."""
 
 THREADS: Final = 32
 ALARM_LIMIT_MS: Final = 24 * 3_600 * 1_000
@@ -39,9 +38,10 @@ _log = logging.getLogger(__name__)
 
 
 class Effects:
-    """The functions that run in this process. `ended` gets the outcome of each, always once."""
+    """The functions that run in this process, or in `children`. `ended` gets the outcome of each, always once."""
 
-    def __init__(self, ended: Callable[[Key, Outcome], None]) -> None:
+    def __init__(self, ended: Callable[[Key, Outcome], None], children: Children) -> None:
+        self._children = children
         self._ended = ended
         self._running: dict[Key, asyncio.Task[Outcome]] = {}
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="tool")
@@ -62,7 +62,8 @@ class Effects:
         task.add_done_callback(over)
 
     def cancel(self, key: Key) -> None:
-        """Stop a function, if it runs here. One that runs in a thread goes on there; its result is thrown away."""
+        """Stop a function, if it runs here. An isolated one is killed; one that runs in a thread goes on there, and its result is
+        thrown away."""
         task = self._running.get(key)
         if task is not None:
             task.cancel()
@@ -83,10 +84,13 @@ class Effects:
         for task in list(self._running.values()):
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._children.close()
 
     async def _outcome(self, effect: StartEffect, tool: Tool, context: Context) -> Outcome:
         call_id, attempt = effect.call_id, effect.attempt
         try:
+            if tool.isolation is not None:
+                return Returned(call_id=call_id, attempt=attempt, result=await self._children.run(tool, effect.arguments))
             arguments = msgspec.structs.asdict(tool.check(effect.arguments))
             if tool.context_parameter:
                 arguments[tool.context_parameter] = context
@@ -110,30 +114,6 @@ class Effects:
 def _stopped(effect: StartEffect, tool: Tool) -> Raised:
     error = Failure(code=Code.CANCELLED, message=f"{tool.name} was stopped.")
     return Raised(call_id=effect.call_id, attempt=effect.attempt, error=error)
-
-
-def as_result(name: str, value: Any) -> dict[str, Any]:
-    """What a function returned, as a JSON object; anything but an object becomes `{"result": value}`.
-
-    Raises `TOO_LARGE`, and `INTERNAL` when it is no JSON.
-    """
-    try:
-        encoded = msgspec.json.encode(value)
-    except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
-        raise VoxbridgeError(Code.INTERNAL, f"{name} returned what cannot be written as JSON: {error}.", retryable=False) from error
-    if len(encoded) > RESULT_LIMIT:
-        raise VoxbridgeError(
-            Code.TOO_LARGE,
-            f"{name} returned {len(encoded)} bytes; a result has at most {RESULT_LIMIT}.",
-            field="result",
-            limit=RESULT_LIMIT,
-        )
-    decoded = msgspec.json.decode(encoded)
-    try:
-        msgspec.msgpack.encode(decoded)
-    except OverflowError as error:
-        raise VoxbridgeError(Code.INTERNAL, f"{name} returned a whole number of more than 64 bits.", retryable=False) from error
-    return decoded if isinstance(decoded, dict) else {"result": decoded}
 
 
 def _alarm(name: str, value: Any) -> Alarm:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypeVar, cast, get_type_hints
 
 import msgspec
@@ -31,6 +32,17 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _AT: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _QUOTED: Final = re.compile(r"field `(?P<name>[^`]*)`")
 _F = TypeVar("_F", bound=Callable[..., Any])
+MEMORY_MB: Final = 256
+"""What an isolated function may have in memory, in MiB, unless it says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolation:
+    """The limits of a function that runs in a process of its own: MiB of memory beyond what the process holds at rest, and whole seconds
+    of processor time; 0 stands for the function's time-out."""
+
+    memory_mb: int = MEMORY_MB
+    cpu_s: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +52,7 @@ class Declaration:
     task: bool
     timeout_s: float | None
     idempotent: bool
+    isolation: Isolation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +68,7 @@ class Tool:
     arguments: type[msgspec.Struct]
     context_parameter: str
     run: Callable[..., Any]
+    isolation: Isolation | None = None
 
     def check(self, arguments: dict[str, Any]) -> msgspec.Struct:
         """The arguments, typed; numbers in strings are taken as numbers. Raises `INVALID_ARGUMENT` naming the field."""
@@ -80,15 +94,21 @@ class Tool:
         )
 
 
-def function(*, kind: str = "server", timeout_s: float | None = None, idempotent: bool = False) -> Callable[[_F], _F]:
+def function(
+    *, kind: str = "server", timeout_s: float | None = None, idempotent: bool = False, isolated: bool | Isolation = False
+) -> Callable[[_F], _F]:
     """Declare a function of a pack.
 
     `kind="async"` answers the call at once: a function that returns an `Alarm` speaks up when it is due, and survives a crash;
-    any other goes on as a task. `idempotent` says that running it twice does no harm, so a crash repeats it.
+    any other goes on as a task. `idempotent` says that running it twice does no harm, so a crash repeats it. `isolated` runs a plain
+    function in a process that is killed at its time-out, when it is cancelled, and beyond its limits of memory and processor time.
     """
     if kind not in ("server", "async"):
         raise ValueError(f"kind is 'server' or 'async', not {kind!r}")
-    declaration = Declaration(task=kind == "async", timeout_s=timeout_s, idempotent=idempotent)
+    isolation = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
+    if isolation is not None and (isolation.memory_mb < 1 or isolation.cpu_s < 0):
+        raise ValueError("an isolated function may have 1 MiB of memory or more, and 0 s of processor time or more")
+    declaration = Declaration(task=kind == "async", timeout_s=timeout_s, idempotent=idempotent, isolation=isolation)
 
     def declare(callable: _F) -> _F:
         callable.__voxbridge__ = declaration  # type: ignore[attr-defined]
@@ -152,16 +172,23 @@ def describe(callable: Callable[..., Any], *, timeout_s: float) -> Tool:
     arguments = msgspec.defstruct(name, fields, forbid_unknown_fields=True, kw_only=True, frozen=True)
     description = " ".join(part.strip() for part in (doc.short_description, doc.long_description) if part)
     mode: Mode = "call" if not declaration.task else "alarm" if hints.get("return") is Alarm else "task"
+    timeout_s = declaration.timeout_s or timeout_s
+    isolation = declaration.isolation
+    if isolation is not None:
+        if context_parameter or mode == "alarm" or inspect.iscoroutinefunction(callable):
+            raise _unusable(name, "an isolated function is a plain `def` without a Context that returns no Alarm")
+        isolation = replace(isolation, cpu_s=isolation.cpu_s or math.ceil(timeout_s))
     return Tool(
         name=name,
         description=" ".join(description.split()),
         parameters=_schema(arguments),
         mode=mode,
-        timeout_s=declaration.timeout_s or timeout_s,
+        timeout_s=timeout_s,
         idempotent=declaration.idempotent,
         arguments=arguments,
         context_parameter=context_parameter,
         run=callable,
+        isolation=isolation,
     )
 
 

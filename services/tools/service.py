@@ -18,6 +18,7 @@ import msgspec
 from nats.aio.msg import Msg
 from nats.micro.request import Request
 
+from services.tools.children import Children
 from services.tools.context import Context
 from services.tools.core import (
     Accepted,
@@ -76,7 +77,8 @@ class ToolService(Service):
         self._log = resources.log
         self._store = Store(resources.redis)
         self._notes = Notes(self._log, self._store)
-        self._effects = Effects(self._ended)
+        self._children = Children(self._tools)
+        self._effects = Effects(self._ended, self._children)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._opened = 0
         self._intake = Intake(self._log, self._take, process_id=resources.process_id)
@@ -98,6 +100,7 @@ class ToolService(Service):
             "sessions": len(self._sessions),
             "taken": self._intake.taken,
             "refused": self._intake.refused,
+            "children": len(self._children),
         }
 
     async def prepare(self, *, retention_days: int, recording: Recording | None = None) -> None:
@@ -113,6 +116,7 @@ class ToolService(Service):
 
     async def serve(self) -> None:
         self._do(asyncio.to_thread(prepare, self._packs))
+        self._do(self._children.warm_up())
         beside = [asyncio.create_task(self._intake.renew()), asyncio.create_task(self._look_after())]
         try:
             await self._intake.run(self._stopping, self._has_room, self._room_changed)
@@ -122,6 +126,7 @@ class ToolService(Service):
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
             self._effects.close()
+            await self._children.stop()
             self._drained.set()
 
     async def drain(self) -> None:

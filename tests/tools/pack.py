@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from services.tools.context import Context
 from services.tools.core import Alarm
-from services.tools.registry import function
+from services.tools.registry import Isolation, function
 from shared.events.tools import NoteRemembered
 
 
@@ -147,3 +150,86 @@ async def note(text: str, ctx: Context) -> dict[str, Any]:
     """
     await ctx.emit(NoteRemembered(note_id=ctx.call_id, account=ctx.account, text=text))
     return {}
+
+
+@function(isolated=True)
+def double(number: int) -> dict[str, Any]:
+    """Double a number, and say where.
+
+    Args:
+        number: The number.
+    """
+    return {"doubled": 2 * number, "pid": os.getpid()}
+
+
+@function(isolated=True, timeout_s=30)
+def spin(file: str) -> dict[str, Any]:
+    """Take the processor for ever.
+
+    Args:
+        file: Where to say that it began.
+    """
+    _ran(file)
+    while True:
+        pass
+
+
+@function(isolated=Isolation(cpu_s=1), timeout_s=30)
+def burn() -> dict[str, Any]:
+    """Take more processor time than it may."""
+    while True:
+        pass
+
+
+@function(isolated=True, timeout_s=1)
+def overrun(file: str) -> dict[str, Any]:
+    """Take longer than it may.
+
+    Args:
+        file: Where to say that it began.
+    """
+    return spin(file)
+
+
+@function(isolated=Isolation(memory_mb=32))
+def hoard(mebibytes: int) -> dict[str, Any]:
+    """Take memory.
+
+    Args:
+        mebibytes: How much.
+    """
+    return {"bytes": len(bytearray(mebibytes * 1024 * 1024))}
+
+
+@function(isolated=True)
+def leaves(file: str) -> dict[str, Any]:
+    """Return, and leave a thread and a process behind.
+
+    Args:
+        file: Where to write the process's id.
+    """
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    Path(file).write_text(str(left.pid))
+    return {"pid": os.getpid()}
+
+
+@function(isolated=True)
+def misbehaves(how: str) -> Any:
+    """Do what no function should.
+
+    Args:
+        how: What.
+    """
+    match how:
+        case "exit":
+            sys.exit(3)
+        case "vanish":
+            os._exit(3)
+        case "print":
+            sys.stdout.write("x" * 1_000)
+            return {"environment": sorted(name for name in os.environ if name.startswith("VOXBRIDGE_"))}
+        case "large":
+            return "x" * 1_000_000
+        case _:
+            raise RuntimeError("secret detail")

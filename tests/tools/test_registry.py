@@ -11,8 +11,8 @@ import pytest
 
 from services.tools.context import Context
 from services.tools.core import Alarm
-from services.tools.effects import RESULT_LIMIT, as_result
-from services.tools.registry import Tool, describe, function, load
+from services.tools.registry import MEMORY_MB, Isolation, Tool, describe, function, load
+from services.tools.results import RESULT_LIMIT, as_result
 from shared.errors import Code, VoxbridgeError
 
 
@@ -195,3 +195,45 @@ def test_a_result_that_cannot_be_kept_is_refused(value: Any, code: Code) -> None
     with pytest.raises(VoxbridgeError, match="fn returned") as caught:
         as_result("fn", value)
     assert caught.value.code == code
+
+
+@function(isolated=True, timeout_s=2.5)
+def bounded(number: int) -> dict[str, Any]:
+    """Run alone."""
+    return {}
+
+
+@function(isolated=Isolation(memory_mb=7, cpu_s=3))
+def tight() -> dict[str, Any]:
+    """Run alone."""
+    return {}
+
+
+@function(isolated=True)
+async def awaits() -> dict[str, Any]:
+    """Run alone."""
+    return {}
+
+
+@function(isolated=True)
+def asks(ctx: Context) -> dict[str, Any]:
+    """Run alone."""
+    return {}
+
+
+def test_an_isolated_function_has_limits_of_memory_and_of_processor_time() -> None:
+    assert tool(bounded).isolation == Isolation(memory_mb=MEMORY_MB, cpu_s=3)
+    assert tool(tight).isolation == Isolation(memory_mb=7, cpu_s=3)
+    assert tool().isolation is None
+
+
+@pytest.mark.parametrize("callable", [awaits, asks])
+def test_what_cannot_run_in_a_process_of_its_own_is_refused_when_the_pack_is_loaded(callable: Any) -> None:
+    with pytest.raises(VoxbridgeError, match="plain `def`"):
+        tool(callable)
+
+
+@pytest.mark.parametrize("limits", [Isolation(memory_mb=0), Isolation(cpu_s=-1)])
+def test_limits_that_nothing_can_keep_are_refused(limits: Isolation) -> None:
+    with pytest.raises(ValueError, match="1 MiB"):
+        function(isolated=limits)

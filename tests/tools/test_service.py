@@ -17,7 +17,7 @@ from nats.aio.client import Client
 
 from services.tools import intake
 from services.tools import service as tools_service
-from services.tools.effects import RESULT_LIMIT
+from services.tools.results import RESULT_LIMIT
 from services.tools.session import refold
 from shared import events
 from shared.config import Config

@@ -12,19 +12,21 @@ import simpleeval
 from msgspec import Meta
 
 from services.tools.functions.spoken_numbers import as_expression
-from services.tools.registry import function
+from services.tools.registry import Isolation, function
 from shared.errors import Code, VoxbridgeError
 
 EXPRESSION_LIMIT: Final = 200
 POWER_LIMIT: Final = 1_000
+DIGITS_LIMIT: Final = 15
+"""Digits before or behind the point that a number may be rounded to."""
 FACTORIAL_LIMIT: Final = 170
 MAGNITUDE_LIMIT: Final = 1e300
 WHOLE_LIMIT: Final = 10**15
 """Beyond it a whole number is given as a power of ten."""
 
 
-@function(timeout_s=5, idempotent=True)
-async def calculate(
+@function(timeout_s=5, idempotent=True, isolated=Isolation(memory_mb=64))
+def calculate(
     expression: Annotated[str, Meta(min_length=1, max_length=EXPRESSION_LIMIT, examples=["(3 + 4) ** 2"])],
 ) -> dict[str, Any]:
     """Work out arithmetic.
@@ -41,7 +43,7 @@ def evaluate(expression: str) -> tuple[int | float, str]:
     """The value and the expression as it was understood. Raises `INVALID_ARGUMENT` that says what is wrong."""
     normal = as_expression(expression)
     try:
-        # Only figures, operators and known names are left, so the evaluator never sees a text or a list.
+        _check_constants(normal)
         value = _Evaluator().eval(normal)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise _refused(expression, "it has no number as its result")
@@ -82,6 +84,13 @@ class _Evaluator(simpleeval.SimpleEval):  # type: ignore[misc]  # the library is
         self.nodes = {node: run for node, run in vars(self)["nodes"].items() if node in _NODES}
 
 
+def _check_constants(expression: str) -> None:
+    """Refuse whatever is not a figure before anything is worked out: operators take texts and lists, too."""
+    for node in ast.walk(ast.parse(expression, mode="eval")):
+        if isinstance(node, ast.Constant) and type(node.value) not in (int, float):
+            raise _refused(expression, "only figures can be worked with")
+
+
 def _refused(expression: str, why: str) -> VoxbridgeError:
     return VoxbridgeError(Code.INVALID_ARGUMENT, f"calculate: {expression[:60]!r} cannot be worked out: {why}.", field="expression")
 
@@ -111,6 +120,12 @@ def _factorial(number: float) -> int:
     return math.factorial(int(number))
 
 
+def _round(number: float, digits: float = 0) -> int | float:
+    if digits != int(digits) or abs(digits) > DIGITS_LIMIT:
+        raise OverflowError
+    return round(number, int(digits))
+
+
 def _cbrt(number: float) -> float:
     return math.cbrt(number)
 
@@ -131,7 +146,7 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "sqrt": math.sqrt,
     "cbrt": _cbrt,
     "abs": abs,
-    "round": round,
+    "round": _round,
     "floor": math.floor,
     "ceil": math.ceil,
     "min": min,

@@ -1,0 +1,39 @@
+"""Results of functions: JSON within a limit.
+
+Pure, and imports little: a process that runs an isolated function checks its result with this before it sends it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from shared.errors import Code, VoxbridgeError
+
+RESULT_LIMIT: Final = 64 * 1024
+"""Bytes of a result as JSON."""
+
+
+def as_result(name: str, value: Any) -> dict[str, Any]:
+    """Return what a function returned as a JSON object; anything but an object becomes `{"result": value}`.
+
+    Raises `TOO_LARGE`, and `INTERNAL` when it is no JSON.
+    """
+    try:
+        encoded = msgspec.json.encode(value)
+    except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+        raise VoxbridgeError(Code.INTERNAL, f"{name} returned what cannot be written as JSON: {error}.", retryable=False) from error
+    if len(encoded) > RESULT_LIMIT:
+        raise VoxbridgeError(
+            Code.TOO_LARGE,
+            f"{name} returned {len(encoded)} bytes; a result has at most {RESULT_LIMIT}.",
+            field="result",
+            limit=RESULT_LIMIT,
+        )
+    decoded = msgspec.json.decode(encoded)
+    try:
+        msgspec.msgpack.encode(decoded)
+    except OverflowError as error:
+        raise VoxbridgeError(Code.INTERNAL, f"{name} returned a whole number of more than 64 bits.", retryable=False) from error
+    return decoded if isinstance(decoded, dict) else {"result": decoded}
