@@ -6,7 +6,7 @@ All of it is a cache of facts that stand in the log, so losing Valkey costs a re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +27,9 @@ GATEWAY_MS: Final = 3_000
 """How long a gateway is taken to live after it last said so."""
 KEPT_S: Final = 30 * 86_400
 """How long a session can be resumed by what is kept here, where the log has already let go of its request."""
+
+ERASED_S: Final = 86_400
+"""How long an erased note is kept from coming back: longer than any reader of the log may take."""
 
 SESSIONS_LIMIT: Final = 100_000
 """Sessions in the index; the oldest goes when one more is opened."""
@@ -63,6 +66,16 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return tonumber(redis.call('GET', KEYS[2]) or '1')
 """
+_ADD_NOTE: Final = """
+if redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 1 then return 0 end
+redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2])
+redis.call('ZADD', KEYS[1], 'NX', ARGV[3], ARGV[1])
+for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -(tonumber(ARGV[4]) + 1))) do
+  redis.call('ZREM', KEYS[1], id)
+  redis.call('HDEL', KEYS[2], id)
+end
+return 1
+"""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +103,7 @@ class Store:
         self._release = redis.register_script(_RELEASE)
         self._hand_over = redis.register_script(_HAND_OVER)
         self._handed = redis.register_script(_HANDED)
+        self._add_note = redis.register_script(_ADD_NOTE)
 
     async def acquire_lease(self, sid: str, worker: str, *, floor: int = 0) -> int | None:
         """Take the lease of a session: its new term, or nothing while somebody holds it.
@@ -248,30 +262,49 @@ class Store:
         found = await self._run(self.redis.get(_CATALOGUE))
         return msgspec.json.decode(found, type=list[Function]) if found else []
 
-    async def add_note(self, account: str, note: Note) -> None:
-        """Keep a note; adding the same `note_id` again changes nothing."""
+    async def add_note(self, account: str, note: Note) -> bool:
+        """Keep a note; adding the same `note_id` again changes nothing, and one that was erased is not taken. Whether it was."""
         key = _notes(account)
-        async with self.redis.pipeline(transaction=True) as pipeline:
-            pipeline.hsetnx(f"{key}:text", note.note_id, note.text)
-            pipeline.zadd(key, {note.note_id: note.ts}, nx=True)
-            await self._run(pipeline.execute())
-        surplus = await self._run(self.redis.zrange(key, 0, -(NOTES_LIMIT + 1)))
-        if surplus:
-            await self._run(self.redis.zrem(key, *surplus))
-            await self._run(self.redis.hdel(f"{key}:text", *surplus))
+        keys = [key, f"{key}:text", f"{key}:erased"]
+        return bool(await self._run(self._add_note(keys=keys, args=[note.note_id, note.text, note.ts, NOTES_LIMIT])))
 
-    async def erase(self, sid: str, notes: Sequence[tuple[str, str]]) -> int:
-        """Delete all keys of a session but its place in the index, and the notes that came from it, as `(account, note_id)`; returns
-        how many of those there were. The key of its recording is `shared.recordings`'s."""
+    async def forget_notes(self, notes: Sequence[tuple[str, str]]) -> int:
+        """Delete notes, as `(account, note_id)`; returns how many of those there were. For `ERASED_S` they are not taken again, whoever
+        read them from the log before."""
+        if not notes:
+            return 0
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            for account, note_id in notes:
+                key = _notes(account)
+                pipeline.sadd(f"{key}:erased", note_id)
+                pipeline.expire(f"{key}:erased", ERASED_S)
+                pipeline.hdel(f"{key}:text", note_id)
+                pipeline.zrem(key, note_id)
+            answers = await self._run(pipeline.execute())
+        return sum(answers[2::4])
+
+    async def erase(self, sid: str) -> None:
+        """Delete all keys of a session but its place in the index. Its notes go by `forget_notes`, the key of its recording is
+        `shared.recordings`'s."""
         async with self.redis.pipeline(transaction=False) as pipeline:
             for key in (_lease(sid), _term(sid), _resumable(sid), _handle(sid)):
                 pipeline.delete(key)  # one by one: who may delete one of them need not have rights to the others
             pipeline.zrem(_LIVE, sid)
-            for account, note_id in notes:
-                pipeline.hdel(f"{_notes(account)}:text", note_id)
-                pipeline.zrem(_notes(account), note_id)
-            answers = await self._run(pipeline.execute())
-        return sum(answers[6::2])
+            await self._run(pipeline.execute())
+
+    async def notes_from(self, sids: Collection[str]) -> list[tuple[str, str]]:
+        """The notes that came from these sessions, as `(account, note_id)`, by their ids; reads the ids of all notes."""
+        found = []
+        cursor = 0
+        while True:
+            cursor, keys = await self._run(self.redis.scan(cursor, match="vx:notes:*", count=1_000))
+            for key in (_text(one) for one in keys):
+                if key.endswith("}"):
+                    account = key.removeprefix("vx:notes:{").removesuffix("}")
+                    ids = [_text(id) for id in await self._run(self.redis.zrange(key, 0, -1))]
+                    found += [(account, id) for id in ids if id.partition(".")[0] in sids]
+            if not cursor:
+                return sorted(set(found))
 
     async def notes(self, account: str) -> list[Note]:
         """The notes of an account, newest first."""

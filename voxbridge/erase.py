@@ -1,8 +1,9 @@
 """Making every copy of an ended session unreadable, for good: `voxbridge erase` (docs/privacy.md).
 
 Owns the order: the keys in Valkey first, which closes the recording at once, then its bytes and the events, each overwritten in the
-files of the log, the ones that say what the session was last, and a tombstone in their place. Cut off halfway, it leaves a session that
-is still listed; asked again, it goes on. Does not own what people exported, nor copies of the data folder.
+files of the log, the ones that say what the session was last, and a tombstone in their place. Whoever makes the notes again from the
+log meanwhile cannot bring them back: Valkey refuses them, and they are looked for once the log has none. Cut off halfway, it leaves a
+session that is still listed; asked again, it goes on. Does not own what people exported, nor copies of the data folder.
 """
 
 from __future__ import annotations
@@ -106,12 +107,16 @@ async def stores(config: Config, *, user: str = ADMIN) -> AsyncIterator[tuple[Lo
 async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress: Progress = lambda done, of: None) -> Erased:
     """Erase a session; `now` in µs. What came of an erased one later is erased too.
 
-    Raises `NOT_FOUND`, `CONFLICT` for one that is live or has a function running, `UNAVAILABLE` when a store does not answer.
+    Raises `NOT_FOUND`, `CONFLICT` for one that is live, has a function running or is written to all the while, `UNAVAILABLE` when a
+    store does not answer.
     """
     held = await _look(log, sid)
-    await _check(held, Store(redis), sid, now)
+    store = Store(redis)
+    await _check(held, store, sid, now)
     await _redis(redis.delete(recordings.name(sid)))
-    notes = await Store(redis).erase(sid, held.notes)
+    known = set(held.notes)
+    await store.erase(sid)
+    notes = await store.forget_notes(sorted(known))
     left = await _rewrite(redis)
     with suppress(NotFoundError):
         await _answered(log.js.purge_stream(bus.AUDIO_STREAM, subject=bus.audio(sid)))
@@ -127,10 +132,24 @@ async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress
         progress(count, count)
         await _overwrite(log, bus.RECORD_STREAM, blocks)
         held, more = await _look(log, sid), await _recorded(log, sid)
+        known.update(held.notes)
         if not held.positions and not held.last and not more:
             break
         blocks += more
-    return Erased(sid, count, len(set(blocks)), notes, left)
+    else:
+        raise Conflict("Something goes on writing into the session: not all of it is erased. Ask again.")
+    again = await _forget_notes(store, sid, known)
+    return Erased(sid, count, len(set(blocks)), notes + again, left if not again else await _rewrite(redis))
+
+
+async def _forget_notes(store: Store, sid: str, known: set[tuple[str, str]]) -> int:
+    """Delete the notes once more, now that nobody can read them from the log; returns how many had come back. Raises `UNAVAILABLE`."""
+    count = 0
+    for _ in range(ROUNDS):
+        count += await store.forget_notes(sorted({*known, *await store.notes_from([sid])}))
+        if not await store.notes_from([sid]):
+            return count
+    raise Unavailable("A note of the session comes back to Valkey. Ask again.")
 
 
 async def _look(log: Log, sid: str) -> _Held:

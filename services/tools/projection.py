@@ -52,7 +52,10 @@ class Notes:
 
     async def restore(self) -> int:
         """Make the projection again from the log; returns how many notes it read. What was imported is nobody's here. Raises
-        `UNAVAILABLE`."""
+        `UNAVAILABLE`.
+
+        A session may be erased meanwhile: its notes are not taken by the store, and where the store forgot that, they are removed after
+        the log says that it was."""
         async with self._making:
             count = 0
             async for recorded in self._log.read_all("*", writer="tools", visibility="i", type=_TYPE, imported=False):
@@ -60,5 +63,8 @@ class Notes:
                     note = Note(note_id=recorded.event.note_id, text=recorded.event.text, ts=recorded.ts)
                     await self._store.add_note(recorded.event.account, note)
                     count += 1
+            erased = {recorded.sid async for recorded in self._log.read_all("*", writer="operator", type="session.erased")}
+            if erased:
+                await self._store.forget_notes(await self._store.notes_from(erased))
             self.stale = False
             return count

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 
 from services.tools import service as tools_service
+from services.tools.projection import Notes
 from shared.clock import SystemClock
+from shared.errors import Conflict, Unavailable
 from shared.events.tools import NoteRemembered, ToolCompleted, ToolFailed
+from shared.events.voice import SessionEnded
 from shared.ids import new_session_id
-from shared.store import Store
+from shared.log import Log
+from shared.store import Note, Store
 from tests.tools.conftest import Caller, Executors
 from voxbridge import erase, session_files
 
@@ -88,6 +94,106 @@ async def test_a_copy_of_a_session_neither_takes_its_notes_along_nor_brings_them
         await store.redis.flushall()
         assert await recalled(other, "r3") == [], "though the other copy is still in the log"
         assert [one.type async for one in log.read_all(copies[1], type="note.remembered")] == ["note.remembered"]
+
+
+class Held(Store):
+    """A store that is about to take notes, until it is let."""
+
+    def __init__(self, redis: Redis) -> None:
+        super().__init__(redis)
+        self.came, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def add_note(self, account: str, note: Note) -> bool:
+        self.came.set()
+        await self.go_on.wait()
+        return await super().add_note(account, note)
+
+
+@pytest.fixture
+async def remembered(executors: Executors, caller: Caller, log: Log) -> str:
+    """A session that has a note and has ended."""
+    async with executors.running(PACKS):
+        await caller.call("remember", account="me", note="The key is under the mat.")
+        await caller.next(ToolCompleted)
+    await caller.say(SessionEnded(reason="client"))
+    return caller.sid
+
+
+async def erase_now(log: Log, store: Store, sid: str) -> erase.Erased:
+    return await erase.erase(log, store.redis, sid, by="me", now=SystemClock().now_us())
+
+
+async def test_an_erased_note_does_not_come_back_by_an_executor_that_had_read_it(remembered: str, log: Log, store: Store) -> None:
+    reader = Held(store.redis)
+    restoring = asyncio.create_task(Notes(log, reader).restore())
+    await reader.came.wait()
+    assert (await erase_now(log, store, remembered)).notes == 1
+    reader.go_on.set()
+    await restoring
+    assert await store.notes("me") == []
+    assert await store.redis.hgetall("vx:notes:{me}:text") == {}
+
+
+async def test_an_erased_note_that_comes_back_while_valkey_has_forgotten_everything_is_removed(
+    remembered: str, log: Log, store: Store
+) -> None:
+    reader = Held(store.redis)
+    restoring = asyncio.create_task(Notes(log, reader).restore())
+    await reader.came.wait()
+    await erase_now(log, store, remembered)
+    await store.redis.flushall()
+    reader.go_on.set()
+    await restoring
+    assert await store.notes("me") == []
+
+
+async def test_an_erased_note_that_a_dying_executor_brought_back_is_removed_by_the_next_one(
+    executors: Executors, remembered: str, log: Log, store: Store, callers: Callable[[], Awaitable[Caller]]
+) -> None:
+    await erase_now(log, store, remembered)
+    await store.redis.flushall()
+    await store.add_note("me", Note(note_id=f"{remembered}.c1", text="The key is under the mat.", ts=5))
+    other = await callers()
+    async with executors.running(PACKS):
+        while not await store.functions():  # noqa: ASYNC110 - Valkey is asked
+            await asyncio.sleep(0.01)
+        assert await recalled(other, "r1") == []
+
+
+async def test_a_note_that_came_back_between_two_tries_of_erasing_is_erased_by_the_second(
+    remembered: str, log: Log, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def dies(*_: object) -> int:
+        raise Unavailable("killed here")
+
+    monkeypatch.setattr(erase, "_forget_notes", dies)
+    with pytest.raises(Unavailable, match="killed here"):
+        await erase_now(log, store, remembered)
+    monkeypatch.undo()
+    await store.redis.flushall()
+    await store.add_note("me", Note(note_id=f"{remembered}.c1", text="The key is under the mat.", ts=5))
+    assert (await erase_now(log, store, remembered)).notes == 1
+    assert await store.notes("me") == []
+
+
+async def test_notes_that_keep_coming_back_are_no_success(remembered: str, log: Log, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def always(*_: object) -> list[tuple[str, str]]:
+        return [("me", f"{remembered}.c1")]
+
+    monkeypatch.setattr(Store, "notes_from", always)
+    with pytest.raises(Unavailable, match="comes back"):
+        await erase_now(log, store, remembered)
+
+
+async def test_a_session_that_is_written_to_all_the_while_is_no_success(
+    remembered: str, log: Log, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def leaves(*_: object, **__: object) -> None:
+        pass
+
+    monkeypatch.setattr(erase, "_overwrite", leaves)
+    with pytest.raises(Conflict, match="goes on writing"):
+        await erase_now(log, store, remembered)
 
 
 async def test_blank_notes_are_refused(executors: Executors, caller: Caller) -> None:
