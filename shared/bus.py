@@ -22,6 +22,8 @@ RECORD_SUBJECTS: Final = "vxr.*.*"
 MICROPHONE: Final = "vx.svc.voice.microphone"
 """Asked with a session's id, its worker answers with the prefix of the microphone frame that it heard last, or with nothing when it
 heard none. All workers hear the question on the connection that their audio comes on: who answers is listening."""
+GONE: Final = "vx.svc.voice.gone"
+"""Says that a voice worker died, or may have, so that the others ask at once; the payload is its name, or empty where that is not known."""
 IMPORTED: Final = "Voxbridge-Imported"
 """Header of an event that was recorded elsewhere: whoever takes work off the log passes it over."""
 

@@ -131,6 +131,9 @@ class Config:
     )
 
     greeting: str = _setting("Hi, I'm listening.", "What the agent says when a session opens. Empty: nothing.", blank=True)
+    voice_workers: int = _setting(
+        2, "Voice workers that `voxbridge up` keeps. With two, one that is killed is followed within a second by the other.", low=1, high=16
+    )
     max_sessions: int = _setting(400, "Sessions one voice process takes at a time.", low=1, high=10_000)
     idle_timeout_s: int = _setting(600, "Seconds without speech, text or an answer after which a session ends.", low=5, high=86_400)
     turn_timeout_s: int = _setting(30, "Seconds a model may stay silent in a turn before the agent says so.", low=2, high=600)

@@ -74,7 +74,15 @@ RIGHTS: Final[Mapping[str, Rights]] = {
     ),
     "voice": _service(
         "voice",
-        publish=("vx.s.*.audio.out", "vx.s.*.ctl.voice", "vx.svc.voice.released", "vx.svc.voice.room", "vxr.*.audio"),
+        publish=(
+            "vx.s.*.audio.out",
+            "vx.s.*.ctl.voice",
+            "vx.svc.voice.released",
+            "vx.svc.voice.room",
+            "vx.svc.voice.alive.*",
+            bus.GONE,
+            "vxr.*.audio",
+        ),
         subscribe=("vx.s.*.audio.in",),
         streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM, bus.RECORD_STREAM),
         consumer=VOICE_CONSUMER,
@@ -100,6 +108,7 @@ _COMMON_KEYS: Final = (
     "vx:functions",
     "vx:sessions",
     "vx:sessions:*",
+    "vx:workers",
     "vx:probe",
 )
 

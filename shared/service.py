@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import re
 import signal
 import socket
@@ -109,9 +110,12 @@ class Resources:
         return found
 
 
-def health_subject(name: str, host: str = "") -> str:
-    """Where a service is asked for its health; with `host`, the process of it on that host alone."""
+def health_subject(name: str, host: str = "", pid: int = 0) -> str:
+    """Where a service is asked for its health; with `host`, a process of it on that host alone; with `pid`, that process, once it has
+    loaded everything."""
     here = re.sub(r"[^A-Za-z0-9_-]", "-", host)
+    if pid:
+        return f"vx.svc.{name}.health.{here}.{pid}"
     return f"vx.svc.{name}.health.{here}" if here else f"vx.svc.{name}.health"
 
 
@@ -229,6 +233,8 @@ async def _serve(name: str, resources: Resources, service: Service, stop: asynci
         except Exception:  # noqa: BLE001 - then whoever comes first waits for it
             _log.exception("%s could not load everything beforehand.", name)
         await resources.micro.add_endpoint(name="health", subject=health_subject(name), handler=health)
+        own = health_subject(name, socket.gethostname(), os.getpid())
+        await resources.micro.add_endpoint(name="health-own", subject=own, handler=health)
 
     # This very process answers the first, for whoever looks after it where it runs; any process of the service that is ready the second.
     await resources.micro.add_endpoint(name="health-here", subject=health_subject(name, socket.gethostname()), handler=health)

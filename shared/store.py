@@ -7,7 +7,7 @@ All of it is a cache of facts that stand in the log, so losing Valkey costs a re
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from redis.asyncio import Redis
@@ -34,12 +34,30 @@ ERASED_S: Final = 86_400
 SESSIONS_LIMIT: Final = 100_000
 """Sessions in the index; the oldest goes when one more is opened."""
 
+SWEEP: Final = 512
+"""Live sessions that are looked at in one command: half a millisecond of Valkey's, and nothing of the worker's that asks."""
+
+WORKERS_LIMIT: Final = 1_000
+"""Voice workers that are remembered; the oldest goes when one more begins."""
+
 _CATALOGUE: Final = "vx:functions"
 _SESSIONS: Final = "vx:sessions"
 _LIVE: Final = "vx:sessions:live"
 _WHOLE: Final = "vx:sessions:whole"
+_WORKERS: Final = "vx:workers"
 
 _ACQUIRE: Final = """
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+local term = math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(ARGV[3])) + 1
+redis.call('SET', KEYS[2], term, 'EX', 2592000)
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return term
+"""
+_REGAIN: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(ARGV[3]))
+end
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 local term = math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(ARGV[3])) + 1
 redis.call('SET', KEYS[2], term, 'EX', 2592000)
@@ -76,6 +94,32 @@ for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -(tonumber(ARGV[4]) + 1))) 
 end
 return 1
 """
+_SWEEP: Final = """
+local live = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1, 'WITHSCORES')
+local free, owners, seen = {}, {}, {}
+for i = 1, #live, 2 do
+  local owner = redis.call('GET', 'vx:lease:{' .. live[i] .. '}')
+  if not owner then
+    local ever = redis.call('EXISTS', 'vx:term:{' .. live[i] .. '}')
+    if ever == 1 or tonumber(live[i + 1]) <= tonumber(ARGV[3]) then
+      free[#free + 1] = live[i]
+      free[#free + 1] = ever
+    end
+  elseif not seen[owner] then
+    seen[owner] = true
+    if redis.call('ZSCORE', KEYS[2], owner) then owners[#owners + 1] = owner end
+  end
+end
+return {#live / 2, free, owners}
+"""
+_HELD_BY: Final = """
+local live = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)
+local found = {}
+for _, sid in ipairs(live) do
+  if redis.call('GET', 'vx:lease:{' .. sid .. '}') == ARGV[3] then found[#found + 1] = sid end
+end
+return {#live, found}
+"""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,17 +137,33 @@ class Resumable(msgspec.Struct, frozen=True, kw_only=True):
     mode: str
 
 
+class Sweep(NamedTuple):
+    """What one look at some of the live sessions found."""
+
+    seen: int
+    """How many there were; fewer than asked for at the end of the list."""
+
+    free: dict[str, bool]
+    """Those whose lease nobody holds and somebody once held (true), or that have waited `ORPHAN_AGE_S` for it (false)."""
+
+    owners: list[str]
+    """The workers that hold the others, of those that are registered (`Store.worker_listens`)."""
+
+
 class Store:
     """The keys of Voxbridge over one connection pool."""
 
     def __init__(self, redis: Redis) -> None:
         self.redis = redis
         self._acquire = redis.register_script(_ACQUIRE)
+        self._regain = redis.register_script(_REGAIN)
         self._renew = redis.register_script(_RENEW)
         self._release = redis.register_script(_RELEASE)
         self._hand_over = redis.register_script(_HAND_OVER)
         self._handed = redis.register_script(_HANDED)
         self._add_note = redis.register_script(_ADD_NOTE)
+        self._sweep = redis.register_script(_SWEEP)
+        self._held_by = redis.register_script(_HELD_BY)
 
     async def acquire_lease(self, sid: str, worker: str, *, floor: int = 0) -> int | None:
         """Take the lease of a session: its new term, or nothing while somebody holds it.
@@ -112,6 +172,10 @@ class Store:
         """
         term = int(await self._run(self._acquire(keys=[_lease(sid), _term(sid)], args=[worker, LEASE_MS, floor])))
         return term or None
+
+    async def regain_lease(self, sid: str, worker: str, *, floor: int = 0) -> int | None:
+        """Have the lease again that ran out or was forgotten, if nobody else took it meanwhile; also if it was regained already."""
+        return int(await self._run(self._regain(keys=[_lease(sid), _term(sid)], args=[worker, LEASE_MS, floor]))) or None
 
     async def renew_leases(self, sids: Sequence[str], worker: str) -> list[str]:
         """Renew the leases of all `sids` in one pipeline; returns those that are no longer ours."""
@@ -130,6 +194,10 @@ class Store:
         """Make a lease of `worker` that of `to`, under a new term; whether it was there to give. It runs out like any other, so a
         worker that does not take it up loses it to everybody."""
         return bool(await self._run(self._hand_over(keys=[_lease(sid), _term(sid)], args=[worker, to, LEASE_MS])))
+
+    async def seize_lease(self, sid: str, dead: str, worker: str) -> int | None:
+        """Take the lease of a session from a worker that is known to be dead, if it is still that worker's: the new term, or nothing."""
+        return int(await self._run(self._hand_over(keys=[_lease(sid), _term(sid)], args=[dead, worker, LEASE_MS]))) or None
 
     async def handed_lease(self, sid: str, worker: str) -> int | None:
         """Take up a lease that another worker handed over: its term, or nothing when it has run out. It is renewed."""
@@ -216,23 +284,40 @@ class Store:
         """Sessions that have not ended."""
         return [_text(sid) for sid in await self._run(self.redis.zrange(_LIVE, 0, -1))]
 
+    async def sweep(self, now: int, *, first: int = 0) -> Sweep:
+        """Look at `SWEEP` of the live sessions, oldest first, from the one at the place `first` on. `now` in µs."""
+        oldest = now - ORPHAN_AGE_S * 1_000_000
+        seen, free, owners = await self._run(self._sweep(keys=[_LIVE, _WORKERS], args=[first, SWEEP, oldest]))
+        return Sweep(
+            seen, {_text(sid): bool(ever) for sid, ever in zip(free[::2], free[1::2], strict=True)}, [_text(one) for one in owners]
+        )
+
     async def orphans(self, now: int) -> list[str]:
         """Live sessions whose lease nobody holds and somebody once held, or that have waited `ORPHAN_AGE_S` for it. `now` in µs."""
-        found = await self._run(self.redis.zrange(_LIVE, 0, -1, withscores=True))
-        live = [(_text(sid), int(score)) for sid, score in found]
-        if not live:
-            return []
-        leases = await self._run(self.redis.mget([_lease(sid) for sid, _ in live]))
-        free = [one for one, lease in zip(live, leases, strict=True) if lease is None]
-        terms = await self._run(self.redis.mget([_term(sid) for sid, _ in free])) if free else []
-        oldest = now - ORPHAN_AGE_S * 1_000_000
-        return [sid for (sid, began), term in zip(free, terms, strict=True) if term is not None or began <= oldest]
+        found: list[str] = []
+        first, seen = 0, SWEEP
+        while seen == SWEEP:
+            part = await self.sweep(now, first=first)
+            found += part.free
+            seen, first = part.seen, first + SWEEP
+        return found
 
-    async def ever_held(self, sids: Sequence[str]) -> list[bool]:
-        """For each session, whether Valkey knows that some worker once held it; one command."""
-        if not sids:
-            return []
-        return [value is not None for value in await self._run(self.redis.mget([_term(sid) for sid in sids]))]
+    async def held_by(self, worker: str) -> list[str]:
+        """The live sessions whose lease a worker holds, oldest first."""
+        found: list[str] = []
+        first, seen = 0, SWEEP
+        while seen == SWEEP:
+            seen, some = await self._run(self._held_by(keys=[_LIVE], args=[first, SWEEP, worker]))
+            found += [_text(sid) for sid in some]
+            first += SWEEP
+        return found
+
+    async def worker_listens(self, worker: str, ts: int) -> None:
+        """Register a voice worker as one that can be asked whether it is there. `ts` in µs."""
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            pipeline.zadd(_WORKERS, {worker: ts})
+            pipeline.zremrangebyrank(_WORKERS, 0, -(WORKERS_LIMIT + 1))
+            await self._run(pipeline.execute())
 
     async def recent_sessions(self, *, limit: int, before: int | None = None) -> list[tuple[str, int]]:
         """`(sid, started in µs)`, newest first, of sessions that started before `before`."""

@@ -10,11 +10,11 @@ import asyncio
 import os
 import signal
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from shared.child import die_with_parent, end_group
 from shared.embedded import EmbeddedServer
@@ -51,6 +51,8 @@ class Program:
     """Started before the others and stopped after them."""
     why: Callable[[], str] = lambda: ""
     """Why it was not ready when it was last asked, where it said so."""
+    ended: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """Told as soon as a process of it has ended."""
 
 
 class _Command:

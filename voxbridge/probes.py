@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+from collections.abc import Callable
 from contextlib import suppress
 
 import httpx
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
+from shared import bus
 from shared.errors import Unavailable
 from shared.nats_connection import close_nats, connect_nats
+from shared.service import health_subject
 from voxbridge.children import Probe
 
 TIMEOUT_S = 1.0
@@ -43,20 +47,32 @@ class Probes:
 
         return ready
 
-    def bus(self, service: str) -> Probe:
-        """Ready when `vx.svc.<service>.health` says so."""
+    def bus(self, service: str, pid: Callable[[], int] = lambda: 0) -> Probe:
+        """Ready when `vx.svc.<service>.health` says so; with `pid`, when the process of this number here says so of itself."""
 
         async def ready() -> bool:
+            own = pid()
+            subject = health_subject(service, socket.gethostname(), own) if own else health_subject(service)
             try:
-                async with self._connecting:
-                    if self._nats is None:
-                        self._nats = await connect_nats(self._nats_url, "voxbridge-up", pending=_PENDING, timeout_s=TIMEOUT_S)
-                answer = await self._nats.request(f"vx.svc.{service}.health", b"", timeout=TIMEOUT_S)
+                nc = await self._connected()
+                answer = await nc.request(subject, b"", timeout=TIMEOUT_S)
                 return bool(json.loads(answer.data)["ready"])
             except (NatsError, Unavailable, OSError, TimeoutError, ValueError, KeyError, TypeError):
                 return False
 
         return ready
+
+    async def a_voice_worker_died(self) -> None:
+        """Tell those that are left to ask at once who it was. Untold, they notice a little later."""
+        with suppress(NatsError, Unavailable, OSError, TimeoutError):
+            async with asyncio.timeout(TIMEOUT_S):
+                await bus.publish(await self._connected(), bus.GONE, b"")
+
+    async def _connected(self) -> Client:
+        async with self._connecting:
+            if self._nats is None:
+                self._nats = await connect_nats(self._nats_url, "voxbridge-up", pending=_PENDING, timeout_s=TIMEOUT_S)
+            return self._nats
 
     async def close(self) -> None:
         """Close the connections."""

@@ -53,6 +53,7 @@ class Supervisor:
         self._hurry = asyncio.Event()
         self._moved = asyncio.Event()
         self._doubt = asyncio.Event()
+        self._telling: set[asyncio.Task[None]] = set()
 
     @property
     def whole(self) -> Whole:
@@ -86,6 +87,8 @@ class Supervisor:
             self._stopping.set()
             await self._end([keepers[program.name] for program in services if program.name in keepers], services, STOP_S)
             await self._end([keepers[program.name] for program in servers if program.name in keepers], servers, STOP_SERVERS_S)
+            for telling in self._telling:
+                telling.cancel()
 
     async def _until_ready(self, names: Sequence[str]) -> None:
         try:
@@ -131,6 +134,10 @@ class Supervisor:
         watch = asyncio.create_task(self._watch(program))
         try:
             code = await child.wait()
+            if program.ended is not None and not self._stopping.is_set():
+                telling = asyncio.create_task(program.ended())
+                self._telling.add(telling)
+                telling.add_done_callback(self._telling.discard)
         finally:
             watch.cancel()
             end_group(child.pid, signal.SIGKILL)

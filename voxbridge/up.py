@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -91,35 +91,56 @@ def with_servers(config: Config) -> tuple[Config, list[EmbeddedServer]]:
 
 
 def services(config: Config, probes: Probes, say: Callable[[str], None]) -> list[Program]:
-    """One program per service that this machine runs."""
+    """One program per service that this machine runs, and more than one for the voice service, unless there is to be no standby."""
     env = child_environment(config.as_env(), PREFIX)
     keys = {name: value for name, value in os.environ.items() if name.startswith(KEY_PREFIX)}
     ready: Mapping[str, Probe] = {
         "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
         "tools": probes.bus("tools"),
-        "voice": probes.bus("voice"),
         "gateway": probes.http(f"{config.own_url}/readyz"),
     }
-    names = [name for name in SERVICES if name != "models" or not config.models_url]
-    return [
-        Program(
-            name=name,
-            spawn=_service(name, env | keys if name in KEY_HOLDERS else env, config.data_dir / "logs", say),
-            ready=ready[name],
-        )
-        for name in names
-    ]
+    programs: list[Program] = []
+    for name in names(config):
+        service = name.partition("-")[0]
+        starting = _Service(name, env | keys if service in KEY_HOLDERS else env, config.data_dir / "logs", say)
+        if service == "voice":
+            asked = probes.bus("voice", starting.number)
+            programs.append(Program(name=name, spawn=starting.spawn, ready=asked, ended=probes.a_voice_worker_died))
+        else:
+            programs.append(Program(name=name, spawn=starting.spawn, ready=ready[service]))
+    return programs
 
 
-def _service(name: str, env: Mapping[str, str], logs: Path, say: Callable[[str], None]) -> Callable[[], Awaitable[Child]]:
-    log, repeats = LogFile(logs / f"{name}.log"), Repeats()
+def names(config: Config) -> list[str]:
+    """The services that this machine runs, by the names of their processes: `voice`, and `voice-2` beside it."""
+    found = [name for name in SERVICES if name != "models" or not config.models_url]
+    after = found.index("voice") + 1
+    return [*found[:after], *(f"voice-{number}" for number in range(2, config.voice_workers + 1)), *found[after:]]
 
-    def on_error(line: str) -> None:
-        worth_saying = repeats.worth_saying(line, asyncio.get_running_loop().time())
+
+class _Service:
+    """Starts one process of a service at a time."""
+
+    def __init__(self, name: str, env: Mapping[str, str], logs: Path, say: Callable[[str], None]) -> None:
+        self._pid = 0
+        self._name = name
+        self._env = env
+        self._log = LogFile(logs / f"{name}.log")
+        self._repeats = Repeats()
+        self._say = say
+
+    async def spawn(self) -> Child:
+        """Start it."""
+        command = [sys.executable, "-m", f"services.{self._name.partition('-')[0]}"]
+        child = await start_command(command, self._env, self._log, self._on_error)
+        self._pid = child.pid
+        return child
+
+    def number(self) -> int:
+        """The process that was started last; 0 before the first."""
+        return self._pid
+
+    def _on_error(self, line: str) -> None:
+        worth_saying = self._repeats.worth_saying(line, asyncio.get_running_loop().time())
         if worth_saying is not None:
-            say(f"{name}: {worth_saying}")
-
-    async def spawn() -> Child:
-        return await start_command([sys.executable, "-m", f"services.{name}"], env, log, on_error)
-
-    return spawn
+            self._say(f"{self._name}: {worth_saying}")

@@ -1,8 +1,9 @@
 """Sessions whose worker is gone: finding them, and taking them over.
 
-Nobody holds the lease of an orphan though somebody once did. Any worker with room takes it: the lease says which one, and the fence on
-the log keeps out an owner that was only thought dead. What cannot be folded is ended, so that its client is told. A crash here
-leaves the orphan to the next look of another worker.
+The leases of a worker that is known to be dead (`peers`) are taken at once; of any other worker they must have run out, so that nobody
+holds what somebody once did. Any worker with room takes an orphan: the lease says which one, and the fence on the log keeps out an
+owner that was only thought dead. What cannot be folded is ended, so that its client is told. A crash here leaves the orphan to the
+next look of another worker.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from shared import events
 from shared.errors import Conflict, VoxbridgeError
 from shared.events.voice import Failure, SessionEnded
 from shared.stepper import Stepper
-from shared.store import LEASE_MS, ORPHAN_AGE_S, Store
+from shared.store import LEASE_MS, ORPHAN_AGE_S, SWEEP, Store
 from shared.writer import SessionWriter
 
 LOOK_S: Final = 0.2
@@ -56,8 +57,13 @@ class Orphans:
         self._store = store
         self._house = house
         self._free: dict[str, float] = {}
-        """Since when each orphan is seen without an owner, on the loop's clock."""
+        """Since when each orphan is seen without an owner, on the loop's clock; of this pass through the index, and of the one before."""
 
+        self._free_before: dict[str, float] = {}
+        self._owners: set[str] = set()
+        self._owners_before: set[str] = set()
+        self._place_in_index = 0
+        self._live = 0
         self._looked = False
         self._stopped = asyncio.Event()
         self._trouble = -GRACE_S
@@ -101,37 +107,63 @@ class Orphans:
         except VoxbridgeError as error:
             _log.warning("session %s: %s", sid, error.message)
 
+    def owners(self) -> set[str]:
+        """The workers that held sessions when those were last looked at."""
+        return self._owners | self._owners_before
+
+    def live(self) -> int:
+        """The sessions that any worker has, or should have, as they were last counted."""
+        return self._live
+
+    async def left_by(self, worker: str) -> None:
+        """A worker is known to be dead: take what it holds, as far as there is room. Raises `UNAVAILABLE`."""
+        mine = self._house.held()
+        for sid in await self._store.held_by(worker):
+            if sid not in mine:
+                self._begin(sid, dead=worker)
+
     async def _look(self) -> None:
+        """Look at the next part of the index."""
         now = asyncio.get_running_loop().time()
         try:
-            found = await self._store.orphans(self._place.clock.now_us())
-            known = await self._store.ever_held(found)
+            found = await self._store.sweep(self._place.clock.now_us(), first=self._place_in_index)
         except VoxbridgeError:
             self._trouble = now  # whoever could not renew then is given the time to do it now
-            self._free.clear()
+            self._free, self._free_before, self._place_in_index = {}, {}, 0
             return
-        mine = self._house.held()
-        self._free = {sid: self._free.get(sid, now) for sid in found if sid not in mine}
         first = now if self._looked else now - LEASE_MS / 1_000
         self._looked = True
-        for sid, ever in zip(found, known, strict=True):
-            if sid not in self._free:
+        self._owners.update(found.owners)
+        mine = self._house.held()
+        for sid, ever in found.free.items():
+            if sid in mine:
                 continue
-            self._free[sid] = min(self._free[sid], first)
+            since = self._free[sid] = min(self._free_before.get(sid, now), first)
             quiet = ever and now - self._trouble >= GRACE_S
-            if quiet or now - self._free[sid] >= GRACE_S:
+            if quiet or now - since >= GRACE_S:
                 self._begin(sid)
+        self._place_in_index += found.seen
+        self._live = max(self._live, self._place_in_index)
+        if found.seen < SWEEP:
+            self._live, self._place_in_index = self._place_in_index, 0
+            self._free, self._free_before = {}, self._free
+            self._owners, self._owners_before = set(), self._owners
 
-    def _begin(self, sid: str, *, handed: bool = False) -> None:
+    def _begin(self, sid: str, *, handed: bool = False, dead: str = "") -> None:
         if sid not in self._taking and not self._stopped.is_set() and self._house.room() > 0:
-            task = self._taking[sid] = asyncio.create_task(self._try(sid, handed=handed))
+            task = self._taking[sid] = asyncio.create_task(self._try(sid, handed=handed, dead=dead))
             task.add_done_callback(lambda _: self._taking.pop(sid, None))
 
-    async def _try(self, sid: str, *, handed: bool) -> None:
+    async def _lease(self, sid: str, *, handed: bool, dead: str) -> int | None:
+        if dead:
+            return await self._store.seize_lease(sid, dead, self._place.worker)
+        take = self._store.handed_lease if handed else self._store.acquire_lease
+        return await take(sid, self._place.worker)
+
+    async def _try(self, sid: str, *, handed: bool, dead: str) -> None:
         async with self._turn:
             try:
-                take = self._store.handed_lease if handed else self._store.acquire_lease
-                term = await take(sid, self._place.worker)
+                term = await self._lease(sid, handed=handed, dead=dead)
                 if term is not None:
                     await self.take(sid, term)
             except Conflict as error:
@@ -183,7 +215,7 @@ class Orphans:
     def _gap_ms(self, sid: str, found: Past, now: int) -> int:
         """How long nobody held the session: since its worker last wrote, or, where it had nothing to write, since its lease ran out."""
         gap_ms = max(0, now - found.alive_at) // 1_000
-        since = self._free.get(sid)
+        since = self._free.get(sid, self._free_before.get(sid))
         if since is None or found.folded.state.released:
             return gap_ms
         return min(gap_ms, LEASE_MS + round((asyncio.get_running_loop().time() - since) * 1_000))

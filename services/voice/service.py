@@ -26,6 +26,7 @@ from services.voice.models import Models
 from services.voice.moving import MOVE, RELEASED, ROOM, Moves
 from services.voice.orphans import Orphans
 from services.voice.past import Past
+from services.voice.peers import Peers
 from services.voice.recorder import Recorders
 from services.voice.session import Offer, Session, Workplace
 from services.voice.vad import SileroModel
@@ -90,8 +91,9 @@ class VoiceService(Service):
         self._opening: dict[asyncio.Task[None], str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._warming: dict[str, asyncio.Task[None]] = {}
-        self._warmth = Warmth(place.models, store, place.config.llm_model, prompt.instructions(""), idle=lambda: not self._sessions)
+        self._warmth = Warmth(place.models, store, place.config.llm_model, prompt.instructions(""), idle=self._idle)
         self._orphans = Orphans(place, store, self)
+        self._peers = Peers(place.log.nc, place.worker, self._orphans.owners, self._orphans.left_by)
         self.moves = Moves(place.log.nc, store, place.worker, self)
         self._load = Load()
         self._recorders = Recorders(place.log, data_keys)
@@ -105,11 +107,13 @@ class VoiceService(Service):
     async def serve(self) -> None:
         """Take requests and keep the leases until drained."""
         subscription = await self._place.log.js.pull_subscribe_bind(durable=CONSUMER, stream=bus.EVENT_STREAM)
+        await self._peers.listen()
+        self._place.log.follow(self._peers)
         nudges = await self._place.log.nc.subscribe(RELEASED, cb=self._released)
         questions = await self._place.log.nc.subscribe(ROOM, cb=self.moves.asked_for_room)
         await self._place.audio_nc.subscribe(bus.MICROPHONE, cb=self._asked_what_was_heard)
         self._place.audio_nc.on_cut, self._place.audio_nc.on_back = self._cut_off, self._connected_again
-        work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription), self._load.keep()]
+        work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription), self._load.keep(), self._peers.watch()]
         if self._place.models.local:
             work.append(self._warmth.keep())
         running = [asyncio.create_task(one) for one in work]
@@ -134,6 +138,8 @@ class VoiceService(Service):
             self._changed.clear()
             await self._changed.wait()
         await self.moves.stop()
+        self._place.log.unfollow(self._peers)
+        await self._peers.leave()
         self._finished.set()
         await asyncio.wait({leases})
         tenure.cancel()
@@ -220,6 +226,10 @@ class VoiceService(Service):
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task
+
+    def _idle(self) -> bool:
+        """Whether no worker has a conversation."""
+        return not self._sessions and not self._orphans.live()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -375,15 +385,15 @@ class VoiceService(Service):
 
     async def _keep_leases(self) -> None:
         while not self._finished.is_set():
+            await self._look_at_leases()
+            await self._look_at_gateways()
             with suppress(TimeoutError):
                 async with asyncio.timeout(RENEW_S):
                     await self._finished.wait()
-                    return
-            await self._look_at_leases()
-            await self._look_at_gateways()
 
     async def _look_at_leases(self) -> None:
         try:
+            await self._store.worker_listens(self._place.worker, self._place.clock.now_us())
             for sid in await self._store.renew_leases([*self._sessions, *self._orphans.taking()], self._place.worker):
                 await self._regain(sid)
             self._leases_held = True
@@ -419,7 +429,7 @@ class VoiceService(Service):
         session = self._sessions.get(sid)
         if session is None:
             return
-        term = await self._store.acquire_lease(sid, self._place.worker, floor=session.term)
+        term = await self._store.regain_lease(sid, self._place.worker, floor=session.term)
         if term is not None:
             session.term = term
         else:

@@ -47,6 +47,10 @@ class Logging(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     options: dict[str, str] = {}
 
 
+class Deploy(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    replicas: str
+
+
 class Service(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One container."""
 
@@ -74,6 +78,7 @@ class Service(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     healthcheck: Healthcheck | None = None
     restart: str = ""
     stop_grace_period: str = ""
+    deploy: Deploy | None = None
     profiles: list[str] = []
 
     @property

@@ -186,8 +186,13 @@ def test_agents_are_changed_without_a_build(compose: Compose) -> None:
 
 
 def test_every_setting_that_is_an_operators_reaches_the_containers(compose: Compose) -> None:
-    given = {key for service in compose.services.values() for key in service.environment}
+    given = {key for service in compose.services.values() for key in service.environment} | {"VOXBRIDGE_VOICE_WORKERS"}
     assert {env_name(field) for field in fields(Config)} - given == PLACES
+
+
+def test_there_are_two_voice_workers_unless_told_otherwise(compose: Compose) -> None:
+    replicas = {name: service.deploy.replicas for name, service in compose.services.items() if service.deploy is not None}
+    assert replicas == {"voice": f"${{VOXBRIDGE_VOICE_WORKERS:-{Config().voice_workers}}}"}
 
 
 def test_everything_waits_for_what_it_needs(compose: Compose) -> None:

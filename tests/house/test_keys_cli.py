@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -148,8 +149,9 @@ def test_without_a_gateway_it_says_how_to_start_one(tmp_path: Path, monkeypatch:
 async def test_the_keys_of_named_endpoints_reach_voice_and_gateway_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Mapping[str, str]] = {}
 
-    async def start(command: Sequence[str], env: Mapping[str, str], *_: object) -> None:
+    async def start(command: Sequence[str], env: Mapping[str, str], *_: object) -> SimpleNamespace:
         given[command[-1]] = env
+        return SimpleNamespace(pid=1)
 
     monkeypatch.setattr(up, "start_command", start)
     monkeypatch.setenv("VOXBRIDGE_KEY_GROQ", SECRET)

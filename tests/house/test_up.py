@@ -95,19 +95,21 @@ def test_the_product_starts_heals_and_stops(tmp_path: Path) -> None:
         assert up.said().count(ready) == 1
 
         family += up.family()
-        assert len(up.family()) >= 6
+        assert len(up.family()) >= 7
         begun = time.monotonic()
         up.process.send_signal(signal.SIGINT)
         assert up.process.wait(10) == 0
         assert time.monotonic() - begun < 5
         assert _left(family, 0.5) == []
-        assert all((tmp_path / "data" / "logs" / f"{name}.log").stat().st_size for name in ("gateway", "voice", "tools", "models"))
+        assert all(
+            (tmp_path / "data" / "logs" / f"{name}.log").stat().st_size for name in ("gateway", "voice", "voice-2", "tools", "models")
+        )
 
 
 @pytest.mark.timeout(600)
 def test_nothing_survives_a_killed_supervisor(tmp_path: Path) -> None:
     with _up(tmp_path) as up:
-        up.until(lambda: len(up.process.children()) == 6 and bool(up.child("services.models").children()))
+        up.until(lambda: len(up.process.children()) == 7 and bool(up.child("services.models").children()))
         family = up.family()
         up.process.kill()
         up.process.wait()

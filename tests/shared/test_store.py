@@ -138,8 +138,43 @@ async def test_a_live_session_without_a_lease_is_an_orphan(store: Store) -> None
     await lapse(store, held)
     assert await store.orphans(2_000) == [held], "whoever was once held has lost its worker, however young it is"
     assert sorted(await store.orphans(60_000_000_000)) == sorted([held, orphan])
-    assert await store.ever_held([held, orphan]) == [True, False]
-    assert await store.ever_held([]) == []
+    assert (await store.sweep(60_000_000_000)).free == {held: True, orphan: False}
+
+
+async def test_live_sessions_are_looked_at_in_parts_and_only_what_is_free_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "SWEEP", 4)
+    sids = [new_session_id() for _ in range(10)]
+    for number, sid in enumerate(sids):
+        await store.session_opened(sid, number)
+        await store.acquire_lease(sid, "voice-a" if number % 2 else "voice-b")
+    await store.worker_listens("voice-a", 1)
+    await lapse(store, sids[5])
+    parts = [await store.sweep(1_000, first=first) for first in (0, 4, 8)]
+    assert [part.seen for part in parts] == [4, 4, 2]
+    assert [part.free for part in parts] == [{}, {sids[5]: True}, {}]
+    assert {owner for part in parts for owner in part.owners} == {"voice-a"}, "the other one cannot be asked whether it is there"
+    assert await store.orphans(1_000) == [sids[5]]
+    assert await store.held_by("voice-b") == sids[::2]
+
+
+async def test_a_lease_is_regained_by_who_had_it_and_by_nobody_else(store: Store) -> None:
+    sid = new_session_id()
+    assert await store.acquire_lease(sid, "a") == 1
+    await lapse(store, sid)
+    assert await store.regain_lease(sid, "a", floor=1) == 2
+    assert await store.regain_lease(sid, "a", floor=2) == 2, "asked twice it is its own all the same"
+    assert await store.regain_lease(sid, "b") is None
+
+
+async def test_the_newest_workers_are_remembered(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "WORKERS_LIMIT", 3)
+    sid = new_session_id()
+    await store.session_opened(sid, 1)
+    for number in range(5):
+        await store.worker_listens(f"voice-{number}", number)
+    assert await store.redis.zcard("vx:workers") == 3
+    await store.acquire_lease(sid, "voice-4")
+    assert (await store.sweep(2)).owners == ["voice-4"]
 
 
 async def test_a_lease_that_was_not_renewed_in_time_is_told_from_one_that_was(store: Store) -> None:
@@ -201,7 +236,11 @@ async def test_without_a_server_every_call_ends_with_a_typed_error(own_server: C
         lambda: store.session_closed(sid),
         store.live_sessions,
         lambda: store.orphans(1),
-        lambda: store.ever_held([sid]),
+        lambda: store.sweep(1),
+        lambda: store.held_by("a"),
+        lambda: store.worker_listens("a", 1),
+        lambda: store.regain_lease(sid, "a"),
+        lambda: store.seize_lease(sid, "a", "b"),
         lambda: store.renewed([sid], within_ms=1),
         lambda: store.recent_sessions(limit=1),
         lambda: store.publish_functions([]),

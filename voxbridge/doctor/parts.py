@@ -101,6 +101,9 @@ def _service(name: str, health: dict[str, Any], stats: list[dict[str, Any]], pla
     for part, condition in conditions.items():
         if condition.state == "degraded":
             return warn(AREA, name, f"{count}; {part}: {condition.detail}", "It goes on; mend the cause.")
+    if name == "voice" and len(stats) == 1:
+        says = f"{count}, without another one: when it dies its calls wait until it is started again."
+        return warn(AREA, name, says, "VOXBRIDGE_VOICE_WORKERS=2, the default, keeps a second one.")
     return ok(AREA, name, f"{count}: {load}" if load else count)
 
 

@@ -1,0 +1,183 @@
+"""News of the death of other workers, from NATS itself.
+
+Each worker listens on a subject of its own. Who publishes there with a reply subject is told by the server when nobody listens any more
+("no responders"): from the moment at which the kernel closed the socket of a dead process, however busy the machine is. A worker that is
+slow, or that stands still, listens on, and is not taken for dead. One that lost its connection is, after `CONFIRM_S`: it could not speak
+or write either; what it believes to own is refused to it by its leases and by the fence on the log.
+
+Owns who is asked, how often, and when the news counts. Does not own what follows (`orphans`). A crash here loses nothing: whoever is
+left asks, and a lease that nobody renews runs out in any case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+from nats.js.api import Header
+
+from shared import bus
+from shared.errors import VoxbridgeError
+
+ALIVE: Final = "vx.svc.voice.alive"
+"""Each worker listens on `vx.svc.voice.alive.<worker>`, and answers nothing."""
+
+ASK_S: Final = 0.1
+CONFIRM_S: Final = 0.2
+"""How long nobody must have listened before a worker counts as dead, in three questions in a row: a connection that was cut is made again
+sooner."""
+
+HURRY_S: Final = 1.0
+HURRY_ASK_S: Final = 0.02
+"""How long, and how often, everybody is asked after word of a death (`shared.bus.GONE`), when one answer of the server is enough."""
+
+QUIET_S: Final = 2.0
+"""After this worker's own connection was cut, for so long nothing is concluded: the others are still on their way back."""
+
+AGAIN_S: Final = 1.0
+"""Before the same death is told again, while the dead still owns something."""
+
+WATCHED: Final = 4
+"""Workers that one worker asks: those that follow it when all are sorted by name. Of any that die together, somebody asks the first, and
+then the next."""
+
+_UNANSWERED: Final = "503"
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Silence:
+    """Nobody listens where a worker did: since when, and in which questions."""
+
+    since: float
+    asked: int
+    newest: int
+
+
+class Peers:
+    """Asks whether the owners of sessions are there."""
+
+    def __init__(self, nc: Client, worker: str, owners: Callable[[], Collection[str]], dead: Callable[[str], Awaitable[None]]) -> None:
+        """`owners` gives the workers that hold sessions and listen as this does; `dead` hears of each that died."""
+        self._nc = nc
+        self._worker = worker
+        self._owners = owners
+        self._dead = dead
+        self._inbox = ""
+        self._asked = 0
+        self._silent: dict[str, _Silence] = {}
+        self._told: dict[str, float] = {}
+        self._hurry_until = 0.0
+        self._quiet_until = 0.0
+        self._word = asyncio.Event()
+        self._subscriptions: list[Subscription] = []
+        self._telling: set[asyncio.Task[None]] = set()
+
+    async def listen(self) -> None:
+        """Be there for the others; returns once the server knows. Raises `nats.errors.Error`."""
+        nc, self._inbox = self._nc, self._nc.new_inbox()
+        for subject, callback in (
+            (f"{ALIVE}.{self._worker}", _ignore),
+            (f"{self._inbox}.*.*", self._answered),
+            (bus.GONE, self._heard_of_a_death),
+        ):
+            self._subscriptions.append(await nc.subscribe(subject, cb=callback))
+        await nc.flush()
+
+    async def watch(self) -> None:
+        """Ask until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._ask()
+            hurried = loop.time() < self._hurry_until
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HURRY_ASK_S if hurried else ASK_S):
+                    await self._word.wait()
+            self._word.clear()
+
+    async def leave(self) -> None:
+        """Hear nothing more, and wait for what was told."""
+        with suppress(NatsError, OSError):
+            for subscription in self._subscriptions:
+                await subscription.unsubscribe()
+        self._subscriptions.clear()
+        while self._telling:
+            await asyncio.wait(self._telling)
+
+    async def catch_up(self) -> None:
+        """The connection was cut and is back (a follower of the log): so are the others, a little later."""
+        self._quiet_until = asyncio.get_running_loop().time() + QUIET_S
+        self._silent.clear()
+
+    def watched(self) -> list[str]:
+        """Whom this worker asks."""
+        others = sorted({one for one in self._owners() if one != self._worker and _NAME.fullmatch(one)})
+        after = [one for one in others if one > self._worker]
+        return [*after, *(one for one in others if one < self._worker)][:WATCHED]
+
+    async def _ask(self) -> None:
+        if not self._nc.is_connected or asyncio.get_running_loop().time() < self._quiet_until:
+            return
+        self._asked += 1
+        watched = self.watched()
+        for gone in self._silent.keys() - set(watched):
+            del self._silent[gone]
+        for peer in watched:
+            try:
+                await self._nc.publish(f"{ALIVE}.{peer}", b"", reply=f"{self._inbox}.{self._asked}.{peer}")
+            except NatsError as error:
+                _log.debug("%s was not asked: %s", peer, error)
+
+    async def _answered(self, message: Msg) -> None:
+        if (message.headers or {}).get(Header.STATUS) != _UNANSWERED:
+            return
+        number, peer = message.subject.rsplit(".", 2)[1:]
+        asked, now = int(number), asyncio.get_running_loop().time()
+        if now < self._quiet_until:
+            return
+        silence = self._silent.get(peer)
+        if silence is None or asked > silence.newest + 1:
+            silence = self._silent[peer] = _Silence(now, 0, asked)
+        silence.asked, silence.newest = silence.asked + 1, asked
+        hurried = now < self._hurry_until
+        if hurried or (silence.asked > 2 and now - silence.since >= CONFIRM_S):
+            self._tell(peer, now, first=not hurried)
+
+    def _tell(self, peer: str, now: float, *, first: bool) -> None:
+        if now - self._told.get(peer, -AGAIN_S) < AGAIN_S:
+            return
+        known = peer in self._told
+        self._told = {one: at for one, at in self._told.items() if now - at < QUIET_S}
+        self._told[peer] = now
+        if not known:
+            _log.warning("%s is gone; others carry its sessions on", peer)
+        task = asyncio.create_task(self._pass_on(peer, tell_others=first and not known))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _pass_on(self, peer: str, *, tell_others: bool) -> None:
+        if tell_others:
+            await bus.publish(self._nc, bus.GONE, peer.encode())
+        try:
+            await self._dead(peer)
+        except VoxbridgeError as error:
+            _log.warning("what %s held is left to whoever finds its leases run out: %s", peer, error.message)
+
+    async def _heard_of_a_death(self, message: Msg) -> None:
+        """Somebody saw one die, or says so: it is asked for."""
+        self._hurry_until = asyncio.get_running_loop().time() + HURRY_S
+        self._word.set()
+
+
+async def _ignore(_: Msg) -> None:
+    """That somebody listens is the answer."""
