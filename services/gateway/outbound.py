@@ -181,6 +181,8 @@ def _agent_said(event: events.voice.AgentSaid, reader: Reader) -> Message | None
         message |= {"turn": event.turn, "generation": event.generation, "interrupted": event.interrupted, "unheard": event.unheard}
         if not written:
             message["final"] = True
+        if event.apology:
+            message["apology"] = True
         if event.agent:
             message |= {"agent": event.agent, "voice": event.voice}
     return message

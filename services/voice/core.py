@@ -70,6 +70,8 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
         _event(d, input.recorded.event, input.recorded.ts)
     else:
         _input(d, input)
+    if d.state.ending is not None and d.state.phase == "open" and d.reply is None and d.state.cut is None:
+        _end(d, "provider_lost", d.state.ending)
     handoffs.settle(d)
     faults.settle(d)
     live.leave_if_due(d)
@@ -84,6 +86,8 @@ def _event(d: Draft, event: Any, ts: int) -> None:
     match event:
         case gateway.SessionRequested():
             d.state.request, d.state.requested_at = event, ts
+        case gateway.TextReceived() if d.state.ending is not None:
+            turns.cancel_reply(d, "text")  # nobody is there to answer it
         case gateway.TextReceived(text=text) if d.state.line is not None:
             dialogue.typed(d, text)
         case gateway.TextReceived(text=text) if d.state.request is not None and d.state.request.mode != "echo":
@@ -144,7 +148,10 @@ def _said_by_provider(d: Draft, input: Any) -> None:
         case provider.ProviderLost():
             faults.lost(d, input)
             if live.given_up(d) and not handoffs.unreached(d, input.error):
-                _end(d, "provider_lost", input.error)
+                if dialogue.owns_up_to_loss(d):
+                    d.state.ending = input.error
+                else:
+                    _end(d, "provider_lost", input.error)
         case provider.GoingAway():
             live.going_away(d, input)
         case provider.HandleUpdated():
@@ -248,6 +255,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.speak_results = input.speak_results
     d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
+    d.state.owns_up = input.filler is not None
     d.state.agents = agents if agents[0].name else ()
     d.state.usual, d.state.tool_rounds, d.state.prices = input.model, input.tool_rounds, input.prices
     d.state.providers = input.providers if input.tool_rounds else ()  # see `Opened.tool_rounds`

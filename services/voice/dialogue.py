@@ -156,7 +156,7 @@ def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
         return  # what it made was heard to its end before; what is asked by now is for its next turn
     elif input.waiting:
         _unfinished(d)
-    elif (line.asking or line.asked) and not line.called:
+    elif (line.asking or line.asked or line.notice) and not line.called:
         _unanswered(d, f"The model ended its turn without a word{': ' + input.reason if input.reason else ''}.")
 
 
@@ -286,12 +286,37 @@ def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
             live.say(d, line.asked or live.ANSWER_AGAIN)
         words.wait_for_an_answer(d)
         return
-    live.change(d, asking=False, asked="", asked_again=False, go_on=False, said="", notice=False)
+    notice = line.announced if line.notice else ""
+    live.change(d, asking=False, asked="", asked_again=False, go_on=False, said="", notice=False, announced="")
     d.cancel_timers("turn")
     words.leave_reply(d)
-    turn, state = line.going_on or line.turn, d.state
+    turn = line.going_on or line.turn
     words.final(d)
-    if turn:
-        d.append(ev.TurnCompleted(number=turn, reason="failed"))
     live.change(d, going_on=0)
-    d.set_timer("idle", state.idle_timeout_s * 1_000)
+    if d.state.owns_up:
+        _own_up(d, speaking.APOLOGIES["silence" if reconnect else "llm"], turn, instead=notice)
+    elif turn:
+        d.append(ev.TurnCompleted(number=turn, reason="failed"))
+    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+
+
+def _own_up(d: Draft, apology: str, turn: int, *, instead: str = "") -> None:
+    """Have the installation's own voice say, in the same turn, that there will be no answer; or `instead`, what the model was to say of
+    its own accord. No model is told of the apology."""
+    if d.reply is not None:
+        turns.finish_reply(d)
+    turns.say(d, instead or apology, turn=turn, failed=not instead)
+    speaking.speak(d)
+
+
+def owns_up_to_loss(d: Draft) -> bool:
+    """There will be no connection any more: say so, if there is somebody to hear it. The session ends when that was heard."""
+    line = words.line_of(d)
+    if d.state.away_since or not d.state.owns_up:
+        return False
+    words.leave_reply(d)
+    turn = line.going_on or line.turn
+    words.final(d)
+    live.change(d, asking=False, asked="", go_on=False, said="", notice=False, announced="", going_on=0)
+    _own_up(d, speaking.APOLOGIES["lost"], turn)
+    return True

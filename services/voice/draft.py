@@ -64,6 +64,9 @@ class Draft:
 
     def show(self) -> None:
         """Tell the client the state, if it changed."""
+        line = self.state.line
+        if self.reply is not None or self.utterance is not None or (line is not None and line.asking):
+            self.state.trouble = ""
         state, reason = shown_state(self.state), shown_reason(self.state)
         if (state, reason) != self.state.shown:
             self.state.shown = (state, reason)
@@ -92,4 +95,4 @@ def shown_reason(state: State) -> str:
         return _AWAY.format("speech recognition")
     if reply is not None and (reply.llm_away or reply.tts_away):
         return _AWAY.format("language model" if reply.llm_away else "voice")
-    return ""
+    return state.trouble

@@ -46,6 +46,10 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     """Rounds of function calls that a turn may have. 0 in journals from before it could be set: 5, and any number with a realtime
     model; their `providers` lack the endpoints that need no key."""
 
+    filler: bool | None = None
+    """Whether a wait is covered by a few words. Nothing in journals from before there were such: in those nobody apologises for a
+    realtime model either."""
+
     prices: dict[str, tuple[float, float]] = {}
     """US$ for a million tokens, in and out, by the model's name."""
 

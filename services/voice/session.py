@@ -149,6 +149,7 @@ class Session:
                 cast=offer.cast,
                 record=offer.record,
                 tool_rounds=config.tool_rounds,
+                filler=False,
                 prices=config.price_list,
             )
         )

@@ -23,7 +23,10 @@ APOLOGIES: Final = {
     "stt": "Sorry, I could not make out what you said. Please try again.",
     "llm": "Sorry, I can't answer right now. Please try again.",
     "silence": "Sorry, that is taking too long. Please try again.",
+    "lost": "Sorry, I have lost my connection and have to end this call.",
 }
+UNSAID: Final = "The agent cannot answer, and has no voice to say so with. Try again in a moment."
+UNSPOKEN: Final = "The agent has no voice at the moment: of its answer there is only the text."
 
 
 def text_delta(d: Draft, input: inputs.TextDelta) -> None:
@@ -277,6 +280,7 @@ def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
     d.append(ev.ProviderFailed(part=part, error=error, turn=reply.turn))
     if part == "tts" or reply.failed:
         turns.cancel_reply(d, "failure")
+        d.state.trouble = UNSAID if reply.failed else UNSPOKEN
         return
     d.cancel(reply.effect)
     d.state.reply = msgspec.structs.replace(reply, llm_away=0)

@@ -10,7 +10,7 @@ from services.voice.outputs import Message, ToolUse
 from services.voice.prompt import NOTHING, Earlier
 from shared.agents import Agent
 from shared.events.gateway import SessionRequested
-from shared.events.voice import Usage
+from shared.events.voice import Failure, Usage
 from shared.functions import Function
 
 
@@ -105,6 +105,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """When `played_ms` was reported, µs."""
 
     failed: bool = False
+    apology: bool = False
+    """It ends in an apology for what there is not."""
+
     usage: Usage = Usage()
     stamps: Stamps = Stamps()
 
@@ -334,6 +337,9 @@ class State(msgspec.Struct, kw_only=True):
     idle_timeout_s: int = 600
     turn_timeout_s: int = 30
     tool_rounds: int = 0
+    owns_up: bool = False
+    """The installation's own voice apologises for a realtime model; not in journals from before it did (`Opened.filler`)."""
+
     prices: dict[str, tuple[float, float]] = {}
     turns: int = 0
     generation: int = 0
@@ -356,6 +362,12 @@ class State(msgspec.Struct, kw_only=True):
 
     paused: Reply | None = None
     """What the current reply was before it was stopped to be gone on with, until it is known what was heard of it."""
+
+    trouble: str = ""
+    """Why nothing is heard where an answer was due, in a sentence for the person; until something is heard or asked again."""
+
+    ending: Failure | None = None
+    """The realtime model is lost for good: the session ends when it was said so."""
 
     unplayed: Reply | None = None
     """The last reply, when its end came by the clock while its client had fallen silent: a client that resumes hears the rest."""

@@ -105,10 +105,19 @@ def new_round(reply: Reply) -> Reply:
 def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed: bool = False) -> Reply:
     """Begin a reply whose words are known: a greeting, a notice, an apology."""
     d.state.generation += 1
-    reply = Reply(generation=d.state.generation, turn=turn, unsplit=text, closed=True, failed=failed, stamps=stamps or Stamps())
     name, voice = speaker(d)
-    reply = msgspec.structs.replace(reply, agent=name, voice=voice)
-    d.state.reply, d.state.unplayed = reply, None
+    d.state.reply = reply = Reply(
+        generation=d.state.generation,
+        turn=turn,
+        unsplit=text,
+        closed=True,
+        failed=failed,
+        apology=failed and d.state.owns_up,
+        stamps=stamps or Stamps(),
+        agent=name,
+        voice=voice,
+    )
+    d.state.unplayed = None
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
     return reply
 
@@ -123,7 +132,8 @@ def apologise(d: Draft, apology: str) -> None:
     if reply.uses:
         _remember_round(d, reply)
         reply = new_round(reply)
-    d.state.reply = msgspec.structs.replace(reply, effect=None, calls=(), unsplit=apology, closed=True, failed=True)
+    changed = msgspec.structs.replace(reply, effect=None, calls=(), unsplit=apology, closed=True, failed=True)
+    d.state.reply = msgspec.structs.replace(changed, apology=d.state.owns_up)
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
 
 
@@ -267,6 +277,7 @@ def finish_reply(d: Draft) -> None:
                 output=d.state.output,
                 agent=reply.agent,
                 voice=reply.voice,
+                apology=reply.apology,
             )
         )
     if not reply.failed:  # an apology in the history would be taken for the way to answer
@@ -353,6 +364,7 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
                 output=d.state.output,
                 agent=cut.agent,
                 voice=cut.voice,
+                apology=cut.apology,
             )
         )
     earlier = heard.split(cut.pieces[: cut.first_piece], played_ms)[0]

@@ -34,6 +34,8 @@ def user_words(d: Draft, input: provider.UserWords) -> None:
     line = line_of(d)
     if input.item and input.item in line.final:
         return
+    if input.text.strip() and not line.turn:
+        _speaks_up(d)
     items = dict(line.words)
     text = input.text if input.whole else items.get(input.item, "") + input.text
     items[input.item] = text[:WORDS_LIMIT]
@@ -55,6 +57,7 @@ def user_voice(d: Draft, input: provider.UserVoice) -> None:
     line = line_of(d)
     if input.speaking:
         final(d)
+        _speaks_up(d)
         d.append(ev.SpeechStarted(source="provider", audio_ms=input.audio_ms))
         live.change(d, asking=True, from_ms=max(line.from_ms, input.audio_ms - BEFORE_ONSET_MS), audio_ms=input.audio_ms)
         d.cancel_timers("idle")
@@ -65,12 +68,19 @@ def user_voice(d: Draft, input: provider.UserVoice) -> None:
         wait_for_an_answer(d)
 
 
+def _speaks_up(d: Draft) -> None:
+    """Silence the installation's own voice: of what that says the model knows nothing, so it does not say that it was interrupted."""
+    if d.reply is not None and not d.reply.line:
+        turns.cancel_reply(d, "barge_in")
+
+
 def activity(d: Draft, *, speaking: bool, audio_ms: int) -> None:
     """The installation's own detector, where the model is told when the user speaks. A short pause is none."""
     line = line_of(d)
     if speaking:
         if not line.active:
             final(d)
+            _speaks_up(d)
             d.append(ev.SpeechStarted(source="vad", audio_ms=audio_ms))
             from_ms = max(line.from_ms, audio_ms - BEFORE_ONSET_MS)
             live.change(d, active=True, asking=True, from_ms=from_ms, go_on=False, audio_ms=audio_ms)

@@ -217,6 +217,11 @@ class AgentSaid(Event, frozen=True, kw_only=True):
     output: Literal["audio", "text"] = "audio"
     agent: str = ""
     voice: str = ""
+    apology: bool = False
+    """It ends in an apology for an answer that there is not. No model is told of it."""
+
+    filler: str = ""
+    """What was said ahead of these words to cover a wait, as far as it was heard to its end. No model is told of it."""
 
 
 @event("turn.completed", writer="voice", visible=True)

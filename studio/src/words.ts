@@ -22,6 +22,7 @@ export function hint({ state, reason, microphone, closed }: Snapshot): string {
   if (microphone === "asking") return "Your browser is asking for the microphone.";
   if (state === "ended") return closed === null || closed.code === 0 || (closed.ended && closed.code === 1000) ? "Start again whenever you like." : closed.reason;
   const keyboard = matchMedia("(hover: hover)").matches;
+  if (state === "listening" && reason !== "") return sentence(reason);
   if (state === "listening" && microphone === "muted") return keyboard ? "You are muted. Hold Space to talk, press M to unmute." : "You are muted.";
   if (state === "listening" && microphone === "off") return "Type your message.";
   if (state === "listening") return "Say something.";

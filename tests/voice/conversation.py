@@ -36,6 +36,7 @@ class Conversation:
         speak_results: bool = False,
         resume_window_s: int = 10,
         model_patience_s: int = 8,
+        filler: bool = False,
     ) -> None:
         self.state: State = core.initial(SID)
         self.now_ms = 0
@@ -59,6 +60,7 @@ class Conversation:
                 speak_results=speak_results,
                 resume_window_s=resume_window_s,
                 model_patience_s=model_patience_s,
+                filler=filler,
             )
         )
 

@@ -51,7 +51,9 @@ LOOK_BACK: Final = 2_000
 class LiveWorld(World):
     """`scripts` says what the model does when it is asked a question, by its number."""
 
-    def __init__(self, scripts: dict[int, Script], *, model: str = LIVE, greets: bool = False, warns: bool = True) -> None:
+    def __init__(
+        self, scripts: dict[int, Script], *, model: str = LIVE, greets: bool = False, warns: bool = True, filler: bool | None = False
+    ) -> None:
         self.scripts = scripts
         self.connections: list[Connection] = []
         self.most_open = 0
@@ -68,6 +70,9 @@ class LiveWorld(World):
 
         self.poisoned: set[str] = set()
         self.compressions: list[Compression] = []
+        self.mute_notices = False
+        """What the model is to say of its own accord it passes over."""
+
         self._warns = warns
         self._asked_for: dict[int, int] = {}
         self._handles: dict[str, list[Known]] = {}
@@ -76,7 +81,7 @@ class LiveWorld(World):
         first, *others = agents(model)
         self._cast = Cast(agents=(first if greets else msgspec.structs.replace(first, greeting=""), *others))
         self._checkpoint: tuple[State, int, int, Outstanding] = (core.initial(SID), 0, 0, Outstanding())
-        super().__init__({})
+        super().__init__({}, filler=filler)
 
     @property
     def connection(self) -> Connection | None:
@@ -134,6 +139,7 @@ class LiveWorld(World):
                 turn_timeout_s=30,
                 resume_window_s=120,
                 model_patience_s=8,
+                filler=self._filler,
                 cast=self._cast,
             )
         )
@@ -299,6 +305,9 @@ class LiveWorld(World):
         if not turn.late_ms:
             self._transcribe(connection, turn)
         if tries <= script.silent:
+            return
+        if self.mute_notices and not turn.number:
+            self.at(turn.began, lambda: self._done(connection, turn))
             return
         if tries <= script.silent + script.empty:
             self.at(turn.began, lambda: self._done(connection, turn))

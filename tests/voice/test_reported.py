@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from services.voice import live, turns
+from services.voice.speaking import APOLOGIES
 from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.functions import Function
+from tests.answers import answers, apologies
 from tests.fakes.gemini import GeminiServer, Refusal
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
@@ -221,7 +223,8 @@ async def test_an_empty_end_of_turn_is_asked_again_and_then_owned_up_to(workers:
         await page.ends()
     failures = page.told(ev.ProviderFailed)
     assert [one.handled for one in failures] == [True, True, False]
-    assert said(page) == ["Yes."]
+    assert answers(page.heard) == ["Yes."]
+    assert apologies(page.heard) == [APOLOGIES["llm"]]
 
 
 async def test_a_call_that_the_model_wrote_as_text_passes_the_same_gate(workers: Workers, page: Page, google: GeminiServer) -> None:

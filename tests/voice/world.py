@@ -53,7 +53,7 @@ class Spoken(msgspec.Struct):
 class World:
     """`answers` maps what the user says to what the model writes; a tuple is words and a call."""
 
-    def __init__(self, answers: dict[str, Any], *, greeting: str = "", reports: bool = True) -> None:
+    def __init__(self, answers: dict[str, Any], *, greeting: str = "", reports: bool = True, filler: bool | None = False) -> None:
         self.now = 0
         self.state: State = core.initial(SID)
         self.log: list[events.Recorded] = []
@@ -73,7 +73,13 @@ class World:
         self._voice: list[Any] = []
         self._gone = False
         self._sounds: dict[int, tuple[int, str, int]] = {}
-        self._greeting = greeting
+        self._greeting, self._filler = greeting, filler
+        self.without_a_voice = False
+        """No speech can be made."""
+
+        self.on_moment: Callable[[Any], object] = lambda moment: None
+        """Hears what the client is told of the moment."""
+
         client = gateway.ClientCapabilities(protocol="voxbridge.v1" if reports else "vox")
         self._requested = self._store("gateway", gateway.SessionRequested(mode="local", client=client), None)
         self._open()
@@ -152,6 +158,7 @@ class World:
                 turn_timeout_s=30,
                 resume_window_s=120,
                 model_patience_s=8,
+                filler=self._filler,
             )
         )
 
@@ -228,6 +235,8 @@ class World:
                 self._effects.discard(id)
             case out.Flush(generation=generation):
                 self._flush(generation)
+            case out.Tell(moment=moment):
+                self.on_moment(moment)
             case out.FinishSpeech(generation=generation) if generation in self.spoken:
                 self._play_to_end(generation)
 
@@ -255,6 +264,9 @@ class World:
             case out.Complete():
                 self.asked.append(effect)
                 self._complete(id, effect.messages)
+            case out.Synthesize() if self.without_a_voice:
+                away = ev.Failure(code="PROVIDER_UNAVAILABLE", message="The voice is away.", retryable=True)
+                self._give(60, id, inputs.EffectFailed(effect=id, error=away), done=True)
             case out.Synthesize(generation=generation, text=text):
                 ms = len(text) * MS_PER_CHARACTER
                 self._sounds[id] = (generation, text, ms)
