@@ -25,6 +25,9 @@ _ENDPOINTS: Final = (
 _PRICE = r"\s*[^\s=,]+=\d{1,6}(?:\.\d{1,6})?/\d{1,6}(?:\.\d{1,6})?\s*"
 _PRICES: Final = (rf"(?:{_PRICE}(?:,{_PRICE})*)?", "`model=in/out`, separated by commas, such as `claude-sonnet-5=3/15`")
 
+_NETWORK = r"\s*[0-9a-fA-F:.]+(?:/\d{1,3})?\s*"
+_NETWORKS: Final = (rf"(?:{_NETWORK}(?:,{_NETWORK})*)?", "addresses or networks, separated by commas, such as `10.0.0.0/8`")
+
 
 def _setting(
     default: Any,
@@ -63,6 +66,17 @@ class Config:
     )
     allowed_origins: str = _setting("", "Origins that may open sockets, separated by commas, beside the gateway's own loopback ones.")
     allowed_hosts: str = _setting("", "Host names the gateway answers to, separated by commas, beside loopback ones.")
+    trusted_proxies: str = _setting(
+        "",
+        "Addresses or networks of proxies, separated by commas, whose `X-Forwarded-For` says where a socket came from.",
+        form=_NETWORKS,
+    )
+    sockets_per_address: int = _setting(
+        200,
+        "Connections that one address may hold at a time; this machine's own and those of trusted proxies are not counted.",
+        low=1,
+        high=65_536,
+    )
     log_level: str = _setting(
         "info", "`debug`, `info`, `warning` or `error`.", form=("debug|info|warning|error", "`debug`, `info`, `warning` or `error`")
     )

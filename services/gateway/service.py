@@ -10,19 +10,23 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
+from services.gateway.buffers import Budget
 from services.gateway.core import Phase
 from services.gateway.endpoint import Door
+from services.gateway.front import Front
 from services.gateway.guard import Guard
 from services.gateway.http import application
+from services.gateway.lobby import Lobby, raise_descriptors
 from services.gateway.metrics import Metrics
 from services.gateway.microphones import Microphones
 from services.gateway.readiness import Readiness
 from services.gateway.sessions import Sessions
-from services.gateway.socket import Socket
+from services.gateway.socket import FIRST_LIMIT, Socket
 from services.gateway.vox import Vox
 from services.gateway.waveforms import Waveforms
 from shared.errors import VoxbridgeError
@@ -42,7 +46,6 @@ ALIVE_S: Final = 1.0
 """How often the gateway says that it lives; it is missed after three times that."""
 DRAIN_S: Final = 2.0
 """How long the log may take for the last events of a gateway that stops."""
-WS_LIMIT: Final = 4 * 1024 * 1024
 PING_S: Final = 20.0
 _KEEP_ALIVE_S: Final = 30
 _GRACE_S: Final = 1
@@ -59,6 +62,9 @@ class Gateway(Service):
         self.store = Store(resources.redis)
         self.keys = Keys.of(resources.config, resources.redis)
         self.metrics = Metrics()
+        self.budget = Budget()
+        self.unread = Budget()
+        self.lobby = Lobby(resources.config, room=raise_descriptors())
         self.microphones = Microphones(resources.audio_nc, self.metrics)
         self.readiness = Readiness(resources, self.log)
         self.sessions = Sessions(self.log, self.store, resources.clock)
@@ -76,8 +82,9 @@ class Gateway(Service):
                 host=config.host,
                 port=config.port,
                 loop="none",
+                http=partial(Front, self.lobby, self.unread),  # type: ignore[arg-type]  # uvicorn calls it, and nothing more
                 ws=Socket,
-                ws_max_size=WS_LIMIT,
+                ws_max_size=FIRST_LIMIT,
                 ws_ping_interval=PING_S,
                 ws_ping_timeout=PING_S,
                 ws_per_message_deflate=False,
@@ -133,7 +140,7 @@ class Gateway(Service):
         connection = Vox(self, socket, sid=new_session_id(), name=name, v1=v1)
         self.connections.add(connection)
         self.metrics.sockets += 1
-        socket.attach(connection)
+        socket.attach(connection, self.budget)
         try:
             await connection.closed
         finally:

@@ -217,6 +217,7 @@ class Vox:
         self._writer = writer = self._new_writer()
         position = await writer.append(event, ts=began, cause=None)
         self._metrics.append_seconds.observe((self._clock.now_us() - began) / 1e6)
+        self._socket.widen()
         self._perform(self.core.opened())
         # Nothing that the client may see can stand before its own request, so the feed begins there.
         await self._follow(position)
@@ -231,6 +232,7 @@ class Vox:
             await asyncio.sleep(due - loop.time())
             self._perform(self.core.refused(self._now_ms()))
             return
+        self._socket.widen()
         self.sid = wanted.sid
         self._microphones.close(self._microphone)
         self._microphone = self._microphones.open(wanted.sid)

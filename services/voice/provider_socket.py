@@ -104,7 +104,7 @@ class ProviderSocket(ClientConnection):
             super().data_received(data)
             # What came with the handshake may be a part of a frame, which the library has then begun to read.
             if not begun and self.response is not None and data.find(_HANDSHAKE_END) == len(data) - len(_HANDSHAKE_END):
-                self._cutter = Cutter(masked=False, limit=self.protocol.max_message_size or FRAME_LIMIT)
+                self._cutter = Cutter(limit=self.protocol.max_message_size or FRAME_LIMIT)
             return
         for opcode, payload in cutter.cut(data, simple=self._sink is not None):
             if opcode == OTHER:

@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 import pytest
@@ -103,7 +103,10 @@ class Running(Door):
         self.gateway = gateway
 
 
-Serve = Callable[[str, str], Awaitable[Running]]
+class Serve(Protocol):
+    """Starts a gateway over the servers at these URLs; `settings` are fields of its configuration."""
+
+    def __call__(self, nats_url: str, redis_url: str, **settings: Any) -> Awaitable[Running]: ...
 
 
 @pytest.fixture
@@ -113,9 +116,10 @@ async def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         monkeypatch.delenv(name, raising=False)
     async with AsyncExitStack() as stack:
 
-        async def start(nats_url: str, redis_url: str) -> Running:
+        async def start(nats_url: str, redis_url: str, **settings: Any) -> Running:
             port = free_port()
-            config = Config(port=port, nats_url=nats_url, redis_url=redis_url, models_port=free_port(), data_dir=tmp_path / "data")
+            given: dict[str, Any] = {"port": port, "models_port": free_port(), "data_dir": tmp_path / "data"} | settings
+            config = Config(nats_url=nats_url, redis_url=redis_url, **given)
             resources = await stack.enter_async_context(connected(config, "gateway", "gateway-test", SystemClock()))
             gateway = Gateway(resources)
             serving = asyncio.create_task(gateway.serve())

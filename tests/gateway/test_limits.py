@@ -10,13 +10,15 @@ from contextlib import suppress
 from hypothesis import given, settings
 from websockets.exceptions import ConnectionClosed
 
+from services.gateway import socket as sockets
 from services.gateway.messages import MESSAGE_LIMIT
-from services.gateway.service import WS_LIMIT
-from services.gateway.socket import GATHER_BYTES, QUEUE_MESSAGES
+from services.gateway.socket import FIRST_LIMIT, GATHER_BYTES, QUEUE_MESSAGES
 from shared import frames
 from shared.clock import wall_ms32
 from shared.frames import PCM16, pack
+from shared.websocket_frames import BINARY, CLOSE, TEXT
 from tests.gateway.conftest import PATIENCE_S, Client, Running
+from tests.gateway.raw import head, received, text, upgraded
 from tests.gateway.stand_in import StandIn
 from tests.gateway.test_core import PAYLOADS
 
@@ -30,8 +32,9 @@ async def still_works(client: Client) -> None:
             return
 
 
-async def test_a_message_over_one_mebibyte_gets_an_error_and_the_socket_stays_open(running: Running) -> None:
+async def test_a_message_over_one_mebibyte_gets_an_error_and_the_socket_stays_open(running: Running, voice: StandIn) -> None:
     async with running.client() as client:
+        await client.started()
         await client.socket.send("x" * (MESSAGE_LIMIT + 1))
         error = await client.until("error")
         assert (error["code"], error["field"], error["limit"]) == ("TOO_LARGE", "message", MESSAGE_LIMIT)
@@ -40,18 +43,29 @@ async def test_a_message_over_one_mebibyte_gets_an_error_and_the_socket_stays_op
         await still_works(client)
 
 
-async def test_a_message_over_four_mebibytes_closes_with_1009(running: Running) -> None:
+async def test_a_head_that_asks_for_more_than_four_mebibytes_closes_with_1009(running: Running, voice: StandIn) -> None:
+    async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
+        frames_of_gateway = received(reader)
+        writer.write(text(b'{"type":"start","mode":"echo"}'))
+        while b"setup_complete" not in (await anext(frames_of_gateway))[1]:
+            pass
+        writer.write(head(BINARY, sockets.MESSAGE_LIMIT + 1, bits=64))
+        assert [int.from_bytes(payload[:2]) async for opcode, payload in frames_of_gateway if opcode == CLOSE] == [1009]
+
+
+async def test_a_message_over_256_kibibytes_before_there_is_a_session_closes_with_1009(running: Running) -> None:
     async with running.client() as client:
-        with suppress(ConnectionClosed):
-            await client.socket.send(bytes(WS_LIMIT + 1))
-        assert await client.close_code() == 1009
+        await client.socket.send(b"x" * FIRST_LIMIT, text=True)
+        assert (await client.until("error"))["code"] == "INVALID_MESSAGE"
+    async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
+        writer.write(head(TEXT, FIRST_LIMIT + 1, bits=64))
+        assert [int.from_bytes(payload[:2]) async for _, payload in received(reader)] == [1009]
 
 
-async def test_text_that_is_not_utf8_gets_an_error_and_the_socket_stays_open(running: Running) -> None:
+async def test_text_that_is_not_utf8_closes_with_1007(running: Running) -> None:
     async with running.client() as client:
         await client.socket.send(b'{"type":"text","text":"\xff"}', text=True)
-        assert (await client.until("error"))["code"] == "INVALID_MESSAGE"
-        await still_works(client)
+        assert await client.close_code() == 1007
 
 
 async def test_pcm_of_odd_length_and_a_second_start_get_errors_and_the_session_goes_on(running: Running, voice: StandIn) -> None:

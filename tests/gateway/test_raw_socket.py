@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Final
 
-from services.gateway.socket import QUEUE_BYTES
-from shared.websocket_frames import TEXT, client_frame
-from tests.gateway.conftest import Running
+import pytest
 
-_MASK: Final = b"\0\0\0\0"
-_PING: Final = b"\x89\xfd" + _MASK + bytes(125)
-_CLOSE: Final = b"\x88\x82" + _MASK + (1000).to_bytes(2, "big")
+from services.gateway import socket
+from services.gateway.socket import COUNTED, FIRST_LIMIT, QUEUE_BYTES
+from shared.websocket_frames import BINARY, CLOSE, PING, PONG
+from tests.gateway.conftest import PATIENCE_S, Running, eventually
+from tests.gateway.raw import close, frame, head, received, text, upgraded
+from tests.gateway.stand_in import StandIn
+from tests.gateway.test_socket import FRAME
+
+_PING: Final = frame(PING, bytes(125))
 _MANY: Final = 64
-
-
-def text(payload: bytes) -> bytes:
-    """A whole text message."""
-    frame = client_frame(TEXT, payload, _MASK)
-    assert frame is not None
-    return frame
-
-
-@asynccontextmanager
-async def upgraded(running: Running) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A socket behind its handshake."""
-    port = running.port
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        writer.write(
-            f"GET /ws/vox HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-            "Sec-WebSocket-Protocol: voxbridge.v1\r\n\r\n".encode()
-        )
-        assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
-        yield reader, writer
-    finally:
-        writer.close()
+CONT: Final = 0
 
 
 async def test_a_client_that_asks_for_pongs_and_reads_none_is_cut_off(running: Running) -> None:
@@ -52,6 +32,51 @@ async def test_a_client_that_asks_for_pongs_and_reads_none_is_cut_off(running: R
 
 async def test_what_follows_a_close_frame_is_not_taken(running: Running) -> None:
     async with upgraded(running) as (reader, writer):
-        writer.write(_CLOSE + text(b'{"type":"start","mode":"echo"}'))
+        writer.write(close(1000) + text(b'{"type":"start","mode":"echo"}'))
         assert (await asyncio.wait_for(reader.read(), 10))[:1] == b"\x88"
     assert (await running.get("/api/sessions")).json()["sessions"] == []
+
+
+async def test_unfinished_messages_of_all_sockets_share_a_budget_and_whoever_holds_most_goes(running: Running, voice: StandIn) -> None:
+    budget = running.gateway.budget
+    budget.limit = 16 * COUNTED
+    async with running.client() as client, AsyncExitStack() as stack, asyncio.timeout(PATIENCE_S):
+        await client.started()
+        session = await voice.session()
+        sockets = [await stack.enter_async_context(upgraded(running)) for _ in range(4)]
+        for number, (_, writer) in enumerate(sockets):
+            writer.write(head(BINARY, FIRST_LIMIT, bits=64) + bytes(4 * COUNTED + number))
+        largest, _ = sockets[-1]
+        assert [int.from_bytes(payload[:2]) async for opcode, payload in received(largest) if opcode == CLOSE] == [1013]
+        await client.socket.send(FRAME)
+        assert (await session.microphone.get())[16:] == FRAME[16:]
+        assert 0 < budget.held <= budget.limit
+    await eventually(lambda: _is(budget.held == 0))
+
+
+async def _is(true: bool) -> bool:
+    return true
+
+
+async def test_a_message_in_many_frames_counts_as_one_that_is_not_whole(running: Running) -> None:
+    budget = running.gateway.budget
+    async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
+        writer.write(frame(BINARY, bytes(COUNTED), fin=False) + frame(PING, b""))
+        assert await anext(received(reader)) == (PONG, b"")
+        assert budget.held == COUNTED
+        writer.write(frame(CONT, b"") + frame(PING, b""))
+        frames = received(reader)
+        while await anext(frames) != (PONG, b""):
+            pass
+        assert budget.held == 0
+
+
+async def test_a_client_that_is_wrong_and_reads_nothing_is_cut_off(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "CLOSE_WAIT_S", 0.05)
+    async with upgraded(running) as (_, writer), asyncio.timeout(PATIENCE_S):
+        writer.write(b"\xff\xff")
+        with suppress(ConnectionError):
+            while True:
+                writer.write(bytes(65_536))
+                await writer.drain()
+    await eventually(lambda: _is(not running.gateway.connections))
