@@ -13,7 +13,7 @@ from typing import Final
 from shared.events import Recorded, Unreadable
 
 REMEMBERED: Final = 1_024
-"""Positions that are not said again."""
+"""Events that are not said again."""
 
 _log = logging.getLogger(__name__)
 
@@ -24,13 +24,14 @@ class Broken:
     def __init__(self) -> None:
         self.count = 0
         """Events that could not be read; one that is read again counts once, as long as it is remembered."""
-        self._said: deque[int] = deque(maxlen=REMEMBERED)
+        self._said: deque[tuple[str, int]] = deque(maxlen=REMEMBERED)
 
     def met(self, recorded: Recorded) -> None:
         """An event could not be read."""
-        if recorded.seq in self._said or not isinstance(recorded.event, Unreadable):
+        place = recorded.sid, recorded.seq
+        if place in self._said or not isinstance(recorded.event, Unreadable):
             return
-        self._said.append(recorded.seq)
+        self._said.append(place)
         self.count += 1
         _log.error("session %s: a %s is passed over: %s", recorded.sid, recorded.type, recorded.event.unreadable)
 

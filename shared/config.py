@@ -81,7 +81,9 @@ class Config:
         "info", "`debug`, `info`, `warning` or `error`.", form=("debug|info|warning|error", "`debug`, `info`, `warning` or `error`")
     )
 
-    nats_url: str = _setting("", "NATS server. Empty: the embedded one, on a free loopback port.")
+    nats_url: str = _setting(
+        "", "NATS server, or several of one cluster separated by commas. Empty: the embedded one, on a free loopback port."
+    )
     redis_url: str = _setting(
         "",
         "Valkey or Redis server. Empty: the embedded one, on a socket in the data folder.",
@@ -95,7 +97,15 @@ class Config:
         "When the embedded NATS server syncs events to disk: `always`, or a duration such as `100ms`.",
         form=(r"always|\d+(?:ms|s|m)", "`always` or a duration such as `100ms`"),
     )
-    event_retention_days: int = _setting(30, "Days that events are kept.", low=1, high=3_650)
+    event_retention_days: int = _setting(
+        0, "Days that events are kept. Unset: 30 in a new log, and what an existing one has.", low=1, high=3_650
+    )
+    replicas: str = _setting(
+        "",
+        "Servers that hold each event: `1`, or `3` where `VOXBRIDGE_NATS_URL` names a cluster. Unset: 1 in a new log, and what an existing "
+        "one has.",
+        form=("1|3", "`1` or `3`"),
+    )
 
     agents_dir: Path = _setting(Path("agents"), "Folder of agents and pipelines.")
     endpoints: str = _setting("", "OpenAI-compatible endpoints that agents may name, `name=url` separated by commas.", form=_ENDPOINTS)
@@ -193,6 +203,11 @@ class Config:
         return Recording(hours=self.recording_hours, max_bytes=self.recording_mb * 1_000_000) if self.recording != "off" else None
 
     @property
+    def replica_count(self) -> int:
+        """How many servers are to hold each event; 0 leaves it as it is."""
+        return int(self.replicas or 0)
+
+    @property
     def named_endpoints(self) -> dict[str, str]:
         """Base URLs of the endpoints that agents may name, by name, without a trailing slash."""
         pairs = (part.strip().partition("=") for part in self.endpoints.split(",") if part.strip())
@@ -270,7 +285,8 @@ def as_markdown() -> str:
     hints = get_type_hints(Config)
     rows = ["| variable | default | meaning |", "|---|---|---|"]
     for f in fields(Config):
-        default = "(empty)" if f.default == "" else f"`{f.default}`"
+        unset = f.default == "" or (f.default == 0 and (f.metadata["low"] or 0) > 0)
+        default = "(empty)" if unset else f"`{f.default}`"
         limits = f" ({f.metadata['low']} to {f.metadata['high']:,})" if hints[f.name] is int else ""
         rows.append(f"| `{env_name(f)}` | {default} | {f.metadata['help']}{limits} |")
     return "\n".join(rows) + "\n"

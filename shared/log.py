@@ -25,6 +25,7 @@ from shared.appends import Appends
 from shared.broken import BROKEN
 from shared.config import Recording
 from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.leader import Leader
 
 PAGE: Final = 256
 """Events read in one request."""
@@ -65,12 +66,13 @@ class Log:
         self.appends = Appends()
         """How the appends over this connection go."""
         self.js = nc.jetstream(timeout=read_timeout_s)
+        self.leader = Leader(nc, patience_s=read_timeout_s)
         self._read_timeout_s = read_timeout_s
         self._inbox = ""
         self._replies: dict[str, asyncio.Queue[Msg | None]] = {}
         self._requests = 0
         self._followers: set[Follower] = set()
-        self._wanted: tuple[int, Recording | None] | None = None
+        self._wanted: tuple[int, Recording | None, int] | None = None
         self._appending: set[asyncio.Timeout] = set()
 
     def follow(self, follower: Follower) -> None:
@@ -102,20 +104,22 @@ class Log:
                 bound.reschedule(soon)
         for waiting in self._replies.values():
             waiting.put_nowait(None)
+        self.leader.forget()
         await asyncio.gather(self._make_again(), *(follower.catch_up() for follower in list(self._followers)))
 
     async def _make_again(self) -> None:
         if self._wanted is not None:
-            retention_days, recording = self._wanted
-            await streams.make_again(self.js, retention_days=retention_days, recording=recording)
+            retention_days, recording, replicas = self._wanted
+            await streams.make_again(self.js, retention_days=retention_days, recording=recording, replicas=replicas)
 
-    async def ensure_streams(self, *, retention_days: int, recording: Recording | None = None) -> None:
-        """Create the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`.
+    async def ensure_streams(self, *, retention_days: int = 0, recording: Recording | None = None, replicas: int = 0) -> None:
+        """Create the streams, or bring the ones that exist to these settings; 0 leaves one as it is. Raises `UNAVAILABLE`.
 
         With `recording` there is a stream for it too; what is in it stays until it is too old.
         """
-        self._wanted = (retention_days, recording)
-        await streams.ensure_streams(self.js, retention_days=retention_days, recording=recording)
+        self._wanted = (retention_days, recording, replicas)
+        self.leader.forget()
+        await streams.ensure_streams(self.js, retention_days=retention_days, recording=recording, replicas=replicas)
 
     async def page(
         self,
@@ -173,8 +177,11 @@ class Log:
     async def position(self, sid: str, writer: str) -> tuple[int, str]:
         """`(position, id)` of the last event of a writer in a session; `(0, "")` when there is none.
 
-        A filter with a wildcard costs milliseconds on a large log: ask once, then count.
+        Where the log has replicas their leader says it: another one may not have it yet. A filter with a wildcard costs milliseconds
+        on a large log: ask once, then count.
         """
+        if await self.leader.has_followers():
+            return await self.leader.last(bus.stored_subject(sid, writer))
         found = (await self._get({"last_by_subj": bus.stored_subject(sid, writer)})).messages
         return (position(found[0]), (found[0].headers or {}).get(Header.MSG_ID, "")) if found else (0, "")
 

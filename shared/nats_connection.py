@@ -58,12 +58,14 @@ async def connect_nats(
     user: str = "",
     seed_file: str = "",
 ) -> FastClient:
-    """A client that reconnects for ever; `url` may be a list separated by commas. Raises `Unavailable` after `timeout_s`.
+    """A client that reconnects for ever; `url` may name several servers of one cluster, separated by commas: when one is gone, it goes
+    on with the next. Raises `Unavailable` after `timeout_s`.
 
     `user` names the inboxes, which only that user may hear where each has rights of its own; `seed_file` holds its nkey. Raises
     `INVALID_ARGUMENT` when that file cannot be used.
     """
     servers = [part.strip() for part in url.split(",") if part.strip()]
+    sign_in = _sign_in(servers)
     seed = _read_seed(seed_file) if seed_file else None
     client = FastClient()
     _denied[client] = []
@@ -88,6 +90,8 @@ async def connect_nats(
             servers,
             name=name,
             nkeys_seed_str=seed,
+            user=sign_in[0],
+            password=sign_in[1],
             inbox_prefix=inbox(user) if user else "_INBOX",
             error_cb=_said,
             disconnected_cb=_disconnected,
@@ -112,7 +116,7 @@ async def connect_nats(
             await on_reconnected()
 
     try:
-        await until_reached("NATS", host_and_port(servers[0]), attempt, timeout_s, refused)
+        await until_reached("NATS", host_and_port(url), attempt, timeout_s, refused)
     except BaseException:
         # Given up in the middle of a greeting, which the client itself leaves open.
         if (transport := getattr(client, "_transport", None)) is not None:
@@ -125,6 +129,14 @@ def denied(client: Client) -> tuple[str, ...]:
     """What NATS refused this connection for want of permission, oldest first: a publish that is refused looks like one without an
     answer, so whoever waits in vain looks here."""
     return tuple(_denied.get(client, ()))
+
+
+def _sign_in(servers: list[str]) -> tuple[str | None, str | None]:
+    """Name and password where all servers that have one in their URL have the same. A cluster tells its clients of servers that are not in
+    the list; they are tried without credentials unless those are the connection's own."""
+    found = {(parts.username, parts.password) for server in servers if (parts := urlsplit(server)).password}
+    name, password = found.pop() if len(found) == 1 else (None, None)
+    return name, password
 
 
 def _read_seed(path: str) -> str:

@@ -42,7 +42,7 @@ def branch(writer: str) -> str:
 
 
 def _reading(*streams: str) -> tuple[str, ...]:
-    return tuple(f"{_API}.{what}.{stream}" for stream in streams for what in ("STREAM.INFO", "DIRECT.GET"))
+    return tuple(f"{_API}.{what}.{stream}" for stream in streams for what in ("STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"))
 
 
 def _service(name: str, *, publish: tuple[str, ...], subscribe: tuple[str, ...], streams: tuple[str, ...], consumer: str = "") -> Rights:

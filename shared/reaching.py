@@ -52,7 +52,9 @@ async def until_reached(
 
 
 def host_and_port(url: str) -> str:
-    """The address of a URL, without its credentials."""
+    """The address of a URL, without its credentials; those of all where several are separated by commas."""
+    if "," in url:
+        return ", ".join(host_and_port(one.strip()) for one in url.split(",") if one.strip())
     parts = urlsplit(url if "//" in url else f"nats://{url}")
     if parts.scheme == "unix":
         return parts.path

@@ -8,8 +8,10 @@ a user of its own only `voxbridge init` does, and the others find everything as 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Final
 
 from nats.errors import Error as NatsError
@@ -30,25 +32,34 @@ VOICE_ACK_WAIT_S: Final = 4
 TOOLS_ACK_WAIT_S: Final = 2.0
 """How long an open call may go unrenewed before another executor is given it."""
 
+RETENTION_DAYS: Final = 30
+"""How long a new log keeps events where nobody says otherwise."""
+
 _DUPLICATE_WINDOW_S: Final = 120
 _AUDIO_SECONDS: Final = 10
 _AUDIO_BYTES: Final = 256 * 1024 * 1024
 _MESSAGE_LIMIT: Final = 1024 * 1024
 _LOOK_S: Final = 0.05
+_API_S: Final = 5.0
 _NAME_IN_USE: Final = 10058
 _TOOLS_TYPES: Final = ("tool.called", "tool.cancelled", "session.ended")
 
 _log = logging.getLogger(__name__)
 
 
-def streams(retention_days: int, recording: Recording | None = None) -> tuple[StreamConfig, ...]:
-    """Every stream, with the settings it should have. With `recording` there is one on disk for the sealed blocks of recorded sessions,
-    whose newest may be lost with the machine: it is not synced for each."""
+def streams(retention_days: int = 0, recording: Recording | None = None, *, replicas: int = 0) -> tuple[StreamConfig, ...]:
+    """Every stream, with the settings it should have; a retention or a number of replicas that is 0 is left as it is.
+
+    With `recording` there is a stream on disk for the sealed blocks of recorded sessions. One server does not sync each of them, so the
+    newest may be lost with the machine; three hold them three times. What keeps live audio is in one server's memory in any case: it
+    is for a few seconds, and three copies of every frame would cost more than the call itself.
+    """
     record = StreamConfig(
         name=bus.RECORD_STREAM,
         subjects=[bus.RECORD_SUBJECTS],
         storage=StorageType.FILE,
-        persist_mode=PersistMode.ASYNC,
+        num_replicas=replicas or None,
+        persist_mode=PersistMode.ASYNC if replicas <= 1 else None,
         allow_direct=True,
         no_ack=False,
         duplicate_window=_DUPLICATE_WINDOW_S,
@@ -60,8 +71,9 @@ def streams(retention_days: int, recording: Recording | None = None) -> tuple[St
             name=bus.EVENT_STREAM,
             subjects=[bus.EVENT_SUBJECTS],
             storage=StorageType.FILE,
+            num_replicas=replicas or None,
             allow_direct=True,
-            max_age=retention_days * 86_400,
+            max_age=retention_days * 86_400 or None,
             max_msg_size=_MESSAGE_LIMIT,
             duplicate_window=_DUPLICATE_WINDOW_S,
             republish=RePublish(src="vx.s.*.ev.*.*.>", dest="vxc.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
@@ -100,13 +112,14 @@ CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
 """The durable consumers on the event stream, by the service that reads them."""
 
 
-async def ensure_streams(js: JetStreamContext, *, retention_days: int, recording: Recording | None = None) -> None:
+async def ensure_streams(js: JetStreamContext, *, retention_days: int = 0, recording: Recording | None = None, replicas: int = 0) -> None:
     """Make the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`, and `INTERNAL` for a refusal.
 
-    Without `recording` what was recorded stays until it is too old.
+    What is not asked for stays as it is there: the replicas, the retention, and every setting that an operator made by hand. Without
+    `recording` what was recorded stays until it is too old.
     """
     try:
-        for wanted in streams(retention_days, recording):
+        for wanted in streams(retention_days, recording, replicas=replicas):
             try:
                 found = (await js.stream_info(str(wanted.name))).config
             except NotFoundError:
@@ -115,7 +128,7 @@ async def ensure_streams(js: JetStreamContext, *, retention_days: int, recording
                 await _make(js, wanted)
             else:
                 if may_make(js._nc) and (differs(wanted, found) or _is_older(wanted, found)):
-                    await js.update_stream(wanted)
+                    await _update(js, wanted)
     except BadRequestError as error:
         raise VoxbridgeError(Code.INTERNAL, f"NATS refused a stream: {error.description}.", retryable=False) from error
     except (TimeoutError, NatsError) as error:
@@ -124,18 +137,34 @@ async def ensure_streams(js: JetStreamContext, *, retention_days: int, recording
 
 async def _make(js: JetStreamContext, wanted: StreamConfig) -> None:
     """Another service may have made it meanwhile: then it is brought to these settings, which the server need not take for the same."""
+    new = wanted
+    if wanted.name == bus.EVENT_STREAM:
+        new = wanted.evolve(max_age=wanted.max_age or RETENTION_DAYS * 86_400)
     try:
-        await js.add_stream(wanted)
+        await js.add_stream(new)
     except BadRequestError as error:
         if error.err_code != _NAME_IN_USE:
             raise
-        await js.update_stream(wanted)
+        await _update(js, wanted)
 
 
-async def make_again(js: JetStreamContext, *, retention_days: int, recording: Recording | None) -> None:
+async def _update(js: JetStreamContext, wanted: StreamConfig) -> None:
+    """Change what is wanted and keep everything else. An update says all that a stream is: what it leaves out goes back to the server's
+    default, which for replicas is one. So it goes out from what the server itself says, fields that the client does not know included."""
+    info = await js._api_request(f"$JS.API.STREAM.INFO.{wanted.name}", timeout=_API_S)
+    there: dict[str, Any] = info["config"]
+    older = _is_older(wanted, StreamConfig.from_response(dict(there)))
+    there |= _asked(wanted, there)
+    if older:
+        there.pop("republish", None)
+        there["no_ack"] = bool(wanted.no_ack)
+    await js._api_request(f"$JS.API.STREAM.UPDATE.{wanted.name}", json.dumps(there).encode(), timeout=_API_S)
+
+
+async def make_again(js: JetStreamContext, *, retention_days: int, recording: Recording | None, replicas: int = 0) -> None:
     """After a cut: a server that started again has forgotten the stream that it had in memory. What cannot be made is said."""
     try:
-        await ensure_streams(js, retention_days=retention_days, recording=recording)
+        await ensure_streams(js, retention_days=retention_days, recording=recording, replicas=replicas)
     except VoxbridgeError as error:
         _log.warning("The streams were not looked at after a cut: %s", error.message)
 
@@ -167,7 +196,7 @@ async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig) -> None:
             await js.add_consumer(bus.EVENT_STREAM, wanted)
         else:
             if may_make(js._nc) and (found is None or differs(wanted, found)):
-                await js.add_consumer(bus.EVENT_STREAM, wanted)
+                await js.add_consumer(bus.EVENT_STREAM, wanted if found is None else found.evolve(**_set_in(wanted)))
     except BadRequestError as error:
         raise VoxbridgeError(Code.INTERNAL, f"NATS refused the consumer {name}: {error.description}.", retryable=False) from error
     except (TimeoutError, NatsError) as error:
@@ -177,7 +206,22 @@ async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig) -> None:
 def differs(wanted: StreamConfig | ConsumerConfig, found: StreamConfig | ConsumerConfig) -> bool:
     """Whether any setting that is `wanted` is another one there; what is left to the server is not looked at."""
     there = _plain(found)
-    return any(there.get(name) != value for name, value in _plain(wanted).items() if value not in (None, 0, 0.0, False))
+    return any(there.get(name) != value for name, value in _asked(wanted, there).items())
+
+
+def _asked(wanted: StreamConfig | ConsumerConfig, there: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are set here and can be changed there, as the server takes them; the others are the client's own defaults."""
+    usual = _plain(type(wanted)())
+    asked = {name: value for name, value in _plain(wanted).items() if value != usual.get(name)}
+    # How a stream is kept on disk is chosen when it is made, and one that is not synced for each message has one replica for good.
+    asked.pop("persist_mode", None)
+    if there.get("persist_mode") == PersistMode.ASYNC:
+        asked.pop("num_replicas", None)
+    return asked
+
+
+def _set_in(wanted: ConsumerConfig) -> dict[str, Any]:
+    return {one.name: getattr(wanted, one.name) for one in fields(wanted) if getattr(wanted, one.name) != one.default}
 
 
 def _is_older(wanted: StreamConfig, found: StreamConfig) -> bool:

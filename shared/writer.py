@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from nats.errors import Error as NatsError
 from nats.js.api import Header
-from nats.js.errors import BadRequestError
+from nats.js.errors import APIError, BadRequestError
 
 from shared import bus, events
 from shared.appends import is_full
@@ -44,6 +44,10 @@ FULL_GIVE_UP_S: Final = 600.0
 """How long it is tried while NATS is there and its disk takes nothing; what waits meanwhile is bounded by `PENDING_LIMIT`."""
 
 _FILTER: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
+OUT_OF_TURN: Final = frozenset({10071, 10158, 10164})
+"""An append was not taken because of another one: its position is not the last any more (10071; 10164 where the other one is still on its
+way to the replicas), or one with its id is on its way (10158)."""
+
 _WRONG_LAST_SEQUENCE: Final = 10071
 _BACK_OFF_S: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
 
@@ -225,12 +229,25 @@ class SessionWriter:
             async with asyncio.timeout(timeout_s) as bound:
                 with self._log.appending(bound):
                     return (await self._log.js.publish(event.subject, event.payload, timeout=timeout_s, headers=headers)).seq
-        except BadRequestError as error:
-            if error.err_code != _WRONG_LAST_SEQUENCE:
-                raise VoxbridgeError(Code.INTERNAL, f"The log refused an event: {error.description}.", retryable=False) from error
-            # The server checks the position before the id, so our own earlier try, stored but never
-            # acknowledged, looks like somebody else's write until we read what is there.
+        except APIError as error:
+            if error.err_code not in OUT_OF_TURN:
+                if isinstance(error, BadRequestError):
+                    message = f"The log refused an event: {error.description}."
+                    raise VoxbridgeError(Code.INTERNAL, message, retryable=False) from error
+                raise
+            return await self._whose(headers, error)
+
+    async def _whose(self, headers: dict[str, str], error: APIError) -> int:
+        """The position of our own earlier try, which was stored and never acknowledged: the server looks at the position before the id, so
+        it looks like somebody else's append until we read what is there. Raises `Conflict` when it is somebody else's.
+
+        While the log has neither, one of them is on its way to the replicas, and may still be lost with their leader: `UNAVAILABLE`, so
+        that the append is tried again.
+        """
+        if self._fence:
             seq, stored_id = await self._log.position(self.sid, self.writer)
             if stored_id == headers[Header.MSG_ID]:
                 return seq
-            raise Conflict(f"Another process writes the {self.writer} events of session {self.sid}.") from error
+            if seq != self.last_seq or error.err_code == _WRONG_LAST_SEQUENCE:
+                raise Conflict(f"Another process writes the {self.writer} events of session {self.sid}.") from error
+        raise Unavailable(f"Another append is on its way to the replicas: {error.description}.") from error

@@ -13,6 +13,7 @@ import redis
 
 from shared.embedded import NatsServer, ValkeyServer
 from tests import replayed
+from tests.cluster import Cluster
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +74,20 @@ def own_nats(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callabl
         services = _recorded_by(request)
         found = [asyncio.run(replayed.of_server(server.url, services)) for server in started if services and server.pid]
     assert not any(found), "\n".join(found)
+
+
+@pytest.fixture(scope="session")
+def nats_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three nats-servers of the whole run. Do not kill one: `own_cluster` gives a test servers of its own."""
+    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """Three nats-servers of one cluster that the test may kill, freeze and depose as leader."""
+    with Cluster(tmp_path / "cluster") as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -84,6 +84,6 @@ async def _connect(config: Config, back: object = None) -> Client:
 
 async def _ensure(nc: Client, config: Config) -> None:
     js = nc.jetstream(timeout=REQUEST_S)
-    await streams.ensure_streams(js, retention_days=config.event_retention_days, recording=config.record)
+    await streams.ensure_streams(js, retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
     for wanted in streams.CONSUMERS.values():
         await streams.ensure_consumer(js, wanted)

@@ -65,7 +65,7 @@ async def opened(config: Config, *, make: bool = False, live: bool = False, user
         stack.enter_context(server)
         log = await _connected(stack, server.url)
         if make:
-            await log.ensure_streams(retention_days=config.event_retention_days, recording=config.record)
+            await log.ensure_streams(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
         yield Found(log, live=False, redis_url="")
 
 

@@ -16,18 +16,18 @@ from typing import BinaryIO, Final, NamedTuple
 
 from nats.errors import Error as NatsError
 from nats.js.api import Header, PubAck
-from nats.js.errors import APIError, BadRequestError
+from nats.js.errors import APIError
 
 from shared import bus, events, session_file
 from shared.clock import SystemClock
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.log import Log, position, type_of
+from shared.writer import OUT_OF_TURN
 
 IN_FLIGHT: Final = 64
 """Events of an import that may wait for their acknowledgement."""
 
 _FILTER: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
-_WRONG_LAST_SEQUENCE: Final = 10071
 _ACK_S: Final = 10.0
 
 
@@ -166,7 +166,7 @@ class _Import:
         waiting, self._waiting = self._waiting, {}
         acks = await asyncio.gather(*waiting.values(), return_exceptions=True)
         for seq, ack in zip(waiting, acks, strict=True):
-            if isinstance(ack, BadRequestError) and ack.err_code == _WRONG_LAST_SEQUENCE:
+            if isinstance(ack, APIError) and ack.err_code in OUT_OF_TURN:
                 message = f"The log has a session {self.sid} already. Import it under another id: --as NEW_SID, or --as new."
                 raise VoxbridgeError(Code.CONFLICT, message, field="sid", retryable=False) from ack
             if isinstance(ack, BaseException):

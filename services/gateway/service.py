@@ -102,7 +102,7 @@ class Gateway(Service):
     async def serve(self) -> None:
         """Listen until drained."""
         config = self.resources.config
-        await self.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record)
+        await self.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
         ticking = [asyncio.create_task(self._tick()), asyncio.create_task(self._say_alive())]
         self.background(self.sessions.ensure_index())
         try:

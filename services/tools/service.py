@@ -103,9 +103,9 @@ class ToolService(Service):
             "children": len(self._children),
         }
 
-    async def prepare(self, *, retention_days: int, recording: Recording | None = None) -> None:
+    async def prepare(self, *, retention_days: int, recording: Recording | None = None, replicas: int = 0) -> None:
         """Make what the service needs in NATS: the streams and its consumer."""
-        await self._log.ensure_streams(retention_days=retention_days, recording=recording)
+        await self._log.ensure_streams(retention_days=retention_days, recording=recording, replicas=replicas)
         await self._intake.ensure()
         for subject in LIVE:
             await self._nc.subscribe(subject, cb=self._live)
@@ -377,6 +377,7 @@ async def build(resources: Resources) -> ToolService:
     """The service of one process: functions loaded, streams and consumer made, `vx.svc.tools.list` answered."""
     packs = [pack.strip() for pack in resources.config.tool_packs.split(",") if pack.strip()] or list(BUILT_IN)
     service = ToolService(resources, packs)
-    await service.prepare(retention_days=resources.config.event_retention_days, recording=resources.config.record)
+    config = resources.config
+    await service.prepare(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
     await resources.micro.add_endpoint(name="list", subject="vx.svc.tools.list", handler=service.catalogue)
     return service

@@ -439,7 +439,7 @@ class VoiceService(Service):
 async def build(resources: Resources) -> Service:
     """Wire the voice service."""
     config = resources.config
-    await resources.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record)
+    await resources.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
     await streams.ensure_consumer(resources.log.js, streams.CONSUMERS[CONSUMER].evolve(ack_wait=TAKEN_S))
     await resources.micro.add_endpoint(name="state", subject=inspect.SUBJECT, handler=inspect.Inspector(resources.log).serve)
     keys, store = Keys.of(config, resources.redis), Store(resources.redis)

@@ -1,4 +1,5 @@
-"""Where the behaviour suite of the bus and the log runs: on embedded servers, and on containers where a Docker engine answers."""
+"""Where the behaviour suite of the bus and the log runs: on one embedded server, on three of one cluster with three replicas of the log,
+and on containers where a Docker engine answers."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ from shared.embedded import NatsServer, ValkeyServer
 from shared.errors import Unavailable
 from shared.log import READ_TIMEOUT_S, Log
 from shared.nats_connection import close_nats
+from tests.cluster import Cluster
 
 # Every container is stopped by who started it; the library's reaper would be one more image to fetch.
 testcontainers_config.ryuk_disabled = True
@@ -85,6 +87,25 @@ class Container:
             self._container.stop()
 
 
+class ThreeServers:
+    """A cluster as one server: all of it is killed and started again. Its log has three replicas (`open_log`)."""
+
+    def __init__(self, folder: Path) -> None:
+        self._cluster = Cluster(folder)
+        for server in self._cluster.servers:
+            server.reserve()
+        self.url = self._cluster.url
+
+    def start(self) -> Any:
+        return self._cluster.start()
+
+    def kill(self) -> None:
+        self._cluster.kill_all()
+
+    def stop(self) -> None:
+        self._cluster.stop()
+
+
 @cache
 def names() -> tuple[str, ...]:
     """The backends of this machine."""
@@ -105,8 +126,15 @@ def names() -> tuple[str, ...]:
     return ("embedded", "containers")
 
 
+def bus_names() -> tuple[str, ...]:
+    """The backends of the bus and the log."""
+    return names()
+
+
 def nats_server(backend: str, folder: Path) -> Server:
-    """A nats-server with JetStream, not yet started."""
+    """A nats-server with JetStream, or three, not yet started."""
+    if backend == "cluster":
+        return ThreeServers(folder)
     return NatsServer(folder) if backend == "embedded" else Container(NATS_IMAGE, 4222, "-js -sd /data", "nats")
 
 
@@ -114,7 +142,7 @@ def valkey_server(backend: str, folder: Path) -> Server:
     """A Valkey, not yet started."""
     return (
         ValkeyServer(folder)
-        if backend == "embedded"
+        if backend in ("embedded", "cluster")
         else Container(VALKEY_IMAGE, 6379, "valkey-server --appendonly yes --protected-mode no", "redis")
     )
 
@@ -142,8 +170,9 @@ async def open_log(
     async def quiet(_: Exception) -> None:
         """Errors of the connection are what these tests make."""
 
+    servers = url.split(",")
     connection = await nats.connect(
-        url,
+        servers,
         error_cb=quiet,
         disconnected_cb=lost,
         reconnected_cb=back,
@@ -154,7 +183,7 @@ async def open_log(
     try:
         log = Log(connection, read_timeout_s=read_timeout_s)
         logs.append(log)
-        await log.ensure_streams(retention_days=1)
+        await log.ensure_streams(retention_days=1, replicas=len(servers))
         yield log
     finally:
         await close_nats(connection)

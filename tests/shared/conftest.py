@@ -14,7 +14,7 @@ from tests.shared.backends import Server
 
 
 def pytest_report_collectionfinish() -> str:
-    return f"bus and log run on: {', '.join(backends.names())}"
+    return f"bus and log run on: {', '.join(backends.bus_names())}"
 
 
 @pytest.fixture(scope="session", params=backends.names())
@@ -23,10 +23,16 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="session", params=backends.bus_names())
+def bus_backend(request: pytest.FixtureRequest) -> str:
+    """As `backend`, and `cluster`: three servers, and a log of three replicas."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="session")
-def bus_url(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A nats-server that all tests share: each uses sessions of its own."""
-    server = backends.nats_server(backend, tmp_path_factory.mktemp("bus"))
+def bus_url(bus_backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A nats-server, or three, that all tests share: each uses sessions of its own."""
+    server = backends.nats_server(bus_backend, tmp_path_factory.mktemp("bus"))
     server.start()
     yield server.url
     server.stop()

@@ -66,7 +66,7 @@ async def look(config: Config, nc: Client) -> list[Finding]:
 async def _streams(config: Config, nc: Client) -> list[Finding]:
     js = nc.jetstream(timeout=_ASK_S)
     found: list[Finding] = []
-    for wanted in streams(config.event_retention_days, config.record):
+    for wanted in streams(config.event_retention_days, config.record, replicas=config.replica_count):
         name = str(wanted.name)
         try:
             info = await js.stream_info(name)

@@ -1,0 +1,196 @@
+"""Three nats-servers of one cluster on loopback, to kill, stop, and depose as leader."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import nats
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+
+from shared.embedded import LOOPBACK, NatsServer
+
+SERVERS = 3
+READY_S = 30.0
+_ASK_S = 1.0
+_LOOK_S = 0.02
+
+
+class ClusteredServer(NatsServer):
+    """One of the servers. What the product configures stays; a name and the routes to the others come on top."""
+
+    def __init__(self, folder: Path, number: int, routes: Sequence[int], *, sync_interval: str = "always") -> None:
+        super().__init__(folder, sync_interval=sync_interval, min_free_bytes=0)
+        self.cluster_name = f"n{number}"
+        self._number = number
+        self._routes = routes
+
+    def _configure(self) -> None:
+        super()._configure()
+        path = self.folder / "nats.conf"
+        routes = ", ".join(f'"nats://{LOOPBACK}:{port}"' for port in self._routes)
+        text = path.read_text().replace('server_name: "voxbridge"', f'server_name: "{self.cluster_name}"', 1)
+        assert self.cluster_name in text
+        listen = f"{LOOPBACK}:{self._routes[self._number]}"
+        path.write_text(f'{text}cluster {{ name: voxbridge, listen: "{listen}", routes: [{routes}], no_advertise: true }}\n')
+
+
+class Cluster:
+    """Three servers; `url` names them all, `urls` each. A context manager that returns once they have a leader."""
+
+    def __init__(self, folder: Path, *, sync_interval: str = "always") -> None:
+        ports = _free_ports(SERVERS)
+        password = secrets.token_hex(24)
+        self.servers = [ClusteredServer(folder / f"n{n}", n, ports, sync_interval=sync_interval) for n in range(SERVERS)]
+        for server in self.servers:
+            server.folder.mkdir(mode=0o700, parents=True)
+            for name in ("password", "system-password"):
+                (server.folder / name).touch(mode=0o600)
+                (server.folder / name).write_text(password)
+        self._stopped: set[int] = set()
+
+    @property
+    def urls(self) -> list[str]:
+        """Where each of them takes clients."""
+        return [server.url for server in self.servers]
+
+    @property
+    def url(self) -> str:
+        """All of them, as `VOXBRIDGE_NATS_URL` takes them."""
+        return ",".join(self.urls)
+
+    def start(self) -> Self:
+        """Start all of them, and wait until they have agreed on a leader."""
+        for server in self.servers:
+            if server.pid is None:
+                server.spawn()
+        with ThreadPoolExecutor(1) as beside:  # the caller may be in a loop of its own
+            beside.submit(asyncio.run, self._ready()).result()
+        return self
+
+    def stop(self) -> None:
+        """End all of them."""
+        for number in list(self._stopped):
+            self.go_on(number)
+        for server in self.servers:
+            server.kill()
+
+    def kill_all(self) -> None:
+        """SIGKILL all of them."""
+        for server in self.servers:
+            server.kill()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as undo:
+            undo.callback(self.stop)
+            self.start()
+            undo.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def kill(self, number: int) -> None:
+        """SIGKILL one of them."""
+        self.servers[number].kill()
+
+    def start_again(self, number: int) -> None:
+        """Start one that was killed, on the same port and store."""
+        self.servers[number].start()
+
+    def freeze(self, number: int) -> None:
+        """SIGSTOP: it keeps its sockets and does nothing."""
+        os.kill(self._pid(number), signal.SIGSTOP)
+        self._stopped.add(number)
+
+    def go_on(self, number: int) -> None:
+        """SIGCONT: it is as it was, and behind."""
+        self._stopped.discard(number)
+        os.kill(self._pid(number), signal.SIGCONT)
+
+    def _pid(self, number: int) -> int:
+        pid = self.servers[number].pid
+        assert pid is not None
+        return pid
+
+    async def leader(self, nc: Client, stream: str = "EV") -> int:
+        """Which of them leads a stream; waits until one does and all replicas are up to date with it or gone."""
+        async with asyncio.timeout(READY_S):
+            while True:
+                cluster = (await self._info(nc, stream)).get("cluster") or {}
+                if name := cluster.get("leader"):
+                    return int(name[1:])
+                await asyncio.sleep(_LOOK_S)
+
+    async def step_down(self, nc: Client, stream: str = "EV") -> None:
+        """Have the stream's leader give that up."""
+        await nc.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", timeout=_ASK_S)
+
+    async def whole(self, nc: Client, stream: str = "EV") -> None:
+        """Wait until every replica of a stream is there and up to date."""
+        async with asyncio.timeout(READY_S):
+            while True:
+                cluster = (await self._info(nc, stream)).get("cluster") or {}
+                replicas = cluster.get("replicas") or []
+                if len(replicas) == SERVERS - 1 and all(one["current"] and not one.get("offline") for one in replicas):
+                    return
+                await asyncio.sleep(_LOOK_S)
+
+    async def _info(self, nc: Client, stream: str) -> dict[str, Any]:
+        try:
+            return dict(json.loads((await nc.request(f"$JS.API.STREAM.INFO.{stream}", timeout=_ASK_S)).data))
+        except (NatsError, TimeoutError):
+            return {}
+
+    async def _ready(self) -> None:
+        async with asyncio.timeout(READY_S):
+            for server in self.servers:
+                while not server.answers():  # noqa: ASYNC110 - another process tells nobody that it is ready
+                    await asyncio.sleep(_LOOK_S)
+            nc = await nats.connect(self.urls, error_cb=_quiet)
+            try:
+                while True:
+                    # A stream of three replicas is made only once all three servers know one another.
+                    try:
+                        js = nc.jetstream(timeout=_ASK_S)
+                        await js.add_stream(name="READY", subjects=["ready"], num_replicas=SERVERS)
+                        await js.delete_stream("READY")
+                    except (NatsError, TimeoutError):
+                        await asyncio.sleep(_LOOK_S)
+                    else:
+                        return
+            finally:
+                await nc.close()
+
+
+@asynccontextmanager
+async def connected(urls: str | list[str], **options: Any) -> AsyncIterator[Client]:
+    """A plain connection that says nothing of what these tests do to its servers."""
+    client = await nats.connect(urls, error_cb=_quiet, reconnect_time_wait=0.02, max_reconnect_attempts=-1, **options)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def _quiet(_: Exception) -> None:
+    """Errors of the connection are what these tests make."""
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind((LOOPBACK, 0))
+        return [int(probe.getsockname()[1]) for probe in probes]

@@ -1,0 +1,85 @@
+"""A log of three replicas: what one server tells at once, three tell behind their leader."""
+
+from __future__ import annotations
+
+import asyncio
+
+from shared.errors import Conflict
+from shared.events.voice import SessionOwned, UserSaid
+from shared.ids import new_session_id
+from shared.log import Log
+from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
+from shared.writer import SessionWriter
+from tests.cluster import Cluster
+from tests.shared.backends import open_log
+
+RACES = 120
+SIDE_BY_SIDE = 12
+
+
+async def test_the_loser_of_a_race_of_two_writers_is_told_a_conflict(nats_cluster: Cluster) -> None:
+    async with open_log(nats_cluster.url) as one, open_log(nats_cluster.url) as other:
+        for _ in range(RACES // SIDE_BY_SIDE):
+            await asyncio.gather(*(race(one, other) for _ in range(SIDE_BY_SIDE)))
+
+
+async def race(one: Log, other: Log) -> None:
+    """Two writers that continue at the same position: one is taken, the other told."""
+    sid = new_session_id()
+    first = SessionWriter(one, sid, "voice")
+    await first.append(SessionOwned(worker="a", term=1), ts=0, cause=None)
+    second = SessionWriter(other, sid, "voice", number=first.number, last_seq=first.last_seq)
+    said = UserSaid(text="hi", turn=1, source="text")
+    told = await asyncio.gather(*(writer.append(said, ts=1, cause=None) for writer in (first, second)), return_exceptions=True)
+    assert sum(isinstance(one, int) for one in told) == 1, told
+    assert sum(isinstance(one, Conflict) for one in told) == 1, told
+
+
+async def test_a_connection_goes_on_with_another_server_when_its_own_is_gone(own_cluster: Cluster) -> None:
+    back = asyncio.Event()
+
+    async def again() -> None:
+        back.set()
+
+    client = await connect_nats(own_cluster.url, "test", pending=EVENTS_PENDING, on_reconnected=again)
+    try:
+        log = Log(client)
+        await log.ensure_streams(retention_days=1, replicas=3)
+        writer = SessionWriter(log, new_session_id(), "voice")
+        first = await writer.append(SessionOwned(worker="a", term=1), ts=0, cause=None)
+        await own_cluster.whole(client)
+        url = client.connected_url
+        assert url is not None
+        own_cluster.kill(next(n for n, server in enumerate(own_cluster.servers) if server.port == url.port))
+        await asyncio.wait_for(back.wait(), 20)
+        assert client.connected_url is not None
+        assert client.connected_url.port != url.port
+        second = await asyncio.wait_for(writer.append(SessionOwned(worker="a", term=2), ts=1, cause=None), 20)
+        assert await log.position(writer.sid, "voice") == (second, f"{writer.sid}.voice.1.{writer.mark}")
+        assert second > first
+    finally:
+        await close_nats(client)
+
+
+async def test_a_server_that_is_not_in_the_list_is_signed_in_to_with_its_credentials(own_cluster: Cluster) -> None:
+    one = own_cluster.servers[0]
+    back = asyncio.Event()
+
+    async def again() -> None:
+        back.set()
+
+    both = f"{one.url},nats://127.0.0.1:{own_cluster.servers[1].port}"
+    client = await connect_nats(both, "test", pending=EVENTS_PENDING, on_reconnected=again)
+    try:
+        while client.connected_url is not None and client.connected_url.port != one.port:
+            back.clear()
+            await client.force_reconnect()
+            await asyncio.wait_for(back.wait(), 20)
+        back.clear()
+        own_cluster.kill(0)
+        await asyncio.wait_for(back.wait(), 20)
+        await client.flush()
+        assert client.connected_url is not None
+        assert client.connected_url.port == own_cluster.servers[1].port
+    finally:
+        await close_nats(client)
