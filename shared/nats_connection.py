@@ -61,15 +61,15 @@ async def connect_nats(
     """A client that reconnects for ever; `url` may name several servers of one cluster, separated by commas: when one is gone, it goes
     on with the next. Raises `Unavailable` after `timeout_s`.
 
-    `user` names the inboxes, which only that user may hear where each has rights of its own; `seed_file` holds its nkey. Raises
-    `INVALID_ARGUMENT` when that file cannot be used.
+    `user` names the inboxes, which only that user may hear where each has rights of its own; it signs in as such by the nkey in
+    `seed_file`, or by its name in the URL. Raises `INVALID_ARGUMENT` when that file cannot be used.
     """
     servers = [part.strip() for part in url.split(",") if part.strip()]
     sign_in = _sign_in(servers)
     seed = _read_seed(seed_file) if seed_file else None
     client = FastClient()
     _denied[client] = []
-    if seed is not None and user in RIGHTS:
+    if user in RIGHTS and (seed is not None or urlsplit(servers[0]).username == user):
         limit(client)
     refused: deque[str] = deque(maxlen=1)
     repeated = _Repeated()

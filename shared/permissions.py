@@ -1,8 +1,9 @@
 """Who may say and hear what on NATS, and use which keys of Valkey: one user for each service, deny by default, and an inbox of its own.
 
-Owns the matrices as data and the words of them in the servers' configurations. Does not own the credentials (`voxbridge.credentials`)
-nor the subjects (`shared.bus`). A service may append its own branch of the log and nothing else; reading the log is one right, had by all
-three. Streams and consumers are made by `ADMIN` alone. What answers a request may be published because the request came.
+Owns the matrices, and the words of Valkey's in its configuration. Does not own the accounts that the users of NATS are in and the doors
+between them (`shared.accounts`): what crosses from one account into another is decided there, and a user may do no more than use these
+doors and what is its account's own. Does not own the credentials (`voxbridge.credentials`) nor the subjects (`shared.bus`). What answers
+a request may be published because the request came.
 """
 
 from __future__ import annotations
@@ -11,17 +12,14 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from shared import bus
-from shared.streams import TOOLS_CONSUMER, VOICE_CONSUMER
+from shared.accounts import ADMIN, DISCOVERY, DOORS, RECORDINGS, SERVICES
 
-ADMIN: Final = "admin"
-"""Makes the streams and the consumers, and is who an operator's commands sign in as: may do everything."""
-
-RECORDINGS: Final = "recordings"
-"""Who makes files of recordings where users have rights of their own: reads the log and the record, opens it, and writes nothing."""
-
-LIVE: Final = "vxc.>"
-_API: Final = "$JS.API"
 _ANSWERS_S: Final = 120
+_AMONG_THEMSELVES: Final[Mapping[str, tuple[str, ...]]] = {
+    "voice": ("vx.svc.voice.released", "vx.svc.voice.room", "vx.svc.voice.alive.*", bus.GONE),
+    "tools": ("vx.svc.tools.held",),
+}
+"""What processes of one service say to each other."""
 
 
 class Rights(NamedTuple):
@@ -36,67 +34,36 @@ def inbox(name: str) -> str:
     return f"_INBOX_{name}"
 
 
-def branch(writer: str) -> str:
-    """All events that a service writes, in any session."""
-    return f"vx.s.*.ev.{writer}.>"
+def _rights(name: str) -> Rights:
+    asks = tuple(door.subject for door in DOORS if name in door.to and not door.heard)
+    hears = tuple(door.subject for door in DOORS if name in door.to and door.heard)
+    says = tuple(door.subject for door in DOORS if door.owner == name and door.heard)
+    if name not in SERVICES:
+        return Rights(publish=asks, subscribe=(f"{inbox(name)}.>", *hears))
+    own = (f"vx.svc.{name}.health.>", *_AMONG_THEMSELVES.get(name, ()))
+    return Rights(publish=(*asks, *says, *own), subscribe=(f"{inbox(name)}.>", *hears, DISCOVERY, f"vx.svc.{name}.>"))
 
 
-def _reading(*streams: str) -> tuple[str, ...]:
-    return tuple(f"{_API}.{what}.{stream}" for stream in streams for what in ("STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"))
+RIGHTS: Final[Mapping[str, Rights]] = {name: _rights(name) for name in (*SERVICES, RECORDINGS)}
+"""What each service may do within its account, and the reader of recordings; what is not here is refused."""
 
 
-def _service(name: str, *, publish: tuple[str, ...], subscribe: tuple[str, ...], streams: tuple[str, ...], consumer: str = "") -> Rights:
-    reading = _reading(*streams)
-    working = (
-        f"{_API}.CONSUMER.INFO.{bus.EVENT_STREAM}.{consumer}",
-        f"{_API}.CONSUMER.MSG.NEXT.{bus.EVENT_STREAM}.{consumer}",
-        f"$JS.ACK.{bus.EVENT_STREAM}.{consumer}.>",
-    )
-    return Rights(
-        publish=(branch(name), *publish, f"vx.svc.{name}.health.>", *reading, *(working if consumer else ())),
-        subscribe=(f"{inbox(name)}.>", LIVE, "$SRV.>", f"vx.svc.{name}.>", *subscribe),
-    )
+def users(identities: Mapping[str, str]) -> dict[str, str]:
+    """The users of NATS in the words of its configuration, by name, for what each signs in with: a fragment such as `nkey: U…`.
+
+    Raises `KeyError` for a name without rights.
+    """
+    return {name: f"{{ {identity}{'' if name == ADMIN else _permissions(RIGHTS[name])} }}" for name, identity in identities.items()}
 
 
-RIGHTS: Final[Mapping[str, Rights]] = {
-    "gateway": _service(
-        "gateway",
-        publish=(
-            "vx.s.*.audio.in",
-            "vx.svc.voice.health",
-            "vx.svc.voice.state",
-            bus.MICROPHONE,
-            "vx.svc.tools.health",
-            "vx.svc.tools.list",
-        ),
-        subscribe=("vx.s.*.audio.out", "vx.s.*.ctl.voice"),
-        streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM, bus.RECORD_STREAM),
-    ),
-    "voice": _service(
-        "voice",
-        publish=(
-            "vx.s.*.audio.out",
-            "vx.s.*.ctl.voice",
-            "vx.svc.voice.released",
-            "vx.svc.voice.room",
-            "vx.svc.voice.alive.*",
-            bus.GONE,
-            "vxr.*.audio",
-        ),
-        subscribe=("vx.s.*.audio.in",),
-        streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM, bus.RECORD_STREAM),
-        consumer=VOICE_CONSUMER,
-    ),
-    "tools": _service(
-        "tools",
-        publish=("vx.svc.tools.held", f"{_API}.STREAM.INFO.{bus.RECORD_STREAM}"),
-        subscribe=(),
-        streams=(bus.EVENT_STREAM, bus.AUDIO_STREAM),
-        consumer=TOOLS_CONSUMER,
-    ),
-    RECORDINGS: Rights(publish=_reading(bus.EVENT_STREAM, bus.RECORD_STREAM), subscribe=(f"{inbox(RECORDINGS)}.>",)),
-}
-"""What each service may do, and the reader of recordings; what is not here is refused."""
+def _permissions(rights: Rights) -> str:
+    publish, subscribe = _quoted(rights.publish), _quoted(rights.subscribe)
+    answers = f'{{ max: 1, expires: "{_ANSWERS_S}s" }}'
+    return f", permissions: {{ publish: {{ allow: [{publish}] }}, subscribe: {{ allow: [{subscribe}] }}, allow_responses: {answers} }}"
+
+
+def _quoted(subjects: tuple[str, ...]) -> str:
+    return ", ".join(f'"{subject}"' for subject in subjects)
 
 
 _COMMON_KEYS: Final = (
@@ -141,25 +108,3 @@ def _valkey_rights(name: str) -> str:
         return _OPENING
     keys = " ".join(f"~{pattern}" for pattern in VALKEY_KEYS[name])
     return f"{keys} {_ORDINARY}{_ERASING if name == ADMIN else ''}"
-
-
-def users(keys: Mapping[str, str]) -> str:
-    """The `users` of nats-server's configuration for these public nkeys by name; raises `KeyError` for a name without rights."""
-    lines = ["users: ["]
-    for name, key in keys.items():
-        if name == ADMIN:
-            lines.append(f"  {{ nkey: {key} }}")
-            continue
-        rights = RIGHTS[name]
-        lines += [
-            f"  {{ nkey: {key}, permissions: {{",
-            f"    publish: {{ allow: [{_quoted(rights.publish)}] }}",
-            f"    subscribe: {{ allow: [{_quoted(rights.subscribe)}] }}",
-            f'    allow_responses: {{ max: 1, expires: "{_ANSWERS_S}s" }}',
-            "  } }",
-        ]
-    return "\n".join([*lines, "]"]) + "\n"
-
-
-def _quoted(subjects: tuple[str, ...]) -> str:
-    return ", ".join(f'"{subject}"' for subject in subjects)

@@ -9,19 +9,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import time
 from pathlib import Path
 from typing import Final
 
 from nats.aio.client import Client
 
 from shared import streams
+from shared.accounts import ADMIN
 from shared.config import Config
 from shared.errors import VoxbridgeError
 from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
-from shared.permissions import ADMIN
 
 LOOK_S: Final = 5.0
 REQUEST_S: Final = 5.0
+CONNECT_S: Final = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +66,50 @@ async def keep_streams(config: Config, ready: Path | None) -> None:
         stop.cancel()
         _mark(ready, False)
         await close_nats(nc)
+
+
+class Maker:
+    """Makes everything for the servers of this machine, at first, after each cut, and when something is gone, as often as it is asked."""
+
+    def __init__(self, config: Config) -> None:
+        self.trouble = ""
+        """Why something could not be made when it was last tried."""
+        self._config = config
+        self._nc: Client | None = None
+        self._made_at = -LOOK_S
+        self._making = asyncio.Lock()
+
+    async def made(self) -> bool:
+        """Whether everything is there, as far as is known; looked at again after `LOOK_S`, and after a cut at once."""
+        try:
+            async with self._making:
+                if self._nc is None:
+                    self._nc = await connect_nats(
+                        self._config.nats_url,
+                        "voxbridge-up-streams",
+                        pending=EVENTS_PENDING,
+                        timeout_s=CONNECT_S,
+                        on_reconnected=self._back,
+                    )
+                if not self._nc.is_connected:
+                    return False
+                if time.monotonic() - self._made_at >= LOOK_S:
+                    await _ensure(self._nc, self._config)
+                    self._made_at = time.monotonic()
+        except VoxbridgeError as error:
+            self.trouble = error.message
+            return False
+        self.trouble = ""
+        return True
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._nc is not None:
+            await close_nats(self._nc)
+
+    async def _back(self) -> None:
+        self._made_at = -LOOK_S
+        await self.made()
 
 
 def _mark(ready: Path | None, there: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -16,8 +17,10 @@ from typing import Final
 import nkeys
 from nacl.utils import random
 
+from shared.accounts import ADMIN, RECORDINGS
 from shared.errors import Code, VoxbridgeError
-from shared.permissions import ADMIN, RECORDINGS, RIGHTS, users
+from shared.nats_configuration import Place, configuration
+from shared.permissions import RIGHTS
 from shared.permissions import valkey_users as users_of_valkey
 from shared.secret_file import new_secret
 
@@ -31,6 +34,9 @@ VAULT_HOLDERS: Final = ("gateway", "voice", RECORDINGS)
 
 TOKEN_HOLDERS: Final = ("gateway",)
 _SERVERS: Final = ("nats", "valkey")
+_LISTEN: Final = "0.0.0.0:4222"
+_STORE: Final = "/store"
+_MEMORY: Final = "512MB"
 _SEED_BYTES: Final = 32
 _PRIVATE: Final = 0o400
 _PUBLIC: Final = 0o444
@@ -51,7 +57,8 @@ def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
         _same(folder, VAULT_HOLDERS, VAULT_FILE)
         _same(folder, TOKEN_HOLDERS, TOKEN_FILE)
         keys = {name: public_key(folder / name / SEED_FILE) for name in NAMES}
-        _write(folder / "nats" / "nats.conf", nats_configuration(keys, sync_interval=sync_interval, max_file_store=max_file_store), _PUBLIC)
+        place = Place(listen=_LISTEN, store=_STORE, sync_interval=sync_interval, max_file_store=max_file_store, max_memory_store=_MEMORY)
+        _write(folder / "nats" / "nats.conf", nats_configuration(keys, place), _PUBLIC)
         _write(folder / "valkey" / "users.acl", valkey_users(passwords), _PUBLIC)
         _write(folder / "valkey" / "valkey.conf", VALKEY_CONFIGURATION, _PUBLIC)
     except OSError as error:
@@ -60,26 +67,9 @@ def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
     return fresh
 
 
-def nats_configuration(
-    keys: dict[str, str],
-    *,
-    sync_interval: str,
-    max_file_store: str,
-    listen: str = "0.0.0.0:4222",
-    monitor: str = "127.0.0.1:8222",
-    store: str = "/store",
-) -> str:
+def nats_configuration(keys: Mapping[str, str], place: Place, *, monitor: str = "127.0.0.1:8222") -> str:
     """nats-server's configuration for these public keys. The monitor is on loopback: only the container's own probe reaches it."""
-    return f"""server_name: "voxbridge"
-listen: "{listen}"
-http: "{monitor}"
-max_payload: 1MB
-max_pending: 64MB
-write_deadline: "5s"
-jetstream {{ store_dir: "{store}", sync_interval: {sync_interval}, max_file_store: {max_file_store}, max_memory_store: 512MB }}
-authorization {{
-{users(keys)}}}
-"""
+    return configuration(replace(place, more=f'http: "{monitor}"\n'), {name: f"nkey: {key}" for name, key in keys.items()})
 
 
 VALKEY_CONFIGURATION: Final = """bind * -::*

@@ -23,12 +23,12 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from shared import bus, events, recordings
+from shared.accounts import ADMIN
 from shared.config import Config
 from shared.embedded import ValkeyServer
 from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from shared.events import gateway, operator, tools, voice
 from shared.log import Log, decode, is_imported, position
-from shared.permissions import ADMIN
 from shared.redis_connection import connect_redis
 from shared.store import Store
 from voxbridge.eventlog import opened

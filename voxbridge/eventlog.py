@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from shared.accounts import ADMIN
 from shared.config import Config
 from shared.embedded import NatsServer, StartError
 from shared.errors import Unavailable
 from shared.log import Log
 from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
-from shared.permissions import ADMIN
 from voxbridge import runtime
 from voxbridge.preflight import FolderLock, check_folder
 

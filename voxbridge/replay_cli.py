@@ -108,7 +108,7 @@ async def _print_wav(sid: str) -> None:
 
 async def _export_wav(sid: str, path: Path, *, place: str = "") -> None:
     # Valkey's client and numpy take half a second to load: the other commands do without.
-    from shared.permissions import RECORDINGS
+    from shared.accounts import RECORDINGS
     from shared.recordings import DataKeys
     from voxbridge import wav
     from voxbridge.erase import stores

@@ -19,7 +19,9 @@ from typing import Final
 
 from shared.config import KEY_PREFIX, PREFIX, Config
 from shared.embedded import EmbeddedServer, NatsServer, StartError, ValkeyServer
+from shared.permissions import RIGHTS
 from voxbridge import runtime
+from voxbridge.admin import Maker
 from voxbridge.children import Child, Probe, Program, child_environment, embedded, start_command
 from voxbridge.console import Board
 from voxbridge.logfile import LogFile
@@ -63,8 +65,10 @@ def _fetch_models(config: Config) -> None:
 async def _run(config: Config, board: Board, url: str) -> None:
     config, servers = with_servers(config)
     probes = Probes(config.nats_url)
-    programs = [*(embedded(server) for server in servers), *services(config, probes, board.line)]
-    supervisor = Supervisor(programs, board, url)
+    bus = next((server for server in servers if isinstance(server, NatsServer)), None)
+    maker = Maker(config) if bus is not None else None
+    programs = [_with_streams(embedded(server), maker if server is bus else None) for server in servers]
+    supervisor = Supervisor([*programs, *services(config, probes, board.line, bus)], board, url)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, supervisor.stop)
@@ -74,6 +78,20 @@ async def _run(config: Config, board: Board, url: str) -> None:
     finally:
         runtime.forget(config.data_dir)
         await probes.close()
+        if maker is not None:
+            await maker.close()
+
+
+def _with_streams(server: Program, maker: Maker | None) -> Program:
+    """nats-server counts as ready once its streams are made, which no service may do: each signs in to it as itself."""
+    answers = server.ready
+    if maker is None or answers is None:
+        return server
+
+    async def ready() -> bool:
+        return await answers() and await maker.made()
+
+    return replace(server, ready=ready, why=lambda: server.why() or maker.trouble)
 
 
 def with_servers(config: Config) -> tuple[Config, list[EmbeddedServer]]:
@@ -90,8 +108,9 @@ def with_servers(config: Config) -> tuple[Config, list[EmbeddedServer]]:
     return config, servers
 
 
-def services(config: Config, probes: Probes, say: Callable[[str], None]) -> list[Program]:
-    """One program per service that this machine runs, and more than one for the voice service, unless there is to be no standby."""
+def services(config: Config, probes: Probes, say: Callable[[str], None], bus: NatsServer | None = None) -> list[Program]:
+    """One program per service that this machine runs, and more than one for the voice service, unless there is to be no standby. With
+    `bus` each signs in there as itself."""
     env = child_environment(config.as_env(), PREFIX)
     keys = {name: value for name, value in os.environ.items() if name.startswith(KEY_PREFIX)}
     ready: Mapping[str, Probe] = {
@@ -102,13 +121,18 @@ def services(config: Config, probes: Probes, say: Callable[[str], None]) -> list
     programs: list[Program] = []
     for name in names(config):
         service = name.partition("-")[0]
-        starting = _Service(name, env | keys if service in KEY_HOLDERS else env, config.data_dir / "logs", say)
+        own = env | (keys if service in KEY_HOLDERS else {}) | _signs_in(bus, service)
+        starting = _Service(name, own, config.data_dir / "logs", say)
         if service == "voice":
             asked = probes.bus("voice", starting.number)
             programs.append(Program(name=name, spawn=starting.spawn, ready=asked, ended=probes.a_voice_worker_died))
         else:
             programs.append(Program(name=name, spawn=starting.spawn, ready=ready[service]))
     return programs
+
+
+def _signs_in(bus: NatsServer | None, service: str) -> dict[str, str]:
+    return {"VOXBRIDGE_NATS_URL": bus.url_of(service) if service in RIGHTS else ""} if bus is not None else {}
 
 
 def names(config: Config) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is written by an operator's command, with the rights of `shared.permissions.ADMIN`: what was done to a whole session."""
+"""What is written by an operator's command, with the rights of `shared.accounts.ADMIN`: what was done to a whole session."""
 
 from __future__ import annotations
 

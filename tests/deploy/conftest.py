@@ -17,6 +17,7 @@ from nats.aio.client import Client
 from shared.child import die_with_parent
 from shared.config import Config
 from shared.embedded import NatsServer
+from shared.nats_configuration import Place
 from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from tests.ports import free_port
 from voxbridge import admin, credentials
@@ -47,16 +48,8 @@ def guarded(tmp_path: Path) -> Iterator[Guarded]:
     credentials.make(folder, sync_interval="1s", max_file_store="1GB")
     keys = {name: credentials.public_key(folder / name / credentials.SEED_FILE) for name in credentials.NAMES}
     configuration = tmp_path / "nats.conf"
-    configuration.write_text(
-        credentials.nats_configuration(
-            keys,
-            sync_interval="1s",
-            max_file_store="1GB",
-            listen=f"127.0.0.1:{port}",
-            monitor=f"127.0.0.1:{free_port()}",
-            store=str(tmp_path / "store"),
-        )
-    )
+    place = Place(listen=f"127.0.0.1:{port}", store=str(tmp_path / "store"), sync_interval="1s", max_file_store="1GB")
+    configuration.write_text(credentials.nats_configuration(keys, place, monitor=f"127.0.0.1:{free_port()}"))
     program = NatsServer(tmp_path).command()[0]
     output = tmp_path / "nats.log"
     with output.open("wb") as said:

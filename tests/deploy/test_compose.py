@@ -240,6 +240,20 @@ def test_the_dockerfile_installs_each_services_own_packages_and_ends_as_a_plain_
     assert "ADD " not in text
 
 
+def test_nats_finds_what_an_earlier_release_stored_without_accounts(compose: Compose, tmp_path: Path) -> None:
+    command = compose.services["nats"].command
+    assert command is not None
+    (script,) = command
+    assert compose.services["nats"].entrypoint == ["sh", "-c"]
+    script = script.replace("$$", "$").replace("exec nats-server", "echo").replace("/store", str(tmp_path))
+    kept = tmp_path / "jetstream" / "$G" / "streams" / "EV"
+    kept.mkdir(parents=True)
+    for _ in range(2):
+        assert subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout == "-c /etc/voxbridge/nats.conf\n"
+        assert [path.name for path in (tmp_path / "jetstream").iterdir()] == ["LOG"]
+        assert (tmp_path / "jetstream" / "LOG" / "streams" / "EV").is_dir()
+
+
 def test_the_probe_of_nats_ends_a_server_that_does_not_write_again_though_there_is_room(compose: Compose, tmp_path: Path) -> None:
     probe = compose.services["nats"].healthcheck
     assert probe is not None

@@ -14,10 +14,11 @@ import redis
 from click.testing import CliRunner
 from redis.exceptions import AuthenticationError
 
+from shared.accounts import ADMIN
 from shared.config import Config
 from shared.embedded import ValkeyServer
 from shared.errors import VoxbridgeError
-from shared.permissions import ADMIN, CLOSED_KEYS, RIGHTS, VALKEY_KEYS
+from shared.permissions import CLOSED_KEYS, RIGHTS, VALKEY_KEYS
 from shared.secret_file import vault_key_file
 from shared.vault import Vault
 from tests.ports import free_port

@@ -18,11 +18,12 @@ from nats.js.api import StreamConfig
 
 from services.voice import moving
 from shared import bus, streams
+from shared.accounts import RECORDINGS
 from shared.errors import Unavailable, VoxbridgeError
 from shared.events.envelope import KINDS
 from shared.ids import new_session_id
 from shared.nats_connection import connect_nats, denied
-from shared.permissions import RECORDINGS, RIGHTS
+from shared.permissions import RIGHTS
 from shared.rights import check_rights
 from tests.deploy.conftest import Guarded, SignIn
 from voxbridge import admin, move

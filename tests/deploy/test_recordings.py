@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shared.accounts import ADMIN, RECORDINGS
 from shared.config import Config
 from shared.embedded import ValkeyServer
 from shared.log import Log
 from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
-from shared.permissions import ADMIN, RECORDINGS
 from shared.recordings import DataKeys
 from shared.redis_connection import connect_redis
 from tests.deploy.conftest import Guarded

@@ -15,11 +15,11 @@ import httpx
 import pytest
 
 from shared import events
+from shared.accounts import ADMIN
 from shared.config import Config
 from shared.frames import PCM16, pack
 from shared.log import Log
 from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
-from shared.permissions import ADMIN
 from tests.deploy.conftest import Guarded
 from tests.gateway.conftest import Client, Door
 from tests.ports import free_port

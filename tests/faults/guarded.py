@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from shared.config import Config
 from shared.embedded import NatsServer, ValkeyServer
+from shared.nats_configuration import Place
 from shared.nats_connection import EVENTS_PENDING, connect_nats
 from tests.faults.installation import Servers
 from tests.ports import free_port
@@ -30,8 +31,8 @@ class _Nats(NatsServer):
 
     def _configure(self) -> None:
         keys = {name: credentials.public_key(self._known / name / credentials.SEED_FILE) for name in credentials.NAMES}
-        places = {"listen": f"127.0.0.1:{self.port}", "monitor": f"127.0.0.1:{free_port()}", "store": str(self.folder / "store")}
-        text = credentials.nats_configuration(keys, **_STORE, **places)
+        place = Place(listen=f"127.0.0.1:{self.port}", store=str(self.folder / "store"), **_STORE)
+        text = credentials.nats_configuration(keys, place, monitor=f"127.0.0.1:{free_port()}")
         (self.folder / "nats.conf").write_text(f"{text}debug: true\n")
 
 

@@ -29,6 +29,7 @@ from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Turn
 from tests.faults.orders import BOOKINGS, CHARGES, effects
 from tests.ports import free_port
+from voxbridge import admin
 
 BOUND_S: Final = 60.0
 WORKERS: Final = ("voice-1", "voice-2")
@@ -92,7 +93,7 @@ class Running:
 
 
 class Servers:
-    """nats-server and Valkey, and how they are reached: here as in `make up`, where everybody is the same user."""
+    """nats-server and Valkey, and how they are reached: here as in `make up`."""
 
     def __init__(self, folder: Path) -> None:
         self.nats = NatsServer(folder / "nats")
@@ -100,11 +101,11 @@ class Servers:
 
     async def prepare(self) -> None:
         """Once they answer, and whenever nats-server has started again."""
+        await admin.make_streams(Config(nats_url=self.nats.url))
 
     def env(self, service: str) -> dict[str, str]:
         """The settings with which a service reaches them."""
-        assert service
-        return {"VOXBRIDGE_NATS_URL": self.nats.url, "VOXBRIDGE_REDIS_URL": self.valkey.url}
+        return {"VOXBRIDGE_NATS_URL": self.nats.url_of(service), "VOXBRIDGE_REDIS_URL": self.valkey.url}
 
     async def connect(self) -> Client:
         """A connection that may read everything."""
@@ -147,6 +148,7 @@ class Installation:
         for server in (self.nats, self.valkey):
             if server.pid is None:
                 server.start()
+        await self.servers.prepare()
         await self.start(*(name for name in SERVICES if name not in self._running or not self._running[name].alive))
 
     async def kill(self, name: str) -> None:

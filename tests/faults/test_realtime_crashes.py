@@ -62,6 +62,7 @@ class Stand:
             case "nats":
                 there.nats.kill()
                 there.nats.start()
+                await there.servers.prepare()
             case "valkey":
                 there.valkey.kill()
                 there.valkey.start()

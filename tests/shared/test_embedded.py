@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -13,7 +14,13 @@ import psutil
 import pytest
 import redis
 
+from shared import bus, streams
 from shared.embedded import NatsServer, StartError, ValkeyServer
+from shared.ids import new_session_id
+from shared.makers import may_make
+from shared.nats_configuration import adopt_store
+from shared.nats_connection import close_nats, connect_nats, denied
+from tests.ports import free_port
 
 
 async def test_an_acknowledged_message_is_there_after_a_kill_and_a_start_on_the_same_store(own_nats: Callable[[], NatsServer]) -> None:
@@ -165,3 +172,47 @@ async def test_a_server_can_be_used_from_a_coroutine(tmp_path: Path) -> None:
         connection = await nats.connect(server.url)
         assert connection.is_connected
         await connection.close()
+
+
+async def test_each_service_signs_in_as_itself_and_may_not_do_what_the_owner_may(tmp_path: Path) -> None:
+    with NatsServer(tmp_path / "nats") as server:
+        owner = await connect_nats(server.url, "owner", pending=1_024)
+        await streams.ensure_streams(owner.jetstream(), retention_days=1)
+        voice = await connect_nats(server.url_of("voice"), "voice-1", pending=1_024, user="voice")
+        sid = new_session_id()
+        assert (await voice.jetstream().publish(f"vx.s.{sid}.ev.voice.i.test.done", b"x")).seq == 1
+        assert not may_make(voice)
+        assert may_make(owner)
+        assert denied(voice) == ()
+        with pytest.raises(nats.errors.TimeoutError):
+            await voice.jetstream(timeout=0.2).purge_stream(bus.EVENT_STREAM)
+        assert "purge.ev" in denied(voice)[-1]
+        with pytest.raises(KeyError):
+            server.url_of("models")
+        await close_nats(voice)
+        await close_nats(owner)
+
+
+async def test_what_an_earlier_release_stored_without_accounts_is_still_the_log(tmp_path: Path) -> None:
+    folder, port = tmp_path / "nats", free_port()
+    folder.mkdir()
+    earlier = folder / "earlier.conf"
+    earlier.write_text(f'listen: "127.0.0.1:{port}"\njetstream {{ store_dir: "{folder / "store"}" }}\n')
+    server = NatsServer(folder)
+    sid = new_session_id()
+    old = await asyncio.create_subprocess_exec(server.command()[0], "-c", str(earlier), stderr=subprocess.DEVNULL)
+    try:
+        owner = await connect_nats(f"nats://127.0.0.1:{port}", "owner", pending=1_024)
+        await streams.ensure_streams(owner.jetstream(), retention_days=1)
+        await streams.ensure_consumer(owner.jetstream(), streams.CONSUMERS["voice"])
+        await owner.jetstream().publish(bus.event_subject(sid, "gateway", visible=False, type="session.requested"), b"kept")
+        await close_nats(owner)
+    finally:
+        old.terminate()
+        await old.wait()
+    with server:
+        owner = await connect_nats(server.url, "owner", pending=1_024)
+        assert (await owner.jetstream().get_msg(bus.EVENT_STREAM, 1)).data == b"kept"
+        assert (await owner.jetstream().consumer_info(bus.EVENT_STREAM, "voice")).num_pending == 1
+        await close_nats(owner)
+    assert not adopt_store(folder / "store"), "once is enough"

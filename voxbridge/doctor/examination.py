@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from shared.accounts import ADMIN
 from shared.config import Config
 from shared.errors import VoxbridgeError
 from shared.mounted_secret import read_secret
 from shared.nats_connection import close_nats, connect_nats
-from shared.permissions import ADMIN
 from shared.reaching import host_and_port
 from voxbridge import runtime
 from voxbridge.doctor import eventlog, machine, parts, valkey

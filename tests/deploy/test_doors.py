@@ -1,0 +1,230 @@
+"""Attacks with each service's own credentials, from a process that is none of the product's: by publishing, by the subject that an answer
+goes to, by where a consumer delivers, by copying a stream, by headers. They are after the log, the streams, and what others hear."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from shared import bus, permissions, streams
+from shared.accounts import RECORDINGS
+from shared.permissions import RIGHTS
+from tests.deploy.conftest import Guarded, SignIn
+from voxbridge import admin
+
+SID = "b" * 32
+FORGED = b"forged by the attacker"
+SERVICES = tuple(name for name in RIGHTS if name != RECORDINGS)
+EVENTS = tuple(f"vx.s.{SID}.ev.{writer}.{visibility}.agent.said" for writer in (*SERVICES, "operator") for visibility in ("c", "i"))
+MOMENTS = (f"vx.s.{SID}.audio.in", f"vx.s.{SID}.audio.out", f"vx.s.{SID}.ctl.voice", bus.live_subject(SID, "voice", "c", "agent.said"))
+REQUESTS = (
+    *("vx.svc.voice.health", "vx.svc.voice.state", "vx.svc.voice.move", "vx.svc.voice.room", "vx.svc.voice.released", bus.MICROPHONE),
+    *("vx.svc.tools.list", "vx.svc.tools.held", "vx.svc.tools.health", "vx.svc.gateway.health", "$SRV.PING", "$SRV.STATS.voxbridge-voice"),
+)
+_COPY = {"deliver_subject": EVENTS[2], "ack_policy": "none"}
+ADMINISTRATION: dict[str, dict[str, Any]] = {
+    "$JS.API.STREAM.CREATE.MIRROR": {"name": "MIRROR", "mirror": {"name": "AUDIO"}},
+    "$JS.API.STREAM.CREATE.SOURCED": {"name": "SOURCED", "sources": [{"name": "RECORD"}]},
+    "$JS.API.STREAM.CREATE.MINE": {"name": "MINE", "subjects": ["mine.>"], "republish": {"src": ">", "dest": "vxc.>"}},
+    "$JS.API.STREAM.UPDATE.EV": {"name": "EV", "subjects": ["vx.s.*.ev.>"], "max_msgs": 1},
+    "$JS.API.STREAM.SNAPSHOT.EV": {"deliver_subject": EVENTS[2]},
+    "$JS.API.CONSUMER.CREATE.EV": {"stream_name": "EV", "config": _COPY},
+    "$JS.API.CONSUMER.CREATE.AUDIO": {"stream_name": "AUDIO", "config": _COPY},
+    "$JS.API.CONSUMER.CREATE.RECORD": {"stream_name": "RECORD", "config": _COPY},
+    "$JS.API.CONSUMER.DURABLE.CREATE.EV.mine": {"stream_name": "EV", "config": {"durable_name": "mine", **_COPY}},
+    **{f"$JS.API.STREAM.{verb}.{stream}": {} for stream in ("EV", "AUDIO", "RECORD") for verb in ("PURGE", "DELETE")},
+    **{f"$JS.API.STREAM.MSG.DELETE.{stream}": {"seq": 1, "no_erase": False} for stream in ("EV", "AUDIO", "RECORD")},
+    **{f"$JS.API.CONSUMER.{verb}.EV.{name}": {} for name in streams.CONSUMERS for verb in ("DELETE", "RESET")},
+    **{f"$JS.API.CONSUMER.PAUSE.EV.{name}": {"pause_until": "2099-01-01T00:00:00Z"} for name in streams.CONSUMERS},
+    "$JS.API.STREAM.NAMES": {},
+    "$JS.API.STREAM.LEADER.STEPDOWN.EV": {},
+    "$JS.API.ACCOUNT.PURGE.LOG": {},
+}
+FOREIGN_READS = (*(f"$JS.API.{verb}.{stream}" for stream in ("AUDIO", "RECORD") for verb in ("DIRECT.GET", "STREAM.MSG.GET")),)
+WORK = tuple(f"$JS.API.CONSUMER.MSG.NEXT.EV.{name}" for name in streams.CONSUMERS)
+PLACES = (*EVENTS, *MOMENTS, *REQUESTS, *ADMINISTRATION, *WORK, bus.recorded(SID), "_INBOX_admin.x", "_INBOX_voice.x", "_INBOX_tools.x")
+"""Where a message could do harm."""
+
+
+def may(rights: tuple[str, ...], subject: str) -> bool:
+    """Whether one of these patterns has the subject."""
+    found = subject.split(".")
+
+    def matches(wanted: list[str]) -> bool:
+        if wanted[-1] == ">":
+            return len(found) >= len(wanted) and all(a in ("*", b) for a, b in zip(wanted[:-1], found, strict=False))
+        return len(found) == len(wanted) and all(a in ("*", b) for a, b in zip(wanted, found, strict=True))
+
+    return any(matches(pattern.split(".")) for pattern in rights)
+
+
+def askable(name: str) -> Iterator[tuple[str, bytes]]:
+    """Every request that this user may make, in forms that have each kind of answer: bytes of its own choice, nothing, an error."""
+    for pattern in RIGHTS[name].publish:
+        subject = bait(name) if pattern.endswith(f".ev.{name}.>") else pattern.replace("*", SID).replace(">", "x")
+        yield subject, b""
+        if ".GET." in subject:
+            for body in ({"seq": 1}, {"seq": 999}, {"seq": 1, "batch": 2, "next_by_subj": "vx.s.*.ev.>"}, {"last_by_subj": bait(name)}):
+                yield subject, json.dumps(body).encode()
+
+
+def bait(name: str) -> str:
+    """Where the attacker's own event is, or one of whose bytes it would like to make another."""
+    return f"vx.s.{SID}.ev.{name if name in SERVICES else 'tools'}.i.bait.laid"
+
+
+async def told(*clients: Client) -> None:
+    for client in (*clients, *clients):
+        await client.flush()
+
+
+class House:
+    """Everybody but the attacker, hearing what they may, with something in each stream and open work on each consumer."""
+
+    def __init__(self, attacker: str, client: Client, administrator: Client, others: dict[str, Client]) -> None:
+        self.client = client
+        self.others = others
+        self.heard: list[tuple[str, str, bytes]] = []
+        self._attacker = attacker
+        self._admin = administrator
+
+    async def listen(self) -> None:
+        for name, client in {**self.others, "admin": self._admin}.items():
+            for subject in (">",) if name == "admin" else RIGHTS[name].subscribe:
+                await client.subscribe(subject, cb=self._listener(name))
+        await told(*self.others.values(), self._admin)
+
+    def _listener(self, name: str) -> Callable[[Msg], Awaitable[None]]:
+        async def hear(message: Msg) -> None:
+            self.heard.append((name, message.subject, message.data))
+
+        return hear
+
+    async def state(self) -> dict[str, Any]:
+        """What is not the attacker's, and must stay: streams, consumers, the events of others."""
+        await told(self.client, *self.others.values(), self._admin)
+        js = self._admin.jetstream(timeout=5)
+        found: dict[str, Any] = {}
+        for name in ("AUDIO", "EV", "RECORD"):
+            info = await js.stream_info(name, subjects_filter=">")
+            there = {subject: count for subject, count in (info.state.subjects or {}).items() if not may(self._mine, subject)}
+            found[name] = info.config.as_dict(), info.state.first_seq, there
+        found["names"] = sorted(str(info.config.name) for info in await js.streams_info())
+        found["consumers"] = sorted((info.name, info.num_pending, info.config.pause_until) for info in await js.consumers_info("EV"))
+        return found
+
+    @property
+    def _mine(self) -> tuple[str, ...]:
+        return tuple(pattern for pattern in RIGHTS[self._attacker].publish if not pattern.startswith("$"))
+
+    def reached(self) -> set[tuple[str, str]]:
+        """Who heard something at a place that the attacker may not speak at, or bytes that are the attacker's choice anywhere. What goes
+        back to the attacker passes the account of the log under a name of the server's."""
+        return {
+            (name, subject)
+            for name, subject, data in self.heard
+            if not subject.startswith("_R_.") and not may(RIGHTS[self._attacker].publish, subject) and (subject in PLACES or FORGED in data)
+            if not (subject.startswith("vxc.") and FORGED not in data and f".{self._attacker}." in subject)
+        }
+
+
+@pytest.fixture(params=[*SERVICES, RECORDINGS])
+def attacker(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def house(attacker: str, guarded: Guarded, sign_in: SignIn) -> House:
+    await admin.make_streams(guarded.config("admin", recording="on", recording_mb=64))
+    administrator = await sign_in("admin")
+    js = administrator.jetstream(timeout=5)
+    await js.publish(bait(attacker), FORGED)
+    await js.publish(f"vx.s.{SID}.ev.gateway.i.session.requested", b"open work")
+    await js.publish(f"vx.s.{SID}.ev.voice.i.tool.called", b"open work")
+    await js.publish(bus.recorded("c" * 32), b"sealed")
+    await administrator.publish(bus.audio_in("c" * 32), b"said")
+    house = House(attacker, await sign_in(attacker), administrator, {name: await sign_in(name) for name in RIGHTS if name != attacker})
+    await house.listen()
+    return house
+
+
+@pytest.fixture(params=["accounts and permissions", "accounts alone"])
+def bound_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What holds a user back: each layer is to hold without the other."""
+    if request.param == "accounts alone":
+        monkeypatch.setattr(permissions, "_permissions", lambda _: "")
+
+
+@pytest.mark.usefixtures("bound_by")
+async def test_what_is_published_where_one_may_not_reaches_nobody(attacker: str, house: House) -> None:
+    before = await house.state()
+    for place in PLACES:
+        if not may(RIGHTS[attacker].publish, place):
+            await house.client.publish(place, json.dumps(ADMINISTRATION.get(place, {})).encode() if place in ADMINISTRATION else FORGED)
+    assert await house.state() == before
+    assert house.reached() == set()
+
+
+async def test_an_answer_goes_back_to_who_asked_whatever_subject_it_is_sent_to(attacker: str, house: House) -> None:
+    """The subject of an answer is the choice of who asks, and no permission is applied to it."""
+    before = await house.state()
+    for place in PLACES:
+        for subject, body in askable(attacker):
+            if not subject.startswith(("$JS.API.CONSUMER.MSG.NEXT", "$JS.ACK")):  # work: below
+                await house.client.publish(subject, body, reply=place)
+    after = await house.state()
+    assert after == before
+    assert house.reached() == set()
+
+
+@pytest.mark.parametrize("attacker", ["voice", "tools"], indirect=True)
+async def test_work_is_delivered_to_who_takes_it_whatever_subject_it_is_sent_to(attacker: str, house: House) -> None:
+    before = await house.state()
+    for place in PLACES:
+        body = json.dumps({"batch": 1, "no_wait": True}).encode()
+        await house.client.publish(f"$JS.API.CONSUMER.MSG.NEXT.EV.{attacker}", body, reply=place)
+        await house.client.publish(f"$JS.ACK.EV.{attacker}.1.2.1.1.0", b"-NAK", reply=place)
+    after = await house.state()
+    for found in (before, after):
+        found["consumers"] = [one[0] for one in found["consumers"]]  # it took what is its own
+    assert after == before
+    assert house.reached() == set()
+
+
+async def test_nobody_reads_audio_or_recordings_that_are_not_for_it(attacker: str, house: House) -> None:
+    readers = {"AUDIO": ("gateway", "voice"), "RECORD": ("gateway", RECORDINGS)}
+    for subject in FOREIGN_READS:
+        if attacker in readers[subject.rpartition(".")[2]]:
+            continue
+        with pytest.raises((TimeoutError, NatsError)):
+            await house.client.request(subject, b'{"seq": 1}', timeout=0.3)
+
+
+async def test_headers_open_no_other_way(attacker: str, house: House) -> None:
+    before = await house.state()
+    headers = (
+        {"Nats-Rollup": "all"},
+        {"Nats-Trace-Dest": EVENTS[0], "Nats-Trace-Only": "false"},
+        {"Nats-Request-Info": '{"acc": "LOG", "svc": "LOG"}'},
+        {"Nats-Schedule": "@at 2020-01-01T00:00:00Z", "Nats-Schedule-Target": EVENTS[0]},
+        {"Nats-Batch-Id": "1", "Nats-Batch-Sequence": "1", "Nats-Batch-Commit": "1"},
+    )
+    for place in (bait(attacker), *ADMINISTRATION, *(subject for subject, _ in askable(attacker))):
+        for header in headers:
+            body = json.dumps(ADMINISTRATION[place]).encode() if place in ADMINISTRATION else b""
+            await house.client.publish(place, body, headers=header)
+            if "Nats-Trace-Dest" in header:
+                for other in PLACES:
+                    if not may(RIGHTS[attacker].publish, other):
+                        await house.client.publish(place, body, headers={**header, "Nats-Trace-Dest": other})
+    after = await house.state()
+    for found in (before, after):
+        found["consumers"] = [one[0] for one in found["consumers"]]
+    assert after == before
+    assert house.reached() == set()
