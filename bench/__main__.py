@@ -17,6 +17,7 @@ from bench import machine, pages, report
 from bench.appends import appends
 from bench.audio import Found, audio, memory, sessions
 from bench.barge_in import barge_in
+from bench.kills import kills
 from bench.live_calls import live_calls
 from bench.load import LoadError
 from bench.long_call import long_call
@@ -33,6 +34,7 @@ from bench.speech import rehearse, speech
 from bench.stack import FULL, Stack, StackError, stack
 from bench.starts import starts
 from bench.takeovers import takeovers
+from bench.talking import talking
 
 Area = Callable[[bool, Callable[[str], None]], Awaitable[Found]]
 
@@ -51,9 +53,11 @@ ALONE: Final[Mapping[str, Area]] = {
     "realtime": realtime,
     "live_calls": live_calls,
     "memory": memory,
+    "talking": talking,
     "appends": appends,
     "resumes": resumes,
     "takeovers": takeovers,
+    "kills": kills,
     "past": past,
     "long_call": long_call,
     "barge_in": barge_in,

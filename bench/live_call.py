@@ -52,12 +52,15 @@ class LiveCall:
 
     @classmethod
     @asynccontextmanager
-    async def begun(cls, url: str, agent: str) -> AsyncIterator[LiveCall]:
+    async def begun(cls, url: str, agent: str = "", *, mode: str = "gemini") -> AsyncIterator[LiveCall]:
         """Call this agent or pipeline, and wait until its model listens; ended at the end. Raises `ConnectionError`, `TimeoutError`."""
         call = cls(await connect(url, "voxbridge.v1"))
         try:
-            call._say({"type": "start", "mode": "gemini", "agent": agent})
-            await call.until("provider", status="connected")
+            call._say({"type": "start", "mode": mode, **({"agent": agent} if agent else {})})
+            if mode == "gemini":
+                await call.until("provider", status="connected")
+            else:
+                await call.until("setup_complete")
             yield call
             call._say({"type": "end"})
             await call.until("session_ended")
@@ -74,6 +77,11 @@ class LiveCall:
     def type(self, text: str) -> None:
         """Say something in writing."""
         self._say({"type": "text", "text": text})
+
+    @property
+    def sid(self) -> str:
+        """The session."""
+        return next(str(one["sessionId"]) for one in self.told if one["type"] == "setup_complete")
 
     async def until(self, kind: str, count: int = 1, **fields: Any) -> None:
         """Wait for the n-th message of this kind with these fields. Raises `ConnectionError` for a call that failed, `TimeoutError`."""

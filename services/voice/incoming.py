@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -18,6 +19,14 @@ from shared.log import Log
 
 CATCH_UP_S: Final = 1.0
 """How long it may take to read what was said during a cut."""
+
+HELD_S: Final = 10
+"""Seconds of audio that are held, as much as the gateway holds of a session; of more, the oldest goes."""
+
+HELD_LIMIT: Final = 4_096
+"""Frames that are held; of tiny ones the oldest go sooner."""
+
+_HELD_BYTES: Final = HELD_S * frames.INPUT_RATE * 2
 
 _log = logging.getLogger(__name__)
 
@@ -30,13 +39,13 @@ class Incoming:
         self._sid = sid
         self._hear = hear
         self._newest = b""
-        self._held: list[bytes] | None = None
+        self._held: _Held | None = None
         self._taking_over = False
 
     def take(self, frame: bytes) -> None:
         """A frame came."""
         if self._held is not None:
-            self._held.append(frame)
+            self._held.add(frame)
             return
         self._newest = frame
         self._hear(frame)
@@ -47,11 +56,11 @@ class Incoming:
 
     def take_over(self) -> None:
         """Hold what comes until `go_on`."""
-        self._held, self._taking_over = [], True
+        self._held, self._taking_over = _Held(self._sid), True
 
     def go_on(self, kept: Sequence[bytes]) -> list[bytes]:
         """The frames that were held and are not among those that the bus kept; what comes from now on is heard as it comes."""
-        newer = gap.newer(self._held or (), kept)
+        newer = gap.newer(list(self._held.frames) if self._held is not None else (), kept)
         self._held, self._taking_over = None, False
         self._newest = next(reversed((*kept, *newer)), b"")
         return newer
@@ -59,7 +68,7 @@ class Incoming:
     def cut_off(self) -> None:
         """The bus is lost: what comes after it waits for `catch_up`."""
         if self._held is None:
-            self._held = []
+            self._held = _Held(self._sid)
 
     async def catch_up(self) -> None:
         """The bus is back: hear what it kept meanwhile, and then what was held."""
@@ -72,6 +81,25 @@ class Incoming:
             missed = gap.newer(kept.microphone, [self._newest] if self._newest else [])
         except (TimeoutError, VoxbridgeError) as error:
             _log.warning("session %s: what was said during a cut cannot be read: %s", self._sid, str(error) or "no answer")
-        held, self._held = self._held or [], None
+        held, self._held = list(self._held.frames), None
         for frame in (*missed, *gap.newer(held, missed)):
             self.take(frame)
+
+
+class _Held:
+    """Frames that wait, `HELD_S` and `HELD_LIMIT` of them at most."""
+
+    def __init__(self, sid: str) -> None:
+        self.frames: deque[bytes] = deque()
+        self._sid = sid
+        self._bytes = 0
+        self._said = False
+
+    def add(self, frame: bytes) -> None:
+        self.frames.append(frame)
+        self._bytes += len(frame) - frames.PREFIX_SIZE
+        while self._bytes > _HELD_BYTES or len(self.frames) > HELD_LIMIT:
+            self._bytes -= len(self.frames.popleft()) - frames.PREFIX_SIZE
+            if not self._said:
+                self._said = True
+                _log.warning("session %s: more than %d s of its microphone wait; the oldest are lost", self._sid, HELD_S)

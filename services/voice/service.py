@@ -255,9 +255,9 @@ class VoiceService(Service):
                 _log.warning("requests cannot be read: %s; trying again", error)
                 await asyncio.sleep(_BACK_OFF_S)
 
-    async def _give_back(self, message: Msg) -> None:
+    async def _give_back(self, message: Msg, after_s: float | None = None) -> None:
         with suppress(NatsError):  # it comes again by itself, later
-            await message.nak()
+            await message.nak(delay=after_s)
 
     async def _take(self, message: Msg) -> None:
         try:
@@ -273,7 +273,8 @@ class VoiceService(Service):
             # It comes again; the lease and the fence let nobody open it twice.
             _log.warning("a request could not be acknowledged: %s", error)
         except VoxbridgeError as error:
-            _log.error("a session could not be opened: %s", error.message)
+            _log.error("a session could not be opened and is tried again: %s", error.message)
+            await self._give_back(message, AGAIN_S)
         except Exception:  # noqa: BLE001 - one request must not take the others along
             _log.exception("a session could not be opened")
 

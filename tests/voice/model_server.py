@@ -20,6 +20,9 @@ PARTS: Final = {
     "/v1/audio/speech": "tts",
     "/v1/audio/turns": "turn",
 }
+READY: Final = "/readyz"
+"""Where it is asked whether it is ready; it always is."""
+
 _NO_SOUND: Final = 1_000
 """Bytes of a request that holds a WAV file without samples, and more."""
 
@@ -123,6 +126,10 @@ class ModelServer:
         length = next((int(line.split(":")[1]) for line in head.splitlines() if line.lower().startswith("content-length:")), 0)
         payload = await reader.readexactly(length)
         body = json.loads(payload) if payload.startswith(b"{") else {}
+        if path == READY:
+            writer.write(_head(200, "application/json", "content-length: 13") + b'{"models":{}}')
+            await writer.drain()
+            return True
         part = PARTS[path]
         if part == "stt":
             self.heard.append(length // 32)

@@ -297,14 +297,14 @@ async def test_a_worker_that_stood_still_says_and_writes_nothing_more(workers: W
 async def test_of_two_workers_that_both_think_they_own_a_session_one_is_refused_by_the_log(
     workers: Workers, page: Page, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def nobody_tells_it() -> None:
-        """The first owner never looks at its lease again: only the log is left to keep it out."""
+    async def nobody_tells_it(_: str) -> None:
+        """The first owner does not hear that its lease is lost, whoever looks: only the log is left to keep it out."""
 
     async with workers.running() as first:
         await page.open()
         await page.until(ev.SessionStarted)
         async with workers.running() as second:
-            monkeypatch.setattr(first, "_look_at_leases", nobody_tells_it)
+            monkeypatch.setattr(first, "_regain", nobody_tells_it)
             await store.redis.set(f"vx:lease:{{{page.sid}}}", second._place.worker, px=LEASE_MS)
             await second._orphans.take(page.sid, 2)
             assert (first.stats()["sessions"], second.stats()["sessions"]) == (1, 1)

@@ -130,3 +130,18 @@ async def test_a_takeover_is_not_disturbed_by_a_cut(heard: list[int]) -> None:
 
 def test_the_subject_of_the_microphone_is_one_that_the_bus_keeps() -> None:
     assert bus.audio_in("s").startswith(bus.AUDIO_SUBJECTS.split("*")[0])
+
+
+@pytest.mark.parametrize(("size", "limit"), [(640, incoming.HELD_S * 50), (64, incoming.HELD_LIMIT)])
+def test_of_what_is_held_the_newest_ten_seconds_stay(heard: list[int], size: int, limit: int) -> None:
+    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    found.take_over()
+    every = [frames.pack(frames.PCM16, 0, number, number, bytes(size)) for number in range(limit + 3)]
+    for one in every[:limit]:
+        found.take(one)
+    for one in every[limit:]:
+        found.take(one)
+    assert found.go_on([]) == every[3:]
+    assert heard == []
+    found.take(every[0])
+    assert heard == [0]

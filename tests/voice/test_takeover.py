@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from services.voice.session import Session
 from shared import frames
 from shared.config import Config
 from shared.embedded import NatsServer, ValkeyServer
-from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from shared.events import gateway
 from shared.events import voice as ev
 from shared.events.journal import Taken, VoiceJournal
@@ -32,6 +32,7 @@ from shared.writer import SessionWriter
 from tests.voice.conftest import MakePage, Page, Workers, at_rest, becomes, left
 from tests.voice.model_server import Fault, ModelServer
 from tests.voice.replaying import replay, stored
+from tests.voice.sounds import silence
 
 pytestmark = pytest.mark.timeout(120)
 _opened = inputs.Opened(
@@ -177,6 +178,49 @@ async def test_a_request_whose_worker_died_before_it_owned_the_session_is_taken_
         assert isinstance(owned, ev.SessionOwned)
         assert owned.term >= 2  # who looks for orphans may have held it for a moment too
         await page.until(ev.SessionStarted)
+
+
+async def test_a_lease_that_ran_out_during_a_stall_is_regained_however_many_look_at_it(
+    workers: Workers, page: Page, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_module, "RENEW_S", 600.0)
+    async with workers.running() as worker:
+        await page.open("echo")
+        await page.until(ev.SessionStarted)
+        renew, seen = worker._store.renew_leases, asyncio.Barrier(2)
+
+        async def both_see_it(sids: Sequence[str], name: str) -> list[str]:
+            lost = await renew(sids, name)
+            await seen.wait()
+            return lost
+
+        await store.redis.delete(f"vx:lease:{{{page.sid}}}")
+        monkeypatch.setattr(worker._store, "renew_leases", both_see_it)
+        await asyncio.gather(worker._look_at_leases(), worker._look_at_leases())
+        monkeypatch.undo()
+        assert page.sid in worker._sessions
+        await page.ends()
+
+
+async def test_a_session_that_was_lost_while_it_was_opened_is_opened_again(
+    workers: Workers, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow, lost = Session._follow, list[str]()
+
+    async def lose(session: Session, after: Any) -> None:
+        if not lost:
+            lost.append(session.sid)
+            session.give_up(Conflict("Another worker holds the lease."))
+        await follow(session, after)
+
+    monkeypatch.setattr(Session, "_follow", lose)
+    monkeypatch.setattr(service_module, "TAKEN_S", 600)  # its request does not come again by itself
+    async with workers.running():
+        await page.open("echo")
+        await page.until(ev.SessionStarted)
+        await page.speaks(silence(250))
+        await page.when(lambda: page.frames)
+        await page.ends()
 
 
 async def test_a_request_whose_worker_died_after_it_owned_the_session_is_carried_on(
