@@ -247,6 +247,9 @@ class Config:
 
 
 PREFIX: Final = "VOXBRIDGE_"
+_SIGNED_IN: Final = re.compile(r"//(\S*)@")
+_QUERY: Final = re.compile(r"\?\S+$")
+_BETWEEN: Final = re.compile(r",(?=\s*(?:[\w.-]+=)?\w+://)")
 KEY_PREFIX: Final = f"{PREFIX}KEY_"
 """Of the variables that hold the keys of named endpoints; they are no settings, and are never shown."""
 
@@ -256,14 +259,24 @@ def env_name(f: Field[Any]) -> str:
     return PREFIX + f.name.upper()
 
 
+def shown(text: str) -> str:
+    """A setting as it may be printed: of each URL in it without the password, the token or the query."""
+    return ",".join(_QUERY.sub("?…", _SIGNED_IN.sub(_without_password, part)) if "//" in part else part for part in _BETWEEN.split(text))
+
+
+def _without_password(found: re.Match[str]) -> str:
+    user, colon, _ = found[1].partition(":")
+    return f"//{user}:…@" if colon else "//…@"
+
+
 def _read(name: str, f: Field[Any], kind: type, text: str) -> Any:
     if kind is Path:
         return Path(text)
     if kind is not int:
         pattern, expected = f.metadata["form"]
         if re.fullmatch(pattern, text) is None:
-            shown = "not that" if f.metadata["secret"] else repr(text)
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{name} must be {expected}; it is {shown}.", field=name, limit=expected)
+            given = "not that" if f.metadata["secret"] else repr(shown(text))
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{name} must be {expected}; it is {given}.", field=name, limit=expected)
         return text
     low, high = f.metadata["low"], f.metadata["high"]
     try:

@@ -11,7 +11,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from shared.config import Config, env_name
+from shared.config import Config, env_name, shown
 
 _HEAD: Final = """# Configuration
 
@@ -58,6 +58,6 @@ def table(config: Config) -> Table:
     grid = Table("variable", "value", "meaning", show_lines=False)
     for setting in fields(Config):
         value, default = getattr(config, setting.name), setting.default
-        text = "set" if setting.metadata["secret"] and value else str(value)
+        text = "set" if setting.metadata["secret"] and value else shown(str(value))
         grid.add_row(Text(env_name(setting)), Text(text, style="bold" if value != default else ""), Text(setting.metadata["help"]))
     return grid

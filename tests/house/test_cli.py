@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from shared.config import Config, as_markdown
+from shared.errors import VoxbridgeError
 from voxbridge.cli import cli
 from voxbridge.settings import document
 
@@ -23,6 +24,26 @@ def test_config_shows_what_is_in_force_and_no_secret(monkeypatch: pytest.MonkeyP
     output = CliRunner().invoke(cli, ["config"]).output
     assert "9123" in output
     assert "do-not-print" not in output
+
+
+def test_config_shows_no_password_of_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setenv("VOXBRIDGE_NATS_URL", "nats://voice:do-not,pri@nt@one:4222, nats://do-not-print-a-token@two:4222,three:4222")
+    monkeypatch.setenv("VOXBRIDGE_REDIS_URL", "redis://voice:do-not-print@valkey:6379/0")
+    monkeypatch.setenv("VOXBRIDGE_LLM_URL", "https://person:do-not-print@models.example:8443/v1?key=do-not-print")
+    monkeypatch.setenv("VOXBRIDGE_ENDPOINTS", "groq=https://api.groq.com/openai/v1,own=https://me:do-not-print@own.example/v1")
+    monkeypatch.setenv("VOXBRIDGE_GREETING", "Hi, how are you? Well?")
+    output = CliRunner().invoke(cli, ["config"]).output
+    for kept in ("nats://voice:…@one:4222", "nats://…@two:4222,three:4222", "https://person:…@models.example:8443/v1?…"):
+        assert kept in output
+    assert "groq=https://api.groq.com/openai/v1,own=https://me:…@own.example/v1" in output
+    assert "Hi, how are you? Well?" in output
+    assert "print" not in output.replace("printable", "")
+    assert "do-not" not in output
+    monkeypatch.setenv("VOXBRIDGE_LLM_URL", "ftp://person:do-not-print@models.example")
+    with pytest.raises(VoxbridgeError) as refused:
+        Config.from_env()
+    assert "do-not" not in refused.value.message
 
 
 def test_help_lists_the_commands_with_examples() -> None:
