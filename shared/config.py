@@ -171,6 +171,9 @@ class Config:
     tool_rounds: int = _setting(
         5, "Rounds of function calls in a turn, after which the model has to answer with what it has.", low=1, high=20
     )
+    tool_keys: str = _setting(
+        "", "Variables with keys of providers that functions use, separated by commas: `voxbridge up` gives services/tools no other key."
+    )
     tool_packs: str = _setting("", "Modules with the functions agents may call, separated by commas. Empty: the built-in ones.")
 
     def __post_init__(self) -> None:

@@ -19,19 +19,13 @@ from typing import Any, Final, Literal
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from shared.config import KEY_PREFIX, Config
+from shared.config import Config
 from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.providers import PROVIDERS, variables
 from shared.secret_file import vault_key_file
 from shared.vault import Vault, WrongKey
 
 Source = Literal["stored", "environment", "none"]
-
-PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "openai": ("OPENAI_API_KEY",),
-}
-"""The providers that are always there, and the environment variables of each, the first one that is set counts."""
 
 KEY_LIMIT: Final = 512
 """Characters of a key."""
@@ -43,11 +37,6 @@ ANSWER_S: Final = 1.0
 """How long Valkey may take to answer."""
 
 _log = logging.getLogger(__name__)
-
-
-def variables(provider: str) -> tuple[str, ...]:
-    """The environment variables that may hold the key of a provider or of a named endpoint."""
-    return PROVIDERS.get(provider) or (f"{KEY_PREFIX}{provider.upper().replace('-', '_')}",)
 
 
 class Keys:

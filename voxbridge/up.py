@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 import subprocess
 import sys
@@ -17,10 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from shared.config import KEY_PREFIX, PREFIX, Config
+from shared.config import PREFIX, Config
 from shared.embedded import EmbeddedServer, NatsServer, StartError, ValkeyServer
-from shared.permissions import RIGHTS
-from voxbridge import runtime
+from voxbridge import environment, runtime
 from voxbridge.admin import Maker
 from voxbridge.children import Child, Probe, Program, child_environment, embedded, start_command
 from voxbridge.console import Board
@@ -31,8 +29,6 @@ from voxbridge.repeats import Repeats
 from voxbridge.supervisor import Supervisor
 
 SERVICES: Final = ("models", "tools", "voice", "gateway")
-KEY_HOLDERS: Final = ("voice", "gateway")
-"""The services that are given the keys of named endpoints."""
 
 
 def up(config: Config, board: Board) -> int:
@@ -111,8 +107,6 @@ def with_servers(config: Config) -> tuple[Config, list[EmbeddedServer]]:
 def services(config: Config, probes: Probes, say: Callable[[str], None], bus: NatsServer | None = None) -> list[Program]:
     """One program per service that this machine runs, and more than one for the voice service, unless there is to be no standby. With
     `bus` each signs in there as itself."""
-    env = child_environment(config.as_env(), PREFIX)
-    keys = {name: value for name, value in os.environ.items() if name.startswith(KEY_PREFIX)}
     ready: Mapping[str, Probe] = {
         "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
         "tools": probes.bus("tools"),
@@ -121,18 +115,13 @@ def services(config: Config, probes: Probes, say: Callable[[str], None], bus: Na
     programs: list[Program] = []
     for name in names(config):
         service = name.partition("-")[0]
-        own = env | (keys if service in KEY_HOLDERS else {}) | _signs_in(bus, service)
-        starting = _Service(name, own, config.data_dir / "logs", say)
+        starting = _Service(name, environment.of_service(service, config, bus), config.data_dir / "logs", say)
         if service == "voice":
             asked = probes.bus("voice", starting.number)
             programs.append(Program(name=name, spawn=starting.spawn, ready=asked, ended=probes.a_voice_worker_died))
         else:
             programs.append(Program(name=name, spawn=starting.spawn, ready=ready[service]))
     return programs
-
-
-def _signs_in(bus: NatsServer | None, service: str) -> dict[str, str]:
-    return {"VOXBRIDGE_NATS_URL": bus.url_of(service) if service in RIGHTS else ""} if bus is not None else {}
 
 
 def names(config: Config) -> list[str]:

@@ -20,7 +20,7 @@ from services.gateway.messages import AGENT_LIMIT
 from shared import agents, bus, events
 from shared.agent_files import Agents
 from shared.errors import Code, VoxbridgeError
-from shared.keys import PROVIDERS
+from shared.providers import PROVIDERS
 from shared.writer import SessionWriter
 
 if TYPE_CHECKING:

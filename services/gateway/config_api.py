@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from services.gateway import bodies, views
 from services.gateway.admins import Admins
 from shared.errors import Code, VoxbridgeError
-from shared.keys import KEY_LIMIT, variables
+from shared.keys import KEY_LIMIT
+from shared.providers import variables
 
 if TYPE_CHECKING:
     from services.gateway.service import Gateway

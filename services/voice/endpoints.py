@@ -17,7 +17,8 @@ import msgspec
 
 from services.voice import language
 from shared.errors import Code, VoxbridgeError
-from shared.keys import KEY_LIMIT, variables
+from shared.keys import KEY_LIMIT
+from shared.providers import variables
 
 Keys = Callable[[str], Awaitable[str]]
 """The API key of a provider by its name, empty where there is none."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, expect
 
-from shared.keys import PROVIDERS
+from shared.providers import PROVIDERS
 from tests.browser.conftest import DESKTOP
 from tests.browser.past import Past, past
 from tests.browser.studio import Studio

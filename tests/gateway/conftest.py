@@ -21,9 +21,9 @@ from services.gateway.service import Gateway
 from services.voice.inspect import SUBJECT, Inspector
 from shared.clock import SystemClock
 from shared.config import Config
-from shared.keys import PROVIDERS
 from shared.log import Log
 from shared.nats_connection import AUDIO_PENDING, connect_nats
+from shared.providers import PROVIDERS
 from shared.service import connected
 from tests.gateway.stand_in import StandIn
 from tests.ports import free_port

@@ -14,8 +14,8 @@ from services.gateway.messages import AGENT_LIMIT, MODES
 from services.voice.capabilities import DEFAULT_MODELS, TEXT_MODELS
 from shared import bus, events
 from shared.agents import REASON_LIMIT
-from shared.keys import PROVIDERS
 from shared.log import Log
+from shared.providers import PROVIDERS
 from shared.writer import SessionWriter
 from tests.gateway.conftest import Running, eventually
 from tests.gateway.stand_in import StandIn

@@ -14,8 +14,10 @@ from click.testing import CliRunner, Result
 from services.gateway.service import Gateway
 from shared.clock import SystemClock
 from shared.config import Config
+from shared.embedded import NatsServer
 from shared.errors import Code, VoxbridgeError
-from shared.keys import KEY_LIMIT, PROVIDERS
+from shared.keys import KEY_LIMIT
+from shared.providers import PROVIDERS
 from shared.service import connected
 from tests.gateway.conftest import PATIENCE_S, Running, listening
 from tests.ports import free_port
@@ -146,21 +148,62 @@ def test_without_a_gateway_it_says_how_to_start_one(tmp_path: Path, monkeypatch:
         )
 
 
-async def test_the_keys_of_named_endpoints_reach_voice_and_gateway_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def started(config: Config, monkeypatch: pytest.MonkeyPatch, bus: NatsServer | None = None) -> dict[str, Mapping[str, str]]:
+    """The environments that `voxbridge up` gives to the services, by their names."""
     given: dict[str, Mapping[str, str]] = {}
 
     async def start(command: Sequence[str], env: Mapping[str, str], *_: object) -> SimpleNamespace:
-        given[command[-1]] = env
+        given[command[-1].removeprefix("services.")] = env
         return SimpleNamespace(pid=1)
 
     monkeypatch.setattr(up, "start_command", start)
-    monkeypatch.setenv("VOXBRIDGE_KEY_GROQ", SECRET)
     probes = Probes("")
-    for program in up.services(Config(data_dir=tmp_path, endpoints="groq=https://groq/v1"), probes, lambda _: None):
+    for program in up.services(config, probes, lambda _: None, bus):
         await program.spawn()
     await probes.close()
-    assert {name for name, env in given.items() if env.get("VOXBRIDGE_KEY_GROQ") == SECRET} == {"services.voice", "services.gateway"}
-    assert len(given) == len(up.SERVICES)
+    assert set(given) == set(up.SERVICES)
+    return given
+
+
+async def test_each_service_is_given_the_keys_that_it_works_with_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("VOXBRIDGE_KEY_GROQ", "GEMINI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, f"{SECRET}-{name}")
+    config = Config(
+        data_dir=tmp_path,
+        endpoints="groq=https://groq/v1",
+        stt_key=f"{SECRET}-STT",
+        llm_key=f"{SECRET}-LLM",
+        tts_key=f"{SECRET}-TTS",
+        vault_key_file=str(tmp_path / "vault.key"),
+        admin_token_file=str(tmp_path / "admin.token"),
+        nats_url="nats://of:everybody@h",
+        redis_url="redis://h",
+    )
+    given = await started(config, monkeypatch)
+    holders = {name for name, env in given.items() if any(SECRET in value for value in env.values())}
+    assert holders == {"voice", "gateway"}
+    assert {name for name, env in given.items() if f"{SECRET}-LLM" in env.values()} == {"voice"}
+    assert {name for name, env in given.items() if "VOXBRIDGE_VAULT_KEY_FILE" in env} == {"voice", "gateway"}
+    assert {name for name, env in given.items() if "VOXBRIDGE_ADMIN_TOKEN_FILE" in env} == {"gateway"}
+    assert {name for name, env in given.items() if "VOXBRIDGE_REDIS_URL" in env} == {"voice", "gateway", "tools"}
+    assert {name for name, env in given.items() if "VOXBRIDGE_NATS_URL" in env} == {"voice", "gateway", "tools"}
+
+
+async def test_functions_that_use_keys_are_given_those_that_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("VOXBRIDGE_KEY_GROQ", "GEMINI_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, f"{SECRET}-{name}")
+    given = await started(Config(data_dir=tmp_path, tool_keys="OPENAI_API_KEY, VOXBRIDGE_KEY_GROQ"), monkeypatch)
+    assert {name for name, value in given["tools"].items() if SECRET in value} == {"OPENAI_API_KEY", "VOXBRIDGE_KEY_GROQ"}
+    assert [value for value in given["models"].values() if SECRET in value] == []
+
+
+async def test_each_service_signs_in_to_the_bus_as_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bus = NatsServer(tmp_path / "nats")
+    owner = bus.reserve()
+    given = await started(Config(data_dir=tmp_path, nats_url=owner), monkeypatch, bus)
+    for name, env in given.items():
+        assert owner not in env.values(), name
+        assert env.get("VOXBRIDGE_NATS_URL") == (None if name == "models" else bus.url_of(name)), name
 
 
 def test_every_command_has_help_with_an_example() -> None:

@@ -16,7 +16,8 @@ from redis.backoff import NoBackoff
 from shared.config import Config
 from shared.embedded import ValkeyServer
 from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.keys import KEPT_S, KEY_LIMIT, Keys, variables
+from shared.keys import KEPT_S, KEY_LIMIT, Keys
+from shared.providers import variables
 from shared.secret_file import vault_key_file
 from shared.vault import Vault, WrongKey
 
