@@ -1,4 +1,4 @@
-"""Every `core.py` decides only from what it is given: it, and what it imports of its service, reads no clock, no chance, no I/O."""
+"""Every `core.py` decides only from what it is given: it, and whatever of ours it reaches, reads no clock, no chance, no I/O."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ FORBIDDEN: Final = frozenset(
         "shared.redis_connection", "shared.service",
     }
 )  # fmt: skip
+_OURS: Final = ("services.", "shared.", "voxbridge.")
 _CALLS: Final = frozenset({"open", "input", "print", "exec", "eval", "__import__", "breakpoint"})
 _DATETIME_NOW: Final = frozenset({"now", "utcnow", "today"})
 
@@ -29,12 +30,12 @@ def cores() -> list[Path]:
 
 
 def problems() -> list[str]:
-    """Each import or call that a core may not have, in the core or in a module of its own service that it imports."""
+    """Each import or call that a core may not have, in the core or in a module that it reaches."""
     return [problem for core in cores() for problem in problems_of(core)]
 
 
 def problems_of(core: Path) -> list[str]:
-    """The problems of one core and of what it imports of its service."""
+    """The problems of one core and of all that it imports of ours."""
     found: list[str] = []
     seen: set[Path] = set()
     waiting = [core]
@@ -77,10 +78,10 @@ def _is_forbidden(name: str) -> bool:
 
 
 def _ours(name: str) -> list[Path]:
-    if not name.startswith("services."):
+    if not name.startswith(_OURS):
         return []
     whole, parent = ROOT.joinpath(*name.split(".")), ROOT.joinpath(*name.split(".")[:-1])
-    found = [whole.with_suffix(".py"), whole / "__init__.py", parent.with_suffix(".py")]
+    found = [whole.with_suffix(".py"), whole / "__init__.py", parent.with_suffix(".py"), parent / "__init__.py"]
     return [path for path in found if path.is_file()]
 
 

@@ -37,9 +37,26 @@ def test_a_core_that_reaches_out_is_found(tmp_path: Path, line: str) -> None:
 
 def test_a_core_may_use_values(tmp_path: Path) -> None:
     core = tmp_path / "core.py"
-    lines = ["import re", "import msgspec", "from shared.errors import Code", "from shared.ids import check_session_id"]
+    lines = ["import re", "import msgspec", "from shared.errors import Code", "from shared.step import fold"]
     core.write_text("\n".join(lines))
     assert purity.problems_of(core) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ("from shared.rights import ANSWER_S", "shared/rights.py"),
+        ("from shared import secret_file", "shared/secret_file.py"),
+        ("from voxbridge.repeats import Repeats\nfrom voxbridge import logfile", "voxbridge/logfile.py"),
+        ("from services.voice import orphans", "services/voice/orphans.py"),
+    ],
+)
+def test_what_a_core_reaches_by_other_modules_is_found_where_it_is(tmp_path: Path, line: str, where: str) -> None:
+    core = tmp_path / "core.py"
+    core.write_text(f"{line}\n")
+    found = purity.problems_of(core)
+    assert any(problem.startswith(f"{where}:") for problem in found), found
+    assert all(problem.endswith("core.py must be pure.") for problem in found)
 
 
 def test_no_module_is_too_long() -> None:
