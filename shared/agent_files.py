@@ -43,7 +43,7 @@ SCAN_EVERY_S: Final = 1.0
 _DEPTH: Final = 8
 _SHOWN: Final = 40
 _ROLES: Final = ("model", "stt", "llm", "tts")
-_OTHERS: Final = ("prompt", "language", "tools", "handoffs", "output", "manual_activity", "search", "record")
+_OTHERS: Final = ("prompt", "language", "tools", "handoffs", "output", "manual_activity", "search", "filler", "record")
 AGENT_FIELDS: Final = ("name", *TEXT_LIMITS, *_ROLES, *_OTHERS)
 PIPELINE_FIELDS: Final = ("name", "description", "hand_back", "stages")
 STAGE_FIELDS: Final = ("phase", "agent", "next")
@@ -378,6 +378,7 @@ class _Reading:
             output=cast("Output", output or "audio"),
             manual_activity=file.flag(fields, "manual_activity") or False,
             search=file.flag(fields, "search") or False,
+            filler=file.flag(fields, "filler"),
             record=file.flag(fields, "record"),
         )
 

@@ -65,6 +65,9 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     search: bool = False
     """Grounding by the provider's own web search, where the model has it."""
 
+    filler: bool | None = None
+    """Whether a wait for it is covered by a few words; nothing: as the installation says."""
+
     record: bool | None = None
     """Whether its sessions are recorded; nothing: as the installation says."""
 

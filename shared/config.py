@@ -155,6 +155,12 @@ class Config:
     )
 
     greeting: str = _setting("Hi, I'm listening.", "What the agent says when a session opens. Empty: nothing.", blank=True)
+    filler: str = _setting(
+        "on",
+        "`on`: a wait for a model or a function of more than 1.2 s is covered by a few words, where neither the agent nor the session "
+        "says otherwise.",
+        form=("on|off", "`on` or `off`"),
+    )
     voice_workers: int = _setting(
         2, "Voice workers that `voxbridge up` keeps. With two, one that is killed is followed within a second by the other.", low=1, high=16
     )

@@ -163,7 +163,8 @@ def _told(event: events.Event) -> tuple[Kind, str, str] | None:
     match event:
         case voice.UserSaid(text=text, source=source):
             return "user", text, "typed" if source == "text" else ""
-        case voice.AgentSaid(text=text, unheard=unheard, interrupted=interrupted, agent=agent):
+        case voice.AgentSaid(text=text, unheard=unheard, interrupted=interrupted, agent=agent, filler=filler):
+            text = " ".join([*([f"({filler})"] if filler else []), *([text] if text else [])])
             cut = (f"interrupted; not heard: {unheard}" if unheard else "interrupted") if interrupted else ""
             return "agent", f"{agent}: {text}" if agent else text, cut
         case voice.TurnCompleted(number=number, reason=reason, usage=usage):

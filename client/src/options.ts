@@ -16,6 +16,8 @@ export interface VoiceAgentOptions {
   output?: "" | "audio" | "text";
   /** Whether the audio is kept: true asks for it, false refuses it; without, as the agent says. */
   record?: boolean;
+  /** Whether a wait of more than 1.2 s is covered by a few words; without, as the agent says. */
+  filler?: boolean;
   /** False for a conversation in text; or constraints beside echo cancellation, noise suppression and gain control, which are on. */
   microphone?: boolean | MediaTrackConstraints;
   /** Play into the AudioContext's destination instead of an `<audio>` element. */

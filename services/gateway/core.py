@@ -313,6 +313,7 @@ class Connection:
             agent=message.agent or "",
             output=message.output or "",  # type: ignore[arg-type]  # checked against OUTPUTS
             record=message.record,
+            filler=message.filler,
             client=events.gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reader.v1 else "vox"),
             resume_hash=self._resume_hash,
         )

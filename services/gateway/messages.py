@@ -44,6 +44,7 @@ class Start(msgspec.Struct, frozen=True, tag="start", rename="camel"):
     agent: str | None = None
     output: str | None = None
     record: bool | None = None
+    filler: bool | None = None
     session_token: str | None = msgspec.field(name="session_token", default=None)
 
 

@@ -183,6 +183,8 @@ def _agent_said(event: events.voice.AgentSaid, reader: Reader) -> Message | None
             message["final"] = True
         if event.apology:
             message["apology"] = True
+        if event.filler:
+            message["filler"] = event.filler
         if event.agent:
             message |= {"agent": event.agent, "voice": event.voice}
     return message

@@ -15,6 +15,8 @@ def entry(recorded: events.Recorded) -> dict[str, Any] | None:
         return {**place, "role": "user", "turn": event.turn, "text": event.text}
     if isinstance(event, events.voice.AgentSaid):
         who = {name: value for name, value in (("agent", event.agent), ("voice", event.voice)) if value and event.agent}
+        if not (event.text or event.unheard):
+            return None  # words that covered a wait
         said = {"turn": event.turn, "text": event.text, "unheard": event.unheard, "interrupted": event.interrupted}
         return {**place, "role": "assistant", **said, **who}
     return None

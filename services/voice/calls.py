@@ -51,7 +51,7 @@ def call_requested(d: Draft, input: provider.CallRequested) -> None:
     call_id, function, timeout_ms = turns.open_call(d, input.name, input.arguments, turn=d.state.turns)
     browser = function is not None and function.kind == "browser"
     call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=line.effect, browser=browser)
-    live.change(d, calls=(*words.line_of(d).calls, call), called=True, over=False)
+    live.change(d, calls=(*words.line_of(d).calls, call), called=True, over=False, awaited=True)
     d.set_timer(f"call:{call_id}", timeout_ms + turns.CALL_MARGIN_MS)
 
 
@@ -117,6 +117,7 @@ def calls_cancelled(d: Draft, input: provider.CallsCancelled) -> None:
             d.cancel_timers(f"call:{call.call_id}")
             d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="provider"))
             d.forget_call(call.call_id)
-    live.change(d, calls=tuple(call for call in line.calls if call.call_id not in d.state.dropped))
+    kept = tuple(call for call in line.calls if call.call_id not in d.state.dropped)
+    live.change(d, calls=kept, awaited=line.awaited and bool(kept))
     if line.going_on:
         words.wait_for_an_answer(d)

@@ -20,6 +20,7 @@ from services.voice import (
     cast,
     dialogue,
     faults,
+    filler,
     handoffs,
     heard,
     inputs,
@@ -76,6 +77,7 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
     faults.settle(d)
     live.leave_if_due(d)
     _next_notice(d)
+    filler.watch(d)
     d.show()
     return d.state, d.outputs
 
@@ -255,7 +257,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.speak_results = input.speak_results
     d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
-    d.state.owns_up = input.filler is not None
+    d.state.owns_up, d.state.fills, d.state.language = input.filler is not None, input.filler or False, input.language
     d.state.agents = agents if agents[0].name else ()
     d.state.usual, d.state.tool_rounds, d.state.prices = input.model, input.tool_rounds, input.prices
     d.state.providers = input.providers if input.tool_rounds else ()  # see `Opened.tool_rounds`
@@ -342,7 +344,11 @@ def _timer(d: Draft, name: str) -> None:
     match name:
         case "idle":
             _idle(d)
-        case "turn" if d.state.line is not None and (d.reply is None or d.reply.line):
+        case filler.TIMER:
+            filler.due(d)
+        case filler.QUIET:
+            filler.over(d)
+        case "turn" if d.state.line is not None and (d.reply is None or d.reply.line or d.reply.filler):
             dialogue.silent(d)
         case "turn":
             speaking.silent_model(d)

@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from services.voice import calls, calltext, costs, live, phrases, provider, speaking, turns, words
+from services.voice import calls, calltext, costs, filler, heard, live, phrases, provider, speaking, turns, words
 from services.voice import outputs as out
 from services.voice.draft import Draft
-from services.voice.state import Piece, Reply, Stamps
+from services.voice.state import Reply, Stamps
 from shared.events import voice as ev
 
 TEXT_LIMIT: Final = 8_000
@@ -32,6 +32,7 @@ def typed(d: Draft, text: str) -> None:
     d.append(ev.UserSaid(text=text, turn=d.state.turns, source="text"))
     turns.remember_user(d, text)
     live.change(d, asked=text, asking=True, going_on=d.state.turns, go_on=False, said="", asked_again=False, notice=False, ended_at=d.now)
+    live.change(d, awaited=True)
     if words.line_of(d).ready:
         live.say(d, text)
     else:
@@ -51,10 +52,9 @@ def agent_audio(d: Draft, input: provider.AgentAudio) -> None:
     if words.line_of(d).muted:
         return
     reply = _response(d, input.audio_ms)
-    *earlier, last = reply.pieces or (Piece(text="", done=True),)
-    last = msgspec.structs.replace(last, ms=max(last.ms, input.ms - sum(piece.ms for piece in earlier)))
-    stamps = msgspec.structs.replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or d.now)
-    d.state.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
+    earlier, last = heard.newest(reply.pieces)
+    last = msgspec.structs.replace(last, ms=max(last.ms, input.ms - heard.model_ms(earlier)))
+    d.state.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=speaking.sounds(reply, d.now))
     # Where the microphone is: a connection that is opened in the middle of a long answer need not hear all that it was given over.
     live.change(d, audio_ms=max(words.line_of(d).audio_ms, input.audio_ms))
     words.wait_for_an_answer(d)
@@ -69,9 +69,11 @@ def agent_words(d: Draft, input: provider.AgentWords) -> None:
     if reply is None or reply.line != line.effect or (reply.closed and (line.over or elsewhere)):
         reply = _response(d, line.audio_ms)
         words.wait_for_an_answer(d)
-    *earlier, last = reply.pieces or (Piece(text="", done=True),)
+    elif line.awaited:
+        reply = _comes(d, reply)
+    earlier, last = heard.newest(reply.pieces)
     room = TEXT_LIMIT - sum(len(piece.text) for piece in reply.pieces)
-    ms = max(last.ms, input.ms - sum(piece.ms for piece in earlier))
+    ms = max(last.ms, input.ms - heard.model_ms(earlier))
     last = msgspec.structs.replace(last, text=(last.text + input.text[: max(0, room)]).lstrip(), ms=ms)
     stamps = msgspec.structs.replace(reply.stamps, llm_first_token=reply.stamps.llm_first_token or d.now)
     d.state.reply = reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
@@ -89,7 +91,7 @@ def interrupted(d: Draft, input: provider.Interrupted) -> None:
     """The user spoke over the model, or typed: then it is the response before the typed question that ends here."""
     line = words.line_of(d)
     words.final(d)
-    typed_over = (line.muted or d.reply is None) and bool(line.asked) and not line.go_on
+    typed_over = (line.muted or d.reply is None or d.reply.filler) and bool(line.asked) and not line.go_on
     if not typed_over:
         words.leave_unanswered(d)
     live.change(
@@ -97,6 +99,7 @@ def interrupted(d: Draft, input: provider.Interrupted) -> None:
         cut=True,
         muted=False,
         asking=True,
+        awaited=typed_over,
         go_on=False,
         asked=line.asked if typed_over else "",
         going_on=line.going_on if typed_over else 0,
@@ -115,7 +118,7 @@ def stop(d: Draft) -> None:
         d.outputs.append(out.Interrupt(words.line_of(d).effect))
     if words.line_of(d).go_on:
         words.leave_unanswered(d)
-    live.change(d, go_on=False, asked="")
+    live.change(d, go_on=False, asked="", awaited=False)
     turns.cancel_reply(d, "client")
     if d.state.cut is not None and d.state.cut.turn == words.line_of(d).going_on:
         live.change(d, going_on=0)
@@ -139,6 +142,7 @@ def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
     live.change(d, muted=False, cut=False, written="", called=False, over=True, answered_at=d.now)
     if line.muted or line.cut:
         return
+    live.change(d, awaited=bool(line.calls))
     if mine is not None:
         if input.quiet and input.ms:
             _unanswered(d, "The model's audio is silent.")
@@ -186,6 +190,7 @@ def _said_all(d: Draft) -> None:
 
 def silent(d: Draft) -> None:
     """Nothing came for the time a turn may take."""
+    live.change(d, speaking=False)
     line, reply = words.line_of(d), d.reply
     if line.calls or not line.ready:
         d.set_timer("turn", d.state.turn_timeout_s * 1_000)
@@ -211,8 +216,11 @@ def _response(d: Draft, audio_ms: int) -> Reply:
     """The reply that the model is making; a new one where it makes none."""
     line, reply = words.line_of(d), d.reply
     if reply is not None and reply.line == line.effect and not reply.closed:
-        return reply
-    if reply is not None and reply.turn != line.going_on and not reply.goes_on:
+        return _comes(d, reply) if line.awaited else reply
+    begun = None
+    if reply is not None and reply.filler:
+        begun, d.state.reply = _comes(d, reply), None
+    elif reply is not None and reply.turn != line.going_on and not reply.goes_on:
         turns.finish_reply(d)
     elif reply is not None:
         turns.hand_on(d)
@@ -220,13 +228,26 @@ def _response(d: Draft, audio_ms: int) -> Reply:
     words.begin_turn(d)
     line = words.line_of(d)
     turn = 0 if line.notice else line.going_on or d.state.turns
-    d.state.generation += 1
     stamps = Stamps(speech_ended=line.ended_at or None)
-    reply = Reply(generation=d.state.generation, turn=turn, line=line.effect, agent=d.state.agent.name, voice=d.state.voice, stamps=stamps)
+    if begun is not None:
+        reply = msgspec.structs.replace(begun, filler=False, goes_on=False)
+    else:
+        d.state.generation += 1
+        reply = Reply(generation=d.state.generation, turn=turn)
+    reply = msgspec.structs.replace(reply, turn=turn, line=line.effect, agent=d.state.agent.name, voice=d.state.voice, stamps=stamps)
     d.state.reply, d.state.unplayed = reply, None
     d.outputs.append(out.Play(line.effect, reply.generation))
     live.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, announced="", over=False, cut=False)
+    live.change(d, awaited=False, speaking=False)
     return reply
+
+
+def _comes(d: Draft, reply: Reply) -> Reply:
+    """What was waited for comes: a filler that is no sound yet is not said."""
+    filler.give_way(d)
+    live.change(d, awaited=False)
+    d.state.reply = heard.after_a_wait(d.reply or reply, d.now)
+    return d.state.reply
 
 
 def _mute(d: Draft) -> bool:
@@ -260,6 +281,7 @@ def _written(d: Draft, text: str) -> None:
             handled=True,
         )
     )
+    words.leave_reply(d)
     turns.say(d, phrases.written(text), turn=turn)
 
 
@@ -284,10 +306,11 @@ def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
             live.connect(d)
         else:
             live.say(d, line.asked or live.ANSWER_AGAIN)
+        live.change(d, awaited=True)
         words.wait_for_an_answer(d)
         return
     notice = line.announced if line.notice else ""
-    live.change(d, asking=False, asked="", asked_again=False, go_on=False, said="", notice=False, announced="")
+    live.change(d, asking=False, asked="", asked_again=False, go_on=False, said="", notice=False, announced="", awaited=False)
     d.cancel_timers("turn")
     words.leave_reply(d)
     turn = line.going_on or line.turn

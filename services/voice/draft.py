@@ -11,6 +11,7 @@ from shared import events, moments
 from shared.step import Append
 
 DROPPED_LIMIT: Final = 64
+_LATE: Final = "It takes longer than usual."
 _AWAY: Final = "The {} is not there. Trying again."
 
 
@@ -81,11 +82,15 @@ def shown_state(state: State) -> moments.State:
         return "connecting"
     if state.utterance is not None and state.utterance.to_ms is None:
         return "user_speaking"
-    if state.reply is not None:
-        if state.reply.playing:
-            return "speaking"
-        return "calling_tool" if state.reply.calls else "thinking"
-    return "thinking" if state.utterance is not None else "listening"
+    reply, line = state.reply, state.line
+    if reply is not None and reply.playing and not reply.quiet:
+        return "speaking"
+    if line is not None and (line.speaking or line.active):
+        return "user_speaking"
+    if (reply is not None and reply.calls) or (line is not None and line.calls):
+        return "calling_tool"
+    waited_for = reply is not None or state.utterance is not None or (line is not None and line.awaited)
+    return "thinking" if waited_for else "listening"
 
 
 def shown_reason(state: State) -> str:
@@ -95,4 +100,4 @@ def shown_reason(state: State) -> str:
         return _AWAY.format("speech recognition")
     if reply is not None and (reply.llm_away or reply.tts_away):
         return _AWAY.format("language model" if reply.llm_away else "voice")
-    return state.trouble
+    return _LATE if state.overdue else state.trouble

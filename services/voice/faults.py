@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from services.voice import calls, live, provider, turns, words
+from services.voice import calls, filler, live, provider, turns, words
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Line
@@ -21,7 +21,7 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
     """The reply is stopped by a fault: what was heard of it is settled, and the model goes on after it when there is somebody to
     hear it. `left_ms` is how much of its audio had left for the client, where that is known."""
     reply = d.reply
-    if reply is None:
+    if reply is None or filler.drop(d):
         return
     line = words.line_of(d)
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
@@ -45,7 +45,7 @@ def taken_over(d: Draft, *, left_ms: int | None) -> None:
         return
     words.final(d)
     line = words.line_of(d)
-    if d.reply is not None:
+    if d.reply is not None and not filler.drop(d):
         pause(d, "takeover", left_ms=left_ms)
         live.change(d, go_on=not (line.called and line.calls))
     elif line.asked and not line.calls:  # the result of a call is an answer's beginning

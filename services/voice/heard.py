@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from services.voice.state import Piece, Reply
+
+REPORT_EVERY_MS: Final = 1_100
+"""A client that plays reports each second: what it played after its last report is at most this."""
 
 MS_PER_CHARACTER: Final = 65
 """For a piece whose audio is not finished: about what a voice takes."""
@@ -55,6 +60,50 @@ def resume(pieces: Sequence[Piece], played_ms: int) -> tuple[str, str, int]:
     return (*split(pieces, played_ms), again)
 
 
+def text(pieces: Sequence[Piece]) -> str:
+    """The words of pieces, without those that cover a wait."""
+    return " ".join(filter(None, (piece.text for piece in pieces)))
+
+
+def has_words(pieces: Sequence[Piece]) -> bool:
+    """Whether there is more than words that cover a wait."""
+    return any(not piece.filler for piece in pieces)
+
+
+def fillers(pieces: Sequence[Piece], played_ms: int | None = None) -> str:
+    """The words that cover a wait and were heard to their end; without `played_ms`, all that were made."""
+    found, left = [], played_ms
+    for piece in pieces:
+        length = duration(piece)
+        if piece.filler and length and (left is None or left >= length):
+            found.append(piece.filler)
+        left = left - length if left is not None else None
+    return " ".join(found)
+
+
+def newest(pieces: Sequence[Piece]) -> tuple[tuple[Piece, ...], Piece]:
+    """`(earlier, last)` of what a realtime model says: behind a filler it begins a piece anew."""
+    if not pieces or pieces[-1].filler:
+        return tuple(pieces), Piece(text="", done=True)
+    return tuple(pieces[:-1]), pieces[-1]
+
+
+def model_ms(pieces: Sequence[Piece], played_ms: int | None = None) -> int:
+    """ms of audio that is the answer's own; with `played_ms`, of what was played."""
+    found, left = 0, played_ms
+    for piece in pieces:
+        length = piece.ms if left is None else max(0, min(left, duration(piece)))
+        found += 0 if piece.filler else length
+        left = left - length if left is not None else None
+    return found
+
+
+def without_fillers(pieces: Sequence[Piece], first: int) -> tuple[tuple[Piece, ...], int]:
+    """The pieces that are to be said again, and where the current round begins among them."""
+    kept = tuple(piece for piece in pieces if not piece.filler)
+    return kept, sum(not piece.filler for piece in pieces[:first])
+
+
 def duration(piece: Piece) -> int:
     """ms of audio in a piece; estimated while it is being made, 0 before."""
     if piece.done:
@@ -67,11 +116,18 @@ def made_ms(reply: Reply) -> int:
     return sum(piece.ms for piece in reply.pieces)
 
 
+def after_a_wait(reply: Reply, now: int) -> Reply:
+    """The reply when more of it becomes sound: where all that there was has been played, the silence since then was none of it."""
+    if reply.sent is None:
+        return reply
+    return msgspec.structs.replace(reply, sent=max(reply.sent, now - made_ms(reply) * 1_000), quiet=False)
+
+
 def estimate(reply: Reply, now: int) -> int:
     """ms that were played by `now`, by the client's last report or by the clock since the first frame left."""
     if reply.played_at is not None:
         since = (now - reply.played_at) // 1_000 if reply.playing else 0
-        played = reply.played_ms + since
+        played = reply.played_ms + min(REPORT_EVERY_MS, since)
     elif reply.sent is not None:
         played = (now - reply.sent) // 1_000
     else:

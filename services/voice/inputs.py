@@ -50,6 +50,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     """Whether a wait is covered by a few words. Nothing in journals from before there were such: in those nobody apologises for a
     realtime model either."""
 
+    language: str = ""
+    """The installation's language."""
+
     prices: dict[str, tuple[float, float]] = {}
     """US$ for a million tokens, in and out, by the model's name."""
 

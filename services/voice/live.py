@@ -129,6 +129,7 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         leaving_at=0,
         muted=False,
         cut=False,
+        speaking=False,
         called=False,
         over=True,
         written="",

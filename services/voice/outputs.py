@@ -68,6 +68,8 @@ class Synthesize(msgspec.Struct, frozen=True, kw_only=True, tag="synthesize"):
     language: str = ""
     provider: str = ""
     model: str = ""
+    whole: bool = False
+    """It is queued at once, when all of it is there: what a realtime model says comes at any moment, and is heard before or behind it."""
 
 
 class Connect(msgspec.Struct, frozen=True, kw_only=True, tag="connect"):

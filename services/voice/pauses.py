@@ -20,9 +20,6 @@ from shared.events import voice as ev
 REPORT_WAIT_MS: Final = 250
 """How long a client that is there has to report what it had played."""
 
-REPORT_EVERY_MS: Final = 1_100
-"""A client that plays reports each second: what it played after its last report is at most this, and nothing if it was lost."""
-
 
 def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms: int | None = None) -> None:
     """Stop speaking the reply, to go on with it. `left_ms` is how much of its audio had left for the client, where that is known."""
@@ -35,7 +32,8 @@ def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms
         d.cancel_timers("turn")
     unspoken = tuple(msgspec.structs.replace(piece, effect=None, ms=0, done=False) for piece in reply.pieces)
     if reply.held or (by == "takeover" and reply.sent is None and not left_ms):
-        d.state.reply = msgspec.structs.replace(reply, pieces=unspoken)
+        unspoken, first = (unspoken, reply.first_piece) if reply.held else heard.without_fillers(unspoken, reply.first_piece)
+        d.state.reply = msgspec.structs.replace(reply, pieces=unspoken, first_piece=first)
         _watch(d)
         return
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
@@ -89,18 +87,20 @@ def settle(d: Draft, played_ms: int | None) -> None:
     most = paused.left_ms if paused.left_ms is not None else heard.made_ms(paused)
     said, unheard, again = heard.resume(paused.pieces, min(played_ms, most))
     unheard = " ".join(filter(None, [unheard, paused.unsplit.strip()]))
-    dropped, kept = reply.pieces[:again], reply.pieces[again:]
+    dropped = reply.pieces[:again]
+    kept, first = heard.without_fillers(reply.pieces[again:], max(0, reply.first_piece - again))
     before = " ".join(filter(None, [reply.before, *(piece.text for piece in dropped[reply.first_piece :])]))
-    whole = " ".join(piece.text for piece in paused.pieces[: max(again, reply.first_piece)])
+    whole = heard.text(paused.pieces[: max(again, reply.first_piece)])
     d.state.reply = reply = msgspec.structs.replace(
         reply,
         pieces=kept,
-        first_piece=max(0, reply.first_piece - again),
+        first_piece=first,
         before=before,
         part=said[len(whole) :].strip() or reply.part,
         held=False,
     )
-    if said:
+    covered = heard.fillers(paused.pieces, min(played_ms, most))
+    if said or covered:
         d.append(
             ev.AgentSaid(
                 text=said,
@@ -109,6 +109,7 @@ def settle(d: Draft, played_ms: int | None) -> None:
                 generation=paused.generation,
                 interrupted=not was_heard(reply),
                 played_ms=min(played_ms, most),
+                filler=covered,
             )
         )
     _watch(d)
@@ -129,7 +130,7 @@ def _by_the_clock(d: Draft, paused: Reply) -> int:
         return (d.now - (paused.sent or d.now)) // 1_000
     if paused.played_at is None or paused.blind:
         return paused.played_ms
-    return paused.played_ms + min(REPORT_EVERY_MS, (d.now - paused.played_at) // 1_000)
+    return paused.played_ms + min(heard.REPORT_EVERY_MS, (d.now - paused.played_at) // 1_000)
 
 
 def _watch(d: Draft) -> None:

@@ -149,7 +149,8 @@ class Session:
                 cast=offer.cast,
                 record=offer.record,
                 tool_rounds=config.tool_rounds,
-                filler=False,
+                filler=config.filler == "on",
+                language=config.language,
                 prices=config.price_list,
             )
         )
@@ -452,12 +453,18 @@ class Session:
         speaker = self._voice()
         text = await speakable(asked.text, asked.language or self._place.config.language)
         speech = self._place.models.synthesize(text, asked.voice, provider=asked.provider, model=asked.model)
+        whole = bytearray()
         async with aclosing(speech) as spoken:
             async for pcm in spoken:
-                await speaker.put(asked.generation, pcm)
-                if not made:
-                    self.take(inputs.AudioMade(effect=id, ms=len(pcm) * 1_000 // (2 * frames.OUTPUT_RATE), done=False))
+                if asked.whole:
+                    whole += pcm
+                else:
+                    await speaker.put(asked.generation, pcm)
+                    if not made:
+                        self.take(inputs.AudioMade(effect=id, ms=len(pcm) * 1_000 // (2 * frames.OUTPUT_RATE), done=False))
                 made += len(pcm)
+        if whole:
+            speaker.put_whole(asked.generation, bytes(whole))
         if not made:
             raise VoxbridgeError(Code.PROVIDER_REFUSED, "The speech model made no sound.", retryable=False)
         self.take(inputs.AudioMade(effect=id, ms=made * 1_000 // (2 * frames.OUTPUT_RATE), done=True))

@@ -78,6 +78,13 @@ class Speaker:
             self._whole = True
             self._add(generation, pcm)
 
+    def put_whole(self, generation: int, pcm: bytes) -> None:
+        """Queue a few words of PCM16 at 24 kHz at once; what comes later of the generation is behind them."""
+        if pcm and self._wanted(generation):
+            self._newest = max(self._newest, generation)
+            self._whole = True
+            self._add(generation, pcm)
+
     def put_now(self, generation: int, pcm: bytes) -> bool:
         """Queue PCM16 at 24 kHz that comes as it is made, to be sent as it comes; whether there was room for it, `LIVE_BUFFER_MS`."""
         if not self._wanted(generation):

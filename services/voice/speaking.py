@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from services.voice import costs, heard, inputs, outages, pauses, phrases, turns, words
+from services.voice import costs, filler, heard, inputs, outages, pauses, phrases, turns, words
 from services.voice import outputs as out
 from services.voice.draft import Draft
-from services.voice.state import Piece, Reply
+from services.voice.state import Piece, Reply, Stamps
 from shared.events import voice as ev
 
 REPLY_LIMIT: Final = 8_000
@@ -31,6 +31,8 @@ UNSPOKEN: Final = "The agent has no voice at the moment: of its answer there is 
 
 def text_delta(d: Draft, input: inputs.TextDelta) -> None:
     """The model wrote more: cut off what can be spoken."""
+    if _of(d, input.effect) is not None and input.text.strip():
+        filler.give_way(d)
     reply = _of(d, input.effect)
     if reply is None:
         return
@@ -96,7 +98,7 @@ def completed(d: Draft, input: inputs.Completed) -> None:
     if reply.uses:
         speak(d)
         turns.next_round(d)
-    elif not reply.unsplit.strip() and not reply.pieces and not reply.before and not reply.held and d.state.handoff is None:
+    elif not (heard.has_words(reply.pieces) or reply.unsplit.strip() or reply.before or reply.held or d.state.handoff is not None):
         _failed(d, "llm", ev.Failure(code="PROVIDER_REFUSED", message="The language model ended its turn without a word.", retryable=True))
     else:
         speak(d)
@@ -108,7 +110,7 @@ def speak(d: Draft) -> None:
     if reply is None:
         return
     text = reply.unsplit
-    pieces, rest = phrases.cut(text, first=not reply.pieces)
+    pieces, rest = phrases.cut(text, first=not heard.has_words(reply.pieces))
     if reply.closed or reply.uses:
         pieces, rest = [*pieces, rest.strip()], ""
     spoken = [piece for piece in map(phrases.written, pieces) if piece]
@@ -119,7 +121,7 @@ def speak(d: Draft) -> None:
     added = tuple(Piece(text=piece, done=done) for piece in spoken)
     d.state.reply = reply = msgspec.structs.replace(reply, unsplit=rest, pieces=(*reply.pieces, *added), stamps=stamps)
     if spoken:
-        turns.announce(d, " ".join(piece.text for piece in reply.pieces))
+        turns.announce(d, heard.text(reply.pieces))
     _synthesize_next(d, reply)
     end_speech(d)
 
@@ -156,12 +158,25 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
     index = _piece_of(reply, input.effect)
     if reply is None or index is None:
         return
-    stamps = msgspec.structs.replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or d.now)
-    d.state.reply = msgspec.structs.replace(reply, stamps=stamps, tts_away=0)
+    if reply.pieces[index].filler:
+        if input.done:
+            filler.made(d, index, input.ms)
+        return
+    if not reply.pieces[index].ms:
+        reply = heard.after_a_wait(reply, d.now)
+    d.state.reply = reply = msgspec.structs.replace(reply, stamps=sounds(reply, d.now), tts_away=0)
     _replace_piece(d, index, ms=input.ms, done=input.done)
     _watch_voice(d)
     if input.done:
         speak(d)
+
+
+def sounds(reply: Reply, now: int) -> Stamps:
+    """The stamps of a reply when its first words have become sound: behind a filler they leave when that has."""
+    stamps = msgspec.structs.replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or now)
+    if reply.sent is not None and stamps.first_audio_sent is None:
+        stamps = msgspec.structs.replace(stamps, first_audio_sent=max(now, reply.sent + heard.made_ms(reply) * 1_000))
+    return stamps
 
 
 def _watch_voice(d: Draft) -> None:
@@ -180,19 +195,22 @@ def audio_sent(d: Draft, generation: int, sequence: int) -> None:
     d.state.sequence = sequence
     if reply.stamps.first_audio_sent is not None and reply.sent is None and reply.pieces:
         # It goes on as a new generation, with words that are there: nothing else would show them.
-        turns.announce(d, " ".join(piece.text for piece in reply.pieces))
-    stamps = msgspec.structs.replace(reply.stamps, first_audio_sent=reply.stamps.first_audio_sent or d.now)
+        turns.announce(d, heard.text(reply.pieces))
+    stamps = reply.stamps
+    if heard.has_words(reply.pieces):
+        stamps = msgspec.structs.replace(stamps, first_audio_sent=stamps.first_audio_sent or d.now)
     d.state.reply = msgspec.structs.replace(reply, sent=d.now, stamps=stamps, playing=not d.state.reports_playback)
     end_speech(d)
 
 
 def close(d: Draft, ms: int) -> None:
     """All of a realtime model's response is there, `ms` of audio."""
+    filler.give_way(d)
     reply = d.reply
     if reply is None:
         return
-    *earlier, last = reply.pieces or (Piece(text="", done=True),)
-    last = msgspec.structs.replace(last, text=last.text.strip(), ms=max(last.ms, ms - sum(one.ms for one in earlier)))
+    earlier, last = heard.newest(reply.pieces)
+    last = msgspec.structs.replace(last, text=last.text.strip(), ms=max(last.ms, ms - heard.model_ms(earlier)))
     pieces = tuple(piece for piece in (*earlier, last) if piece.text or piece.ms)
     d.state.reply = msgspec.structs.replace(reply, closed=True, pieces=pieces)
     d.cancel_timers("turn")
@@ -222,7 +240,9 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
     index = _piece_of(reply, input.effect)
     if reply is None:
         return
-    if index is not None:
+    if index is not None and reply.pieces[index].filler:
+        filler.give_way(d)
+    elif index is not None:
         _voice_failed(d, reply, index, input.error)
     elif input.effect == reply.effect:
         away = outages.wait(d, "llm", input.error, reply.llm_away, reply.turn) if not reply.uses else 0
@@ -273,7 +293,8 @@ def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
     reply = d.reply
     if reply is None:
         return
-    if error.code == "PROVIDER_REFUSED" and part == "llm" and not (reply.plain or reply.failed or reply.pieces or reply.uses):
+    begun = reply.failed or heard.has_words(reply.pieces) or reply.uses
+    if error.code == "PROVIDER_REFUSED" and part == "llm" and not (reply.plain or begun):
         # A small model that loses itself in a call often has words when it may not call.
         turns.ask(d, plain=True)
         return

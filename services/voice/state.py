@@ -58,6 +58,8 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     effect: int | None = None
     ms: int = 0
     done: bool = False
+    filler: str = ""
+    """Said to cover a wait; then there is no `text`. No history has it."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,11 +149,16 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 0
     """The connection of the realtime model that speaks it; 0 for a reply of the cascade."""
 
+    quiet: bool = False
+    """All that there is of it was heard, and more is waited for."""
+
     goes_on: bool = False
     """Of a reply that was stopped: its turn goes on with another one."""
 
     agent: str = ""
     voice: str = ""
+    filler: bool = False
+    """It has only words that cover the wait for a realtime model, whose answer takes its place."""
 
 
 class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,6 +259,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     asking: bool = False
     """The user said something that the model has not begun to answer."""
 
+    speaking: bool = False
+    """By the provider's detector the user speaks."""
+
+    awaited: bool = False
+    """The user waits for its words, whatever they depend on."""
+
     asked: str = ""
     """The last that the user is known to have asked and was not answered to the end."""
 
@@ -337,6 +350,19 @@ class State(msgspec.Struct, kw_only=True):
     idle_timeout_s: int = 600
     turn_timeout_s: int = 30
     tool_rounds: int = 0
+    fills: bool = False
+    """Waits are covered, where nobody wishes otherwise."""
+
+    language: str = ""
+    waits: bool = False
+    """Somebody waits for a model or a function; see `filler`."""
+
+    overdue: bool = False
+    """They have waited for long."""
+
+    filled: tuple[int, int] = (0, 0)
+    """The turn with this number has had so many fillers."""
+
     owns_up: bool = False
     """The installation's own voice apologises for a realtime model; not in journals from before it did (`Opened.filler`)."""
 

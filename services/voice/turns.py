@@ -252,7 +252,7 @@ def played(d: Draft, played_ms: int) -> None:
     """Audio of the current reply is being heard."""
     reply = _reply(d)
     stamps = reply.stamps
-    if stamps.first_audio_heard is None:
+    if stamps.first_audio_heard is None and (heard.model_ms(reply.pieces, played_ms) or not heard.fillers(reply.pieces)):
         stamps = msgspec.structs.replace(stamps, first_audio_heard=d.now)
     d.state.reply = msgspec.structs.replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now, stamps=stamps)
 
@@ -265,8 +265,9 @@ def spoken_out(reply: Reply) -> bool:
 def finish_reply(d: Draft) -> None:
     """The reply was heard to its end."""
     reply = _reply(d)
-    text = " ".join(piece.text for piece in reply.pieces)
-    if text:
+    text, filler = heard.text(reply.pieces), heard.fillers(reply.pieces)
+    d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
+    if text or filler:
         spoken = heard.made_ms(reply) if d.state.output == "audio" else None
         d.append(
             ev.AgentSaid(
@@ -278,6 +279,7 @@ def finish_reply(d: Draft) -> None:
                 agent=reply.agent,
                 voice=reply.voice,
                 apology=reply.apology,
+                filler=filler,
             )
         )
     if not reply.failed:  # an apology in the history would be taken for the way to answer
@@ -351,8 +353,8 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
     if cut.line and cut.left_ms is not None:
         played_ms = min(played_ms, cut.left_ms)
     said, unheard = heard.split(cut.pieces, played_ms)
-    unheard = " ".join(filter(None, [unheard, cut.unsplit.strip()]))
-    if said or unheard:
+    unheard, filler = " ".join(one for one in (unheard, cut.unsplit.strip()) if one), heard.fillers(cut.pieces, played_ms)
+    if said or unheard or filler:
         d.append(
             ev.AgentSaid(
                 text=said,
@@ -365,6 +367,7 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
                 agent=cut.agent,
                 voice=cut.voice,
                 apology=cut.apology,
+                filler=filler,
             )
         )
     earlier = heard.split(cut.pieces[: cut.first_piece], played_ms)[0]
@@ -372,7 +375,7 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
     if not cut.failed:
         _remember_text(d, " ".join(filter(None, [cut.before, last])))
     if cut.line:
-        d.outputs.append(out.CutShort(cut.line, played_ms))
+        d.outputs.append(out.CutShort(cut.line, heard.model_ms(cut.pieces, played_ms)))
     if cut.goes_on:
         _goes_on(d, cut, said)
         return

@@ -41,7 +41,8 @@ def user_words(d: Draft, input: provider.UserWords) -> None:
     items[input.item] = text[:WORDS_LIMIT]
     words = tuple((item, text) for item, text in items.items() if text)
     answering = line.turn != 0
-    live.change(d, words=words, ended_at=d.now, audio_ms=input.audio_ms, asking=line.asking or not answering)
+    awaited = line.awaited or (not answering and bool(input.text.strip()))
+    live.change(d, words=words, ended_at=d.now, audio_ms=input.audio_ms, asking=line.asking or not answering, awaited=awaited)
     shown = joined(words)
     if shown:
         d.tell(PartialTranscript("user", shown, turn=line.turn or d.state.turns + 1))
@@ -59,12 +60,13 @@ def user_voice(d: Draft, input: provider.UserVoice) -> None:
         final(d)
         _speaks_up(d)
         d.append(ev.SpeechStarted(source="provider", audio_ms=input.audio_ms))
-        live.change(d, asking=True, from_ms=max(line.from_ms, input.audio_ms - BEFORE_ONSET_MS), audio_ms=input.audio_ms)
+        from_ms = max(line.from_ms, input.audio_ms - BEFORE_ONSET_MS)
+        live.change(d, asking=True, speaking=True, from_ms=from_ms, audio_ms=input.audio_ms)
         d.cancel_timers("idle")
         wait_for_an_answer(d)
     else:
         d.append(ev.SpeechEnded(source="provider", audio_ms=input.audio_ms))
-        live.change(d, ended_at=d.now)
+        live.change(d, ended_at=d.now, speaking=False)
         wait_for_an_answer(d)
 
 

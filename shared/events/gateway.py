@@ -35,6 +35,9 @@ class SessionRequested(Event, frozen=True, kw_only=True):
     record: bool | None = None
     """Whether the client wants its audio kept, or refuses it; nothing: as the agent and the installation say."""
 
+    filler: bool | None = None
+    """Whether a wait is covered by a few words; nothing: as the agent and the installation say."""
+
     account: str = "local"
     client: ClientCapabilities = ClientCapabilities()
     resume_hash: str = ""

@@ -8,6 +8,7 @@ from services.voice import core, inputs
 from services.voice import outputs as out
 from services.voice.state import State
 from shared import events
+from shared.agents import Cast
 from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.moments import PartialTranscript, StateChanged
@@ -37,6 +38,8 @@ class Conversation:
         resume_window_s: int = 10,
         model_patience_s: int = 8,
         filler: bool = False,
+        wishes: bool | None = None,
+        cast: Cast | None = None,
     ) -> None:
         self.state: State = core.initial(SID)
         self.now_ms = 0
@@ -45,7 +48,7 @@ class Conversation:
         self._timers: dict[str, int] = {}
         self._seq = 0
         client = gateway.ClientCapabilities(protocol=protocol)
-        self.log(gateway.SessionRequested(mode=mode, system_prompt=prompt, client=client))
+        self.log(gateway.SessionRequested(mode=mode, system_prompt=prompt, client=client, filler=wishes))
         self.take(
             inputs.Opened(
                 worker="voice-1",
@@ -61,6 +64,7 @@ class Conversation:
                 resume_window_s=resume_window_s,
                 model_patience_s=model_patience_s,
                 filler=filler,
+                cast=cast,
             )
         )
 

@@ -82,6 +82,7 @@ class LiveWorld(World):
         self._cast = Cast(agents=(first if greets else msgspec.structs.replace(first, greeting=""), *others))
         self._checkpoint: tuple[State, int, int, Outstanding] = (core.initial(SID), 0, 0, Outstanding())
         super().__init__({}, filler=filler)
+        self.thinks_ms = THINKS_MS
 
     @property
     def connection(self) -> Connection | None:
@@ -297,7 +298,7 @@ class LiveWorld(World):
         """The model takes a turn."""
         turn = self._answer(connection, text.split("\n\n")[-1])
         script = self.scripts.get(turn.number, Script())
-        thinks_ms = THINKS_MS + (COMPRESSION_MS if self._compressed(connection, turn.number) else 0)
+        thinks_ms = self.thinks_ms + (COMPRESSION_MS if self._compressed(connection, turn.number) else 0)
         turn.fragments, turn.began = list(fragments), self.now + thinks_ms
         turn.late_ms = script.late_ms if turn.words else 0
         connection.turn = turn

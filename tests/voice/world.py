@@ -72,8 +72,15 @@ class World:
         self._waiting: list[events.Recorded] = []
         self._voice: list[Any] = []
         self._gone = False
+        self._whole: set[int] = set()
         self._sounds: dict[int, tuple[int, str, int]] = {}
         self._greeting, self._filler = greeting, filler
+        self.thinks_ms = 200
+        """How long a language model takes to its first word."""
+
+        self.cut_short: list[int] = []
+        """What realtime models were told was heard of them, ms."""
+
         self.without_a_voice = False
         """No speech can be made."""
 
@@ -235,6 +242,8 @@ class World:
                 self._effects.discard(id)
             case out.Flush(generation=generation):
                 self._flush(generation)
+            case out.CutShort(heard_ms=heard_ms):
+                self.cut_short.append(heard_ms)
             case out.Tell(moment=moment):
                 self.on_moment(moment)
             case out.FinishSpeech(generation=generation) if generation in self.spoken:
@@ -270,14 +279,17 @@ class World:
             case out.Synthesize(generation=generation, text=text):
                 ms = len(text) * MS_PER_CHARACTER
                 self._sounds[id] = (generation, text, ms)
-                self._give(60, id, inputs.AudioMade(effect=id, ms=min(100, ms), done=False))
+                if effect.whole:
+                    self._whole.add(id)
+                else:
+                    self._give(60, id, inputs.AudioMade(effect=id, ms=min(100, ms), done=False))
                 self._give(160, id, inputs.AudioMade(effect=id, ms=ms, done=True), done=True)
 
     def _complete(self, id: int, messages: Sequence[out.Message]) -> None:
         last = messages[-1]
         answer = self._answers[last.text if last.role == "user" else "result"]
         words, function = answer if isinstance(answer, tuple) else (answer, "")
-        at = 200
+        at = self.thinks_ms
         for word in words.split(" ") if words else []:
             self._give(at, id, inputs.TextDelta(id, f"{word} "))
             at += 40
@@ -301,7 +313,7 @@ class World:
                 spoken.left, spoken.flushed = 0, True
             self.at(self.now, lambda: self._take(inputs.AudioSent(generation)))
             self._report_on(generation, 0)
-        if not made.done:
+        if not made.done or effect in self._whole:
             if self.now - spoken.began > spoken.ms:
                 spoken.began = self.now - spoken.ms  # it waited for the voice
             spoken.pieces.append((text, ms))

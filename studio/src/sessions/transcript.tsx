@@ -66,6 +66,7 @@ const Entry = memo(function Entry({ event, index, at, current, onSelect }: Entry
         <span className="transcript-time">{duration(at)}</span>
         <span className="transcript-who">{who(role, event)}</span>
         <span>
+          {text(event, "filler") !== "" && <span className="unheard">{text(event, "filler")} </span>}
           {words(role, event)}
           {text(event, "unheard") !== "" && <span className="unheard"> {text(event, "unheard")}</span>}
         </span>
