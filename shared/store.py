@@ -391,6 +391,14 @@ class Store:
             if not cursor:
                 return sorted(set(found))
 
+    async def count_call(self, token_id: str, *, keep_s: int) -> int:
+        """How many calls an access token has started, with this one; forgotten after `keep_s`."""
+        key = f"vx:token:{token_id}"
+        async with self.redis.pipeline(transaction=True) as pipeline:
+            pipeline.incr(key)
+            pipeline.expire(key, keep_s)
+            return int((await self._run(pipeline.execute()))[0])
+
     async def notes(self, account: str) -> list[Note]:
         """The notes of an account, newest first."""
         key = _notes(account)

@@ -23,6 +23,7 @@ _LATER: Final = {
     "keys": ("voxbridge.keys_cli", "keys"),
     "models": ("voxbridge.models_cli", "models"),
     "sessions": ("voxbridge.sessions_cli", "group"),
+    "token": ("voxbridge.token_cli", "token"),
     "export": ("voxbridge.replay_cli", "export_session"),
     "import": ("voxbridge.replay_cli", "import_session"),
     "replay": ("voxbridge.replay_cli", "replay_session"),
@@ -56,6 +57,7 @@ def cli() -> None:
       voxbridge models ls                the models, and whether they are here
       voxbridge agents ls                the agents and pipelines, and their models
       voxbridge keys set gemini          give it the key of a provider, read from standard input
+      voxbridge token --link             let somebody else in, for an hour
       voxbridge doctor                   what is wrong here, and how to mend it
       voxbridge sessions ls              the calls in the log
       voxbridge replay SID               take a recorded call again, and see what differs

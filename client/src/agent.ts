@@ -211,8 +211,8 @@ export class VoiceAgent {
   #hello(): ClientMessage {
     const { ticket } = this.#resumption;
     if (ticket !== null) return this.#resumption.hello(ticket);
-    const { mode = "local", model, voice, systemPrompt, agent, output, record, filler } = this.#options;
-    const wishes = Object.entries({ model, voice, systemPrompt, agent, output, record, filler }).filter(([, wish]) => wish !== undefined && wish !== "");
+    const { mode = "local", model, voice, systemPrompt, agent, output, record, filler, token } = this.#options;
+    const wishes = Object.entries({ model, voice, systemPrompt, agent, output, record, filler, token }).filter(([, wish]) => wish !== undefined && wish !== "");
     return { type: "start", mode, ...Object.fromEntries(wishes) };
   }
 

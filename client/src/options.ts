@@ -5,6 +5,8 @@ import type { Tool } from "./tools";
 export interface VoiceAgentOptions {
   /** The gateway, as `wss://host` or `https://host`; the page's own by default. */
   url?: string;
+  /** An access token, where the gateway asks for one (`voxbridge token`). Said when a call is begun, and kept nowhere. */
+  token?: string;
   /** `local` by default. */
   mode?: Mode;
   model?: string;

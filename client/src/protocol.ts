@@ -34,7 +34,7 @@ export type Stamp = (typeof STAMPS)[number];
 export type Latency = Partial<Record<Stamp, number>>;
 
 export type ClientMessage =
-  | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string; agent?: string; output?: "audio" | "text"; record?: boolean; filler?: boolean }
+  | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string; agent?: string; output?: "audio" | "text"; record?: boolean; filler?: boolean; token?: string }
   | { type: "resume"; sessionId: string; resumeToken: string; last_seq: number }
   | { type: "text"; text: string }
   | { type: "browser_function_result"; name: string; result: Json; fn_call_id?: string }

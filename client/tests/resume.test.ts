@@ -457,3 +457,13 @@ test("a reply that lost its sound is said to go on, and one that the person cut 
   world.gateway.fact(transcript("assistant", "Six,", { turn: 3, generation: 4, interrupted: true, unheard: "seven." }));
   assert.deepEqual(cut(), [false, true, false, true]);
 });
+
+test("an access token is said where a call begins, and nowhere else", async () => {
+  const world = new World();
+  const agent = await world.call({ token: "vxt1.a.b" });
+  assert.equal(world.gateway.sockets[0]?.messages[0]?.["token"], "vxt1.a.b");
+  world.gateway.cut();
+  world.retry();
+  assert.deepEqual(Object.keys(world.gateway.newest.messages[0] ?? {}), ["type", "sessionId", "resumeToken", "last_seq"]);
+  assert.ok(!JSON.stringify(agent.getSnapshot()).includes("vxt1"));
+});

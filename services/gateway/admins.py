@@ -47,16 +47,16 @@ class Admins:
             except VoxbridgeError as error:
                 _log.error("%s Until then nobody can administer.", error.message)
 
-    def check(self, authorization: str | None) -> None:
+    def check(self, authorization: str | None, *, through: bool = False) -> None:
         """Raise `UNAUTHENTICATED` unless this `Authorization` header, or the machine, shows an administrator; `UNAVAILABLE` when the
-        token's file cannot be used."""
-        if self.open:
+        token's file cannot be used. What came `through` a proxy does not come from the machine's owner, whatever its address says."""
+        if self.open and not through:
             return
-        token = self._file.read()
+        token = self._file.ensure() if self.open else self._file.read()
         scheme, _, given = (authorization or "").partition(" ")
         if not tokens.fits(given.strip(), tokens.hash_of(token) if token else "") or scheme.lower() != _SCHEME:
             raise VoxbridgeError(
                 Code.UNAUTHENTICATED,
-                "An administrator's token is needed: `Authorization: Bearer <token>`, with the token of VOXBRIDGE_ADMIN_TOKEN_FILE.",
+                "A token is needed (`Authorization: Bearer`): one of `voxbridge token`, or that of VOXBRIDGE_ADMIN_TOKEN_FILE.",
                 field="Authorization",
             )

@@ -1,7 +1,7 @@
 """`/api/agents`: who there is to talk to; and `/api/sessions/{id}/handoff`: another agent is to go on (docs/protocol.md, section 9).
 
 Owns the routes and what is told of an agent, which is never its prompt. Does not own the files (`shared.agent_files`), who may hand
-over (`services.gateway.admins`), nor the handoff itself: the voice service does it. Nothing is lost in a crash here.
+over (`services.gateway.access`), nor the handoff itself: the voice service does it. Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from fastapi import APIRouter, Depends, Path, Request
 from pydantic import BaseModel
 
 from services.gateway import bodies, resume, views
-from services.gateway.admins import Admins
 from services.gateway.messages import AGENT_LIMIT
 from shared import agents, bus, events
 from shared.agent_files import Agents
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 APPEND_S: Final = 5.0
 """How long the log may take for a request to hand over."""
 
+_TOKEN: Final[dict[int | str, dict[str, Any]]] = {401: {"model": views.Problem, "description": "A token is needed"}}
 _HANDOFF: Final[dict[int | str, dict[str, Any]]] = {
     401: {"model": views.Problem, "description": "An administrator's token is needed"},
     403: {"model": views.Problem, "description": "This Host or Origin is not allowed"},
@@ -118,14 +118,9 @@ def router(gateway: Gateway) -> APIRouter:
     """The routes of a gateway."""
     files = Agents(gateway.resources.config.agents_dir)
     reading = asyncio.Lock()
-    admins = Admins(gateway.resources.config)
     made = APIRouter(prefix="/api", tags=["agents"])
 
-    async def administrator(request: Request) -> None:
-        given = request.headers.getlist("authorization")
-        admins.check(given[0] if len(given) == 1 else None)
-
-    @made.get("/agents", response_model=AgentsView)
+    @made.get("/agents", response_model=AgentsView, responses=_TOKEN, dependencies=[Depends(gateway.access.caller)])
     async def known() -> Any:
         """Who there is to talk to, and what is wrong with their files."""
         async with reading:
@@ -155,7 +150,7 @@ def router(gateway: Gateway) -> APIRouter:
         status_code=202,
         response_model=Accepted,
         responses=_HANDOFF,
-        dependencies=[Depends(administrator)],
+        dependencies=[Depends(gateway.access.administrator)],
         openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _BODY}}}},
     )
     async def hand_over(session_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")], request: Request) -> Any:

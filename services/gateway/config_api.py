@@ -1,7 +1,7 @@
 """`/api/config`: what an administrator sets while everything runs (docs/protocol.md, section 8).
 
 Owns the routes and what is answered, which is never a key. Does not own the keys (`shared.keys`) nor who is an
-administrator (`services.gateway.admins`). Nothing is lost in a crash here.
+administrator (`services.gateway.access`). Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import BaseModel
 
 from services.gateway import bodies, views
-from services.gateway.admins import Admins
 from shared.errors import Code, VoxbridgeError
 from shared.keys import KEY_LIMIT
 from shared.providers import variables
@@ -55,15 +54,9 @@ class _Setting(msgspec.Struct, frozen=True):
 def router(gateway: Gateway) -> APIRouter:
     """The routes of a gateway."""
     keys = gateway.keys
-    admins = Admins(gateway.resources.config)
     names = {"type": "string", "enum": list(keys.names)}
 
-    async def administrator(request: Request) -> None:
-        # The first of several headers would count here and another one elsewhere, so one is the most.
-        given = request.headers.getlist("authorization")
-        admins.check(given[0] if len(given) == 1 else None)
-
-    made = APIRouter(prefix="/api/config", tags=["configuration"], dependencies=[Depends(administrator)], responses=_ANSWERS)
+    made = APIRouter(prefix="/api/config", tags=["configuration"], dependencies=[Depends(gateway.access.administrator)], responses=_ANSWERS)
 
     @made.get("/keys", response_model=KeySources)
     async def known() -> Any:

@@ -19,6 +19,7 @@ from services.gateway.messages import ClientMessage
 from services.gateway.outputs import (
     FAULT,
     NORMAL,
+    NOT_ALLOWED,
     NOT_THERE,
     RESTARTING,
     TAKEN_OVER,
@@ -78,7 +79,7 @@ class Connection:
         self.last_seq = 0
         self._reader = outbound.Reader(sid, v1, resume_token)
         self._resume_hash = resume_hash
-        self._otherwise: tuple[outbound.Reader, events.gateway.SessionRequested] | None = None
+        self._otherwise: tuple[outbound.Reader, Open] | None = None
         """The session that a plain client gets where there is none to go on with."""
         self._gateway = gateway
         self._name = name
@@ -164,11 +165,11 @@ class Connection:
         if self.phase is not Phase.RESUMING:
             return ()
         if self._otherwise is not None:
-            (self._reader, request), self._otherwise = self._otherwise, None
+            (self._reader, opens), self._otherwise = self._otherwise, None
             self._calls, self.last_seq = Calls(), 0
             self.phase, self._asked_ms = Phase.OPENING, now_ms
             told = self._answer_kept(now_ms)
-            return (*told, Open(request)) if self.phase is Phase.OPENING else told
+            return (*told, opens) if self.phase is Phase.OPENING else told
         error = VoxbridgeError(Code.NOT_FOUND, "There is no session to resume with this id and token.")
         return (Send(outbound.of_error(error)), *self._close(NOT_THERE, "no such session"))
 
@@ -234,7 +235,10 @@ class Connection:
         if self.phase is Phase.CLOSED:
             return ()
         outputs: list[Output] = [Send(outbound.of_error(error))]
-        outputs.extend(self._close(TRY_LATER if error.retryable else FAULT, "the gateway cannot go on with this session"))
+        if error.code in (Code.UNAUTHENTICATED, Code.PERMISSION_DENIED):
+            outputs.extend(self._close(NOT_ALLOWED, "this session is not allowed"))
+        else:
+            outputs.extend(self._close(TRY_LATER if error.retryable else FAULT, "the gateway cannot go on with this session"))
         return outputs
 
     def disconnected(self, reason: str) -> Outputs:
@@ -317,9 +321,10 @@ class Connection:
             client=events.gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reader.v1 else "vox"),
             resume_hash=self._resume_hash,
         )
+        opens = Open(request, message.token or "")
         if before is None:
-            return (Open(request),)
-        self._otherwise = self._reader, request
+            return (opens,)
+        self._otherwise = self._reader, opens
         return self._look_for(before, unrecorded=message.record is False)
 
     def _resume(self, message: messages.Resume, now_ms: int) -> Outputs:

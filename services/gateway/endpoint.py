@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from services.gateway.access import arrival
 from services.gateway.guard import Guard
 from services.gateway.socket import EXTENSION
 from shared.errors import Code, VoxbridgeError
@@ -71,7 +72,7 @@ class Door:
         await receive()  # websocket.connect
         v1 = PROTOCOL_V1 in scope["subprotocols"]
         await send({"type": "websocket.accept", "subprotocol": PROTOCOL_V1 if v1 else None})
-        await self._gateway.serve_socket(scope["extensions"][EXTENSION], v1=v1)
+        await self._gateway.serve_socket(scope["extensions"][EXTENSION], arrival(scope["headers"]), v1=v1)
 
 
 async def _refuse(kind: str, error: VoxbridgeError, send: Send) -> None:

@@ -1,4 +1,5 @@
-"""The REST interface: sessions, what is installed, health, figures (docs/protocol.md, section 7); beside it `config_api`, `agents_api`.
+"""The REST interface: sessions, what is installed, health, figures (docs/protocol.md, section 7); beside it `config_api`,
+`agents_api`, `tokens_api`.
 
 Owns the routes, their bounds and how an error is answered. Nothing is lost in a crash here.
 """
@@ -9,15 +10,17 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
-from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from services.gateway import agents_api, config_api, pages, views
+from services.gateway import agents_api, config_api, pages, tokens_api, views
+from services.gateway.access import owns
 from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT
 from services.gateway.waveforms import BINS_LIMIT, LONGEST_MS
 from shared import voices as known_voices
+from shared.access_tokens import Terms
 from shared.condition import Condition
 from shared.errors import Code, Unavailable, VoxbridgeError
 
@@ -30,6 +33,7 @@ _STATUS: Final = {
     Code.INVALID_MESSAGE: 400,
     Code.INVALID_ARGUMENT: 422,
     Code.UNAUTHENTICATED: 401,
+    Code.PERMISSION_DENIED: 403,
     Code.TOO_LARGE: 422,
     Code.NOT_FOUND: 404,
     Code.CONFLICT: 409,
@@ -41,6 +45,8 @@ _STATUS: Final = {
 }
 _BAD: Final[dict[int | str, dict[str, Any]]] = {422: {"model": views.Problem, "description": "An argument is out of its range"}}
 _NONE: Final[dict[int | str, dict[str, Any]]] = {404: {"model": views.Problem, "description": "There is no such session"}}
+_TOKEN: Final[dict[int | str, dict[str, Any]]] = {401: {"model": views.Problem, "description": "A token is needed"}}
+_ALL: Final[dict[int | str, dict[str, Any]]] = {403: {"model": views.Problem, "description": "The administrators' token is needed"}}
 _AWAY: Final[dict[int | str, dict[str, Any]]] = {503: {"model": views.Problem, "description": "Something the answer needs is away"}}
 SessionId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="32 lower-case hexadecimal digits.")]
 
@@ -61,6 +67,7 @@ def application(gateway: Gateway) -> FastAPI:
     app.include_router(_operations(gateway))
     app.include_router(config_api.router(gateway))
     app.include_router(agents_api.router(gateway))
+    app.include_router(tokens_api.router(gateway))
     pages.mount(app)
     app.add_exception_handler(VoxbridgeError, _voxbridge_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
@@ -69,21 +76,33 @@ def application(gateway: Gateway) -> FastAPI:
 
 
 def _sessions(gateway: Gateway) -> APIRouter:
-    router = APIRouter(prefix="/api/sessions", tags=["sessions"])
+    access = gateway.access
+    caller, administrator = Depends(access.caller), Depends(access.administrator)
+    router = APIRouter(prefix="/api/sessions", tags=["sessions"], responses=_TOKEN)
+    # What is added here is for administrators, unless it says whose it shows.
+    whole = APIRouter(dependencies=[administrator], responses=_ALL)
 
     @router.get("", response_model=views.SessionPage, response_model_exclude_none=True, responses=_BAD | _AWAY)
     async def list_sessions(
-        limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 50, before: Annotated[int | None, Query(ge=0, le=_TIME_LIMIT_MS)] = None
+        limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 50,
+        before: Annotated[int | None, Query(ge=0, le=_TIME_LIMIT_MS)] = None,
+        terms: Terms | None = caller,
     ) -> Any:
-        """Sessions, newest first, of those that started before `before` (ms of the Unix clock)."""
-        return await gateway.sessions.page(limit=limit, before_ms=before)
+        """Sessions, newest first, of those that started before `before` (ms of the Unix clock). Who shows an access token is told of
+        those of its account alone, so that a page may hold fewer than `limit`."""
+        page = await gateway.sessions.page(limit=limit, before_ms=before)
+        page["sessions"] = [one for one in page["sessions"] if owns(terms, one.get("account"))]
+        return page
 
     @router.get("/{session_id}", response_model=views.SessionDetail, response_model_exclude_none=True, responses=_BAD | _NONE | _AWAY)
-    async def session(session_id: SessionId) -> Any:
+    async def session(session_id: SessionId, terms: Terms | None = caller) -> Any:
         """A session and its transcript, folded from the log."""
-        return await gateway.sessions.detail(session_id)
+        found = await gateway.sessions.detail(session_id)
+        if not owns(terms, found.get("account")):
+            raise VoxbridgeError(Code.NOT_FOUND, "There is no session with this id.", field="session_id")
+        return found
 
-    @router.get("/{session_id}/events", response_model=views.EventPage, responses=_BAD | _NONE | _AWAY)
+    @whole.get("/{session_id}/events", response_model=views.EventPage, responses=_BAD | _NONE | _AWAY)
     async def session_events(
         session_id: SessionId,
         after: Annotated[int, Query(ge=0, le=_POSITION_LIMIT)] = 0,
@@ -94,7 +113,7 @@ def _sessions(gateway: Gateway) -> APIRouter:
         page = await gateway.sessions.events(session_id, after=after, limit=limit, journals=journals)
         return Response(page, media_type="application/json")
 
-    @router.get("/{session_id}/state", response_model=views.StateView, responses=_BAD | _NONE | _AWAY)
+    @whole.get("/{session_id}/state", response_model=views.StateView, responses=_BAD | _NONE | _AWAY)
     async def session_state(
         session_id: SessionId,
         at: Annotated[int | None, Query(ge=0, le=_POSITION_LIMIT, description="µs of the Unix clock, as in `ts` of an event.")] = None,
@@ -103,7 +122,7 @@ def _sessions(gateway: Gateway) -> APIRouter:
         """The state of a session as it was at a time or at a position, which counts where both are given; without either, as it is now."""
         return Response(await gateway.sessions.state(session_id, at=at, seq=seq), media_type="application/json")
 
-    @router.get("/{session_id}/waveform", response_model=views.Waveform, responses=_BAD | _NONE | _AWAY)
+    @whole.get("/{session_id}/waveform", response_model=views.Waveform, responses=_BAD | _NONE | _AWAY)
     async def session_waveform(
         session_id: SessionId,
         channel: Literal["in", "out"],
@@ -117,11 +136,12 @@ def _sessions(gateway: Gateway) -> APIRouter:
         found = await gateway.waveforms.waveform(session_id, channel, began_ms=began_ms, live=live, from_ms=from_ms, to_ms=to_ms, bins=bins)
         return Response(msgspec.json.encode(found), media_type="application/json")
 
+    router.include_router(whole)
     return router
 
 
 def _installed(gateway: Gateway) -> APIRouter:
-    router = APIRouter(prefix="/api/vox", tags=["installed"])
+    router = APIRouter(prefix="/api/vox", tags=["installed"], dependencies=[Depends(gateway.access.caller)], responses=_TOKEN)
 
     @router.get("/voices", response_model=views.Voices)
     async def voices() -> Any:
@@ -164,14 +184,23 @@ def _operations(gateway: Gateway) -> APIRouter:
         return {"ok": True}
 
     @router.get("/readyz", response_model=views.Ready, responses={503: {"model": views.Ready, "description": "Something is missing"}})
-    async def ready(response: Response) -> Any:
-        """Each dependency by name."""
+    async def ready(request: Request, response: Response) -> Any:
+        """Each dependency by name; who is no administrator is told no more than whether all are there."""
         found = await gateway.readiness.ask()
         is_ready = all(one.ok for one in found.values())
         response.status_code = 200 if is_ready else 503
+        try:
+            await gateway.access.administrator(request)
+        except VoxbridgeError:
+            return {"ready": is_ready, "dependencies": {}}
         return {"ready": is_ready, "dependencies": {name: _stands(one) for name, one in found.items()}}
 
-    @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text"}})
+    @router.get(
+        "/metrics",
+        response_class=Response,
+        responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text"}} | _TOKEN | _ALL,
+        dependencies=[Depends(gateway.access.administrator)],
+    )
     async def metrics() -> Response:
         """Figures for Prometheus."""
         return Response(gateway.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -45,6 +45,7 @@ class Start(msgspec.Struct, frozen=True, tag="start", rename="camel"):
     output: str | None = None
     record: bool | None = None
     filler: bool | None = None
+    token: str | None = None
     session_token: str | None = msgspec.field(name="session_token", default=None)
 
 
@@ -161,6 +162,7 @@ def _check(message: ClientMessage) -> None:
             _at_most("agent", message.agent, AGENT_LIMIT)
             if message.output is not None:
                 _among("output", message.output, OUTPUTS)
+            _at_most("token", message.token, TOKEN_LIMIT)
             _at_most("session_token", message.session_token, TOKEN_LIMIT)
         case Resume():
             if SESSION_ID.fullmatch(message.session_id) is None:

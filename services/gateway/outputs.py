@@ -13,6 +13,7 @@ NORMAL: Final = 1000
 FAULT: Final = 1011
 RESTARTING: Final = 1012
 TRY_LATER: Final = 1013
+NOT_ALLOWED: Final = 4003
 NOT_THERE: Final = 4004
 TOO_SLOW: Final = 4008
 TOO_MANY_WRONG: Final = 4009
@@ -26,9 +27,11 @@ class Send(msgspec.Struct, frozen=True):
 
 
 class Open(msgspec.Struct, frozen=True):
-    """Subscribe, then write this event; answer with `opened` or `failed`."""
+    """See that whoever has this token, or opened the socket, may have this session; then subscribe and write the event. Answer with
+    `opened` or `failed`."""
 
     event: events.gateway.SessionRequested
+    token: str = ""
 
 
 class Resume(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
+from services.gateway.access import Access, Arrival
 from services.gateway.buffers import Budget
 from services.gateway.core import Phase
 from services.gateway.endpoint import Door
@@ -61,6 +62,7 @@ class Gateway(Service):
         self.log = resources.log
         self.store = Store(resources.redis)
         self.keys = Keys.of(resources.config, resources.redis)
+        self.access = Access(resources.config, self.store, resources.clock)
         self.metrics = Metrics()
         self.budget = Budget()
         self.unread = Budget()
@@ -133,11 +135,11 @@ class Gateway(Service):
         """Figures for `$SRV.STATS`."""
         return {"sockets": len(self.connections), "frames_in": self.metrics.frames_in, "frames_out": self.metrics.frames_out}
 
-    async def serve_socket(self, socket: Socket, *, v1: bool) -> None:
+    async def serve_socket(self, socket: Socket, came: Arrival, *, v1: bool) -> None:
         """Serve one accepted socket until it is gone."""
         self._numbered += 1
         name = f"{self.resources.process_id}-{self._numbered}"
-        connection = Vox(self, socket, sid=new_session_id(), name=name, v1=v1)
+        connection = Vox(self, socket, came, sid=new_session_id(), name=name, v1=v1)
         self.connections.add(connection)
         self.metrics.sockets += 1
         socket.attach(connection, self.budget)

@@ -202,6 +202,7 @@ def _summary(sid: str, facts: dict[str, events.Recorded]) -> dict[str, Any]:
     summary: dict[str, Any] = {"id": sid, "mode": "local", "started_at_ms": requested.ts // 1_000, "state": "connecting", "turns": 0}
     if isinstance(requested.event, events.gateway.SessionRequested):
         summary["mode"] = requested.event.mode
+        summary["account"] = requested.event.account
         if requested.event.agent:
             summary["agent"] = requested.event.agent
     if "session.started" in facts:

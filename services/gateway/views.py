@@ -28,6 +28,9 @@ class Session(BaseModel):
     agent: str | None = None
     """The agent or pipeline that was asked for, if one was."""
 
+    account: str | None = None
+    """Whose it is; nothing for an erased one."""
+
     started_at_ms: int
     state: Literal["connecting", "live", "ended"]
     turns: int

@@ -17,6 +17,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from services.gateway import outbound, resume, resumption, tokens
+from services.gateway.access import Access, Arrival
 from services.gateway.core import Connection, Phase
 from services.gateway.lateness import Lateness
 from services.gateway.metrics import Metrics
@@ -50,6 +51,7 @@ class House(Protocol):
     resources: Resources
     log: Log
     store: Store
+    access: Access
     metrics: Metrics
     microphones: Microphones
 
@@ -63,7 +65,7 @@ class House(Protocol):
 class Vox:
     """The sink of one socket."""
 
-    def __init__(self, house: House, socket: Socket, *, sid: str, name: str, v1: bool) -> None:
+    def __init__(self, house: House, socket: Socket, came: Arrival, *, sid: str, name: str, v1: bool) -> None:
         self.sid = sid
         self.v1 = v1
         token = tokens.new_token()
@@ -77,6 +79,7 @@ class Vox:
         )
         self._house = house
         self._socket = socket
+        self._came = came
         self._name = name
         self._clock: Clock = house.resources.clock
         self._audio_nc = house.resources.audio_nc
@@ -165,8 +168,8 @@ class Vox:
                 case PublishMic(pcm) if self._in_time(len(pcm)):
                     self._microphones.publish(self._microphone, frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm))
                     self._sequence += 1
-                case Open(event):
-                    self._opening = asyncio.create_task(self._open(self._enter(event)))
+                case Open(event, token):
+                    self._opening = asyncio.create_task(self._open(self._enter(event, token)))
                 case Resume():
                     self._opening = asyncio.create_task(self._open(self._resume(output)))
                 case Ended():
@@ -204,8 +207,9 @@ class Vox:
             _log.warning("session %s: cannot be opened: %s", self.sid, error)
             self._perform(self.core.failed(Unavailable("The event log does not answer. Try again.", retry_after_ms=1_000)))
 
-    async def _enter(self, event: events.gateway.SessionRequested) -> None:
+    async def _enter(self, event: events.gateway.SessionRequested, token: str) -> None:
         house = self._house
+        event = await house.access.begin(house.access.admit(self._came, token), event)
         if event.record and house.resources.config.recording == "off":
             message = "This installation records nothing. Leave out `record`, or have VOXBRIDGE_RECORDING set to `allow`."
             raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="record", retryable=False)

@@ -1,6 +1,7 @@
 /** The frame around the rooms: navigation, theme, help. Owns the call, so that it goes on while another room is open. */
-import { type ReactElement, useEffect, useRef } from "react";
+import { Fragment, type ReactElement, useEffect, useRef } from "react";
 import { useVoiceAgent } from "voxbridge/react";
+import { lock, useLocked, useRound } from "./access";
 import { AgentsRoom } from "./agents/room";
 import { Help } from "./help";
 import { Icon, Wordmark } from "./icons";
@@ -11,6 +12,7 @@ import { SessionList } from "./sessions/list";
 import { SessionRoom } from "./sessions/room";
 import { TalkRoom } from "./talk/room";
 import { useTheme } from "./theme";
+import { Unlock } from "./unlock";
 import { STATE_WORDS } from "./words";
 
 const ROOMS: [path: string, name: string][] = [
@@ -38,6 +40,13 @@ export function App(): ReactElement {
   useEffect(() => {
     document.title = `${title} · Voxbridge`;
   }, [title]);
+  const locked = useLocked();
+  const round = useRound();
+  const refused = call.error?.code === "UNAUTHENTICATED";
+  useEffect(() => {
+    if (refused) lock();
+  }, [refused]);
+  const shut = locked && room !== "keys" && (call.connection === "idle" || call.connection === "closed");
   const elsewhere = room !== "" && (call.connection === "connected" || call.connection === "reconnecting");
   return (
     <>
@@ -62,10 +71,15 @@ export function App(): ReactElement {
           </button>
         </div>
       </header>
-      {room === "sessions" && (id ? <SessionRoom key={id} id={id} /> : <SessionList />)}
-      {room === "agents" && <AgentsRoom />}
-      {room === "keys" && <KeysRoom />}
-      {title === "Talk" && <TalkRoom call={call} />}
+      {shut && <main className="sessions keys"><Unlock key={round} /></main>}
+      {!shut && (
+        <Fragment key={round}>
+          {room === "sessions" && (id ? <SessionRoom key={id} id={id} /> : <SessionList />)}
+          {room === "agents" && <AgentsRoom />}
+          {room === "keys" && <KeysRoom />}
+          {title === "Talk" && <TalkRoom call={call} />}
+        </Fragment>
+      )}
       <Help dialog={help} />
     </>
   );

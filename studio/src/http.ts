@@ -1,5 +1,6 @@
-/** Asking the gateway over HTTP. Owns the administrator's token, which is kept for as long as this page lives and nowhere else. */
+/** Asking the gateway over HTTP, with the token of this page where it has one. */
 import { useCallback, useEffect, useState } from "react";
+import { accessToken, lock } from "./access";
 
 const AGAIN_MS = 5000;
 
@@ -13,11 +14,10 @@ export class ReadError extends Error {
   }
 }
 
-let token = "";
-
-/** From now on this page asks as an administrator, on gateways that others than this machine may reach. */
-export function administer(given: string): void {
-  token = given.trim();
+/** The headers that say who asks. */
+export function credentials(): Record<string, string> {
+  const token = accessToken();
+  return token === "" ? {} : { authorization: `Bearer ${token}` };
 }
 
 interface Asked {
@@ -29,7 +29,7 @@ interface Asked {
 /** The answer's JSON; undefined where it has none. */
 export async function ask<Body>(path: string, { signal, method = "GET", body }: Asked = {}): Promise<Body> {
   let answer: Response;
-  const headers = { accept: "application/json", ...(token === "" ? {} : { authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { "content-type": "application/json" }) };
+  const headers = { accept: "application/json", ...credentials(), ...(body === undefined ? {} : { "content-type": "application/json" }) };
   try {
     answer = await fetch(path, { method, headers, signal: signal ?? null, body: body === undefined ? null : JSON.stringify(body) });
   } catch (cause) {
@@ -37,6 +37,7 @@ export async function ask<Body>(path: string, { signal, method = "GET", body }: 
     throw new ReadError(0, "The gateway does not answer.");
   }
   if (!answer.ok) {
+    if (answer.status === 401) lock();
     const said = (await answer.json().catch(() => null)) as { message?: string } | null;
     throw new ReadError(answer.status, said?.message ?? `The gateway answered ${answer.status}.`);
   }

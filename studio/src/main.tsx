@@ -6,8 +6,10 @@ import "./styles/sessions.css";
 import "./styles/agents.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { arrive } from "./access";
 import { App } from "./app";
 
+arrive();
 const root = document.getElementById("root");
 if (root !== null) {
   createRoot(root).render(

@@ -71,9 +71,9 @@ class Past:
 
 
 @contextmanager
-def past(folder: Path) -> Iterator[Past]:
+def past(folder: Path, *, allowed_hosts: str = "") -> Iterator[Past]:
     """Serve it while the block runs."""
-    command = [sys.executable, "-m", "tests.browser.past", str(folder)]
+    command = [sys.executable, "-m", "tests.browser.past", str(folder), allowed_hosts]
     with (folder / "output").open("wb") as said:
         # As the product's own children: gone when the tests are.
         process = subprocess.Popen(command, stdin=_PIPE, stdout=_PIPE, stderr=said, preexec_fn=die_with_parent())  # noqa: PLW1509
@@ -93,7 +93,7 @@ def past(folder: Path) -> Iterator[Past]:
             process.wait()
 
 
-async def serve(folder: Path) -> None:
+async def serve(folder: Path, allowed_hosts: str) -> None:
     """Serve until standard input ends."""
     with NatsServer(folder / "nats", sync_interval="1s") as bus, ValkeyServer(folder / "valkey") as store:
         config = Config(
@@ -102,6 +102,7 @@ async def serve(folder: Path) -> None:
             redis_url=store.url,
             models_port=free_port(),
             recording="on",
+            allowed_hosts=allowed_hosts,
             data_dir=folder / "data",
             agents_dir=folder / "agents",
         )
@@ -140,4 +141,4 @@ async def _written(log: Log, keys: DataKeys) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1])))
+    asyncio.run(serve(Path(sys.argv[1]), sys.argv[2]))

@@ -224,7 +224,7 @@ async def test_only_an_administrator_hands_over_where_others_may_reach_the_gatew
         token = (tmp_path / "admin.token").read_text().strip()
         taken: httpx.Response = await ask(running, "POST", to(sid), json={"to": "advisor"}, headers={"Authorization": f"Bearer {token}"})
         assert taken.status_code == 202
-        assert (await running.get("/api/agents")).status_code == 200
+        assert (await running.get("/api/agents")).status_code == 401
 
 
 def test_the_models_that_studio_names_are_those_that_a_session_gets() -> None:

@@ -62,6 +62,7 @@ async def test_sessions_are_listed_newest_first_and_page_by_page(running: Runnin
         "turns": 1,
         "ended_at_ms": STARTED_US // 1_000 + 2_005,
         "ended_reason": "client",
+        "account": "local",
     }
     rest = (await running.get(f"/api/sessions?limit=3&before={first['next_before']}")).json()
     assert [one["id"] for one in rest["sessions"]] == sids[1::-1]

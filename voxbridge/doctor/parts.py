@@ -17,6 +17,8 @@ from nats.errors import Error as NatsError
 
 from shared.condition import read
 from shared.config import Config
+from shared.errors import VoxbridgeError
+from shared.secret_file import admin_token_file
 from voxbridge.doctor.finding import Finding, fail, ok, warn
 from voxbridge.doctor.place import Place
 
@@ -47,7 +49,7 @@ async def over_http(config: Config, place: Place) -> list[Finding]:
     """The gateway and the models on their ports."""
     async with httpx.AsyncClient(timeout=_ASK_S, trust_env=False) as client:
         gateway, models = await asyncio.gather(
-            _ready(client, f"{config.gateway_base_url}/readyz", host=f"127.0.0.1:{config.port}"),
+            _ready(client, f"{config.gateway_base_url}/readyz", host=f"127.0.0.1:{config.port}", token=_token(config)),
             _ready(client, f"{config.models_base_url.removesuffix('/v1')}/readyz"),
         )
     return [_gateway(config, gateway), _models(config, models, place)]
@@ -107,10 +109,19 @@ def _service(name: str, health: dict[str, Any], stats: list[dict[str, Any]], pla
     return ok(AREA, name, f"{count}: {load}" if load else count)
 
 
-async def _ready(client: httpx.AsyncClient, url: str, *, host: str = "") -> tuple[int, dict[str, Any], str]:
-    # Between containers the gateway has a name that it need not let browsers use.
+def _token(config: Config) -> str:
+    """The administrators' token, where this process may read it."""
     try:
-        answer = await client.get(url, headers={"Host": host} if host else None)
+        return admin_token_file(config).read() or ""
+    except VoxbridgeError:
+        return ""
+
+
+async def _ready(client: httpx.AsyncClient, url: str, *, host: str = "", token: str = "") -> tuple[int, dict[str, Any], str]:
+    # Between containers the gateway has a name that it need not let browsers use.
+    headers = ({"Host": host} if host else {}) | ({"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        answer = await client.get(url, headers=headers)
         told = answer.json()
     except (httpx.HTTPError, ValueError) as error:
         return 0, {}, str(error) or type(error).__name__

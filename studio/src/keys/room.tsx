@@ -1,7 +1,8 @@
 /** The keys of the providers: which are there and from where, set one, forget one. No key is ever shown again. */
 import { type ReactElement, type SyntheticEvent, useState } from "react";
-import { administer, ask, type Loaded, ReadError, useLoaded } from "../http";
+import { ask, type Loaded, ReadError, useLoaded } from "../http";
 import { Notice } from "../notice";
+import { Unlock } from "../unlock";
 import { providerName } from "../words";
 
 const KEYS = "/api/config/keys";
@@ -75,42 +76,16 @@ function KeyCard({ provider, known, onChanged }: { provider: string; known: Know
   );
 }
 
-function Administrator({ wrong, onGiven }: { wrong: boolean; onGiven: () => void }): ReactElement {
-  const [token, setToken] = useState("");
-  const submit = (event: SyntheticEvent): void => {
-    event.preventDefault();
-    administer(token);
-    setToken("");
-    onGiven();
-  };
-  return (
-    <section className="panel key" aria-label="Administrator">
-      <h2>Only for administrators</h2>
-      <p>Others than this machine may reach this gateway, so it asks for the token that is in the file of <code>VOXBRIDGE_ADMIN_TOKEN_FILE</code>. This page keeps it until it is closed.</p>
-      <form className="key-form" onSubmit={submit}>
-        <input type="password" value={token} onChange={(event) => setToken(event.target.value)} placeholder="Token" aria-label="Administrator's token" autoComplete="off" spellCheck={false} />
-        <button type="submit" className="button" disabled={token.trim() === ""}>Go on</button>
-      </form>
-      {wrong && <p role="status" className="outcome" data-failed="true">That is not the token.</p>}
-    </section>
-  );
-}
-
 export function KeysRoom(): ReactElement {
   const { value, error, reload }: Loaded<{ keys: Record<string, Known> }> = useLoaded(KEYS);
-  const [tried, setTried] = useState(false);
-  const locked = error?.status === 401;
-  const given = (): void => {
-    setTried(true);
-    reload();
-  };
+  const locked = error?.status === 401 || error?.status === 403;
   return (
     <main className="sessions keys">
       <div className="sessions-head">
         <h1>Keys</h1>
         <p className="quiet-text">Encrypted where they are stored, and never shown again.</p>
       </div>
-      {locked && <Administrator wrong={tried} onGiven={given} />}
+      {locked && <Unlock administrator />}
       {error !== null && !locked && <Notice title={error.message}><p>This page looks again every 5 seconds.</p></Notice>}
       {value === null && error === null && <p className="empty-line" role="status">Asking the gateway…</p>}
       {value !== null && !locked && (

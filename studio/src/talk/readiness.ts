@@ -1,5 +1,6 @@
 /** How the gateway and what it needs stand. Owns the polling: every 5 s while something is wrong, every 15 s else. */
 import { useEffect, useState } from "react";
+import { credentials } from "../http";
 
 const AGAIN_MS = 5000;
 const SELDOM_MS = 15000;
@@ -18,7 +19,7 @@ interface Body {
 
 async function look(signal: AbortSignal): Promise<Readiness> {
   try {
-    const answer = await fetch("/readyz", { signal, headers: { accept: "application/json" } });
+    const answer = await fetch("/readyz", { signal, headers: { accept: "application/json", ...credentials() } });
     const body = (await answer.json()) as Body;
     const strained = Object.entries(body.dependencies ?? {}).filter(([, { ok, state }]) => ok !== true || state === "degraded");
     if (body.ready === true && strained.length === 0) return { kind: "ready" };

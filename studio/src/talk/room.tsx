@@ -1,6 +1,7 @@
 /** Talk: the first room. Owns the call's options and the arrangement of its parts. */
 import { type ReactElement, useRef, useState } from "react";
 import type { UseVoiceAgent, VoiceAgentOptions } from "voxbridge/react";
+import { accessToken } from "../access";
 import { hint, STATE_WORDS } from "../words";
 import { type Choice, optionsOf, remember, remembered, wayOf } from "./choice";
 import { Composer } from "./composer";
@@ -35,9 +36,9 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
   const field = useRef<HTMLInputElement>(null);
   useKeys(call, () => field.current?.focus());
   // What goes wrong is in the snapshot, and shown from there.
-  const start = (): void => void agent.start({ ...options, ...optionsOf(choice, true), microphone: true }).catch(() => undefined);
+  const start = (): void => void agent.start({ ...options, ...optionsOf(choice, true), token: accessToken(), microphone: true }).catch(() => undefined);
   const startInText = (text: string): void => {
-    agent.start({ ...options, ...optionsOf(choice, false), microphone: false }).then(() => agent.sendText(text)).catch(() => undefined);
+    agent.start({ ...options, ...optionsOf(choice, false), token: accessToken(), microphone: false }).then(() => agent.sendText(text)).catch(() => undefined);
   };
   const choose = (next: Choice): void => {
     remember(next);
