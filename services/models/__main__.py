@@ -23,6 +23,8 @@ def main() -> None:
         home.take()
     except VoxbridgeError as error:
         sys.exit(error.message)
+    # As in `llama`, for the threads of Whisper.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     # Only now: these imports take a second, and the engines of a service that died wait for the next one to be there.
     import uvicorn
 

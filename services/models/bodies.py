@@ -135,6 +135,8 @@ class ChatRequest(_Body):
     max_completion_tokens: Annotated[int, Field(ge=1, le=4_096)] | None = None
     stop: Annotated[str, Field(max_length=64)] | Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=4)] | None = None
     user: Annotated[str, Field(max_length=256)] | None = None
+    keep_prompt: bool = False
+    """An extension: the system messages and the tools are no secret of a conversation, and are kept on disk once they were read."""
 
     def conversation(self) -> list[core.Message]:
         """The messages for `core`."""

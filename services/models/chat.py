@@ -75,7 +75,7 @@ class Answer:
 
     async def begin(self) -> None:
         """Wait for the first text; raises what the engine raises."""
-        self._steps = self._llm.generate(self._plan.prompt, self._plan.sampling)
+        self._steps = self._llm.generate(self._plan.prompt, self._plan.sampling, keep=self._request.keep_prompt)
         self._first = await anext(self._steps, None)
 
     async def close(self) -> None:

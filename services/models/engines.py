@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from services.models import busy
 from services.models.admission import Line
 from services.models.audio import RATE
 from services.models.home import Home
@@ -125,6 +126,14 @@ class Engines:
         """Whether every model serves."""
         return all(phase is Phase.READY for phase in self.phases.values())
 
+    def late(self) -> str:
+        """Why an answer may be late, in words; empty where nothing speaks for it."""
+        missing = next((model for model in self.models if self.phases[model.id] is not Phase.READY), None)
+        if missing is not None:
+            return f"{missing.title} is {self.state(missing)}"
+        reading = "the model reads its instructions for the first time" if self._llm is not None and self._llm.reading else ""
+        return busy.why() or reading
+
     async def in_thread(self, role: str, work: Callable[[], _Result]) -> _Result:
         """Run blocking work in the thread of a role."""
         return await asyncio.get_running_loop().run_in_executor(self._pools[role], work)
@@ -194,7 +203,7 @@ class Engines:
         self._turn = await self.in_thread("turn", work)
 
     async def _load_llm(self, path: Path) -> None:
-        llm = Llm(self._home, path, CPU_THREADS)
+        llm = Llm(self._home, path, CPU_THREADS, sha256=self.by_role("llm").files[0].sha256)
         await llm.start()
         self._llm = llm
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -34,7 +35,11 @@ class Home:
     """Taken by one service at a time."""
 
     def __init__(self, data_dir: Path, port: int) -> None:
-        self.folder = data_dir.expanduser().resolve() / "run" / f"models-{port}"
+        data = data_dir.expanduser().resolve()
+        self.folder = data / "run" / f"models-{port}"
+        self.prompts = data / "prompts"
+        """Where prompts that were read are kept."""
+
         self._lock: IO[bytes] | None = None
 
     def take(self) -> None:
@@ -83,6 +88,21 @@ class Home:
         """The engine is gone."""
         self._file(name).unlink(missing_ok=True)
 
+    def note(self, name: str, what: bytes) -> None:
+        """Write down what the next service should know of an engine; what cannot be written is found out anew by it."""
+        new = self._note(name).with_suffix(".new")
+        with suppress(OSError):
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(what)
+            new.replace(self._note(name))
+
+    def noted(self, name: str) -> bytes:
+        """What was written down; nothing where nothing was."""
+        try:
+            return self._note(name).read_bytes()
+        except OSError:
+            return b""
+
     def said(self, name: str) -> str:
         """The last words of an engine that has ended; they are read once."""
         file = said_file(self.folder, name)
@@ -92,6 +112,9 @@ class Home:
         except OSError:
             return ""
         return words
+
+    def _note(self, name: str) -> Path:
+        return self.folder / f"{name}.note"
 
     def _file(self, name: str) -> Path:
         return self.folder / f"{name}.json"

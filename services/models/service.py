@@ -87,8 +87,8 @@ def create(config: Config, home: Home) -> FastAPI:
 def _add_health(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
     @app.get("/healthz", tags=["health"])
     async def healthz() -> dict[str, str]:
-        """The process answers."""
-        return {"status": "ok"}
+        """The process answers. `late` says why an answer of a model may be: others take the processors, or a model is not there yet."""
+        return {"status": "ok", "late": engines.late()}
 
     @app.get("/readyz", tags=["health"])
     async def readyz() -> JSONResponse:

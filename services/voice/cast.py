@@ -77,6 +77,11 @@ def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
     return prompt.instructions(custom, agent), allowed if handoff is None else (*allowed, handoff)
 
 
+def shared(state: State) -> bool:
+    """Whether the instructions of who speaks are those of an agent alone: what was read of them may be kept for other sessions."""
+    return state.request is None or not state.request.system_prompt.strip()
+
+
 def model_of(agent: Agent, usual: str) -> str:
     """The name of the model that an agent thinks with. `usual` is that of the installation's own language model."""
     if agent.realtime is not None:

@@ -39,18 +39,20 @@ def client(url: str, key: str, *, hook: bool = True) -> AsyncOpenAI:
 
 
 class ChatCompletions:
-    """One endpoint. `vendor`: it is OpenAI's own, whose newer models refuse what older ones and other servers need."""
+    """One endpoint. `vendor`: it is OpenAI's own, whose newer models refuse what older ones and other servers need. `keeps`: it is
+    services/models, which keeps prompts on disk where it is told that it may."""
 
-    def __init__(self, client: Client, default_model: str, *, vendor: bool = False) -> None:
+    def __init__(self, client: Client, default_model: str, *, vendor: bool = False, keeps: bool = False) -> None:
         self._client = client
         self._default_model = default_model
         self._vendor = vendor
+        self._keeps = keeps
 
     async def close(self) -> None:
         """The client is its owner's to close."""
 
-    async def warm(self, model: str, instructions: str, functions: Sequence[Function]) -> None:
-        """Have the model read what every request of a session begins with."""
+    async def warm(self, model: str, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
+        """Have the model read what every request of a session begins with. `shared` as with `Complete`."""
         async with self._client() as held:
             with named("language", held.key):
                 await held.client.chat.completions.create(
@@ -59,6 +61,7 @@ class ChatCompletions:
                     tools=[_tool(function) for function in functions] or openai.omit,
                     max_tokens=1,
                     temperature=0.0,
+                    extra_body=self._kept(shared=shared),
                 )
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
@@ -75,6 +78,7 @@ class ChatCompletions:
                     tools=[_tool(function) for function in request.functions] or openai.omit,
                     stream=True,
                     stream_options={"include_usage": True},
+                    extra_body=self._kept(shared=request.shared),
                     **self._manner(model),
                 )
                 async with stream:
@@ -103,6 +107,9 @@ class ChatCompletions:
         yield Completed(
             effect=effect, input_tokens=usage.prompt_tokens if usage else 0, output_tokens=usage.completion_tokens if usage else 0
         )
+
+    def _kept(self, *, shared: bool) -> dict[str, bool] | None:
+        return {"keep_prompt": True} if shared and self._keeps else None
 
     def _manner(self, model: str) -> dict[str, Any]:
         if not self._vendor:

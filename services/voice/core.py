@@ -19,11 +19,13 @@ from services.voice import (
     calls,
     cast,
     dialogue,
+    draft,
     faults,
     filler,
     handoffs,
     heard,
     inputs,
+    lateness,
     listening,
     live,
     outages,
@@ -233,6 +235,8 @@ def _input(d: Draft, input: Any) -> None:
         case inputs.GatewayLost(gateway=lost) if d.state.gateway == lost and not d.state.away_since:
             _away(d)
             d.state.presumed = True
+        case inputs.CauseFound():
+            lateness.cause_found(d, input)
         case inputs.Orphaned():
             _end(d, "worker_lost", ev.Failure(code="INTERRUPTED", message="The voice worker of this session died.", retryable=True))
         case _:
@@ -366,6 +370,8 @@ def _timer(d: Draft, name: str) -> None:
             turns.resolve_cut(d, None)
         case "paused":
             pauses.settle(d, None)
+        case draft.LATE:
+            lateness.due(d)
         case outages.TIMER:
             listening.try_again(d)
             speaking.try_again(d)

@@ -6,13 +6,20 @@ import copy
 from typing import Any, Final
 
 from services.voice import outputs as out
-from services.voice.state import Reply, State, Utterance
+from services.voice.state import Late, Reply, State, Utterance
 from shared import events, moments
 from shared.step import Append
 
 DROPPED_LIMIT: Final = 64
-_LATE: Final = "It takes longer than usual."
+_OVERDUE: Final = "It takes longer than usual."
+LATE: Final = "late"
+"""The timer of a model that was asked for something."""
+
+LATE_MS: Final = 3_000
+"""Without a sign of life from a model before it is said that it is late: a warm one needs a third of that on a quiet machine."""
+
 _AWAY: Final = "The {} is not there. Trying again."
+_LATE: Final = "{}, so this takes longer."
 
 
 class Draft:
@@ -31,6 +38,8 @@ class Draft:
         """Start an effect; returns its id, unique in the session."""
         self.state.effects += 1
         self.outputs.append(out.StartEffect(self.state.effects, effect))
+        if isinstance(effect, out.Complete | out.Transcribe) or (isinstance(effect, out.Synthesize) and not effect.whole):
+            self.set_timer(LATE, LATE_MS)
         return self.state.effects
 
     def cancel(self, *effects: int | None) -> None:
@@ -100,4 +109,23 @@ def shown_reason(state: State) -> str:
         return _AWAY.format("speech recognition")
     if reply is not None and (reply.llm_away or reply.tts_away):
         return _AWAY.format("language model" if reply.llm_away else "voice")
-    return _LATE if state.overdue else state.trouble
+    late, waiting = state.late, waited_for(state)
+    if late is not None and late.cause and waiting is not None and waiting.effect == late.effect:
+        return _LATE.format(late.cause[0].upper() + late.cause[1:])
+    return _OVERDUE if state.overdue else state.trouble
+
+
+def waited_for(state: State) -> Late | None:
+    """The model that was asked and that nothing has come of yet, where the user hears nothing meanwhile."""
+    utterance, reply = state.utterance, state.reply
+    if utterance is not None:
+        if utterance.to_ms is None or utterance.final_effect is None:
+            return None
+        return Late(effect=utterance.final_effect, part="stt")
+    if reply is None or reply.calls or reply.uses:
+        return None
+    words = [piece for piece in reply.pieces if not piece.filler]
+    if reply.effect is not None and not words and not reply.unsplit:
+        return Late(effect=reply.effect, part="llm")
+    silent = next((piece for piece in words if not piece.done), None) if not reply.playing else None
+    return Late(effect=silent.effect, part="tts") if silent is not None and silent.effect is not None and not silent.ms else None

@@ -180,6 +180,13 @@ class GatewayLost(msgspec.Struct, frozen=True, tag="gateway_lost"):
     gateway: str
 
 
+class CauseFound(msgspec.Struct, frozen=True, tag="cause_found"):
+    """Why the model behind an effect is late, in words; empty where nobody knows."""
+
+    effect: int
+    cause: str
+
+
 class Orphaned(msgspec.Struct, frozen=True, tag="orphaned"):
     """A successor could not go on with the session of a dead owner."""
 
@@ -211,6 +218,7 @@ Input = (
     | TakenOver
     | Released
     | GatewayLost
+    | CauseFound
     | Orphaned
     | Refused
     | ProviderInput

@@ -41,6 +41,9 @@ GO_ON: Final = "(Go on.)"
 
 UNANSWERED: Final = '{"error":{"code":"INTERRUPTED","message":"The call was interrupted; it has no result."}}'
 
+TOO_LONG: Final = ("context_length", "context length", "context window")
+"""Words of servers that refuse a conversation for its length with no status of its own."""
+
 _BUSY: Final = frozenset({408, 409, 425, 429})
 _KEY_REFUSED: Final = frozenset({401, 403})
 
@@ -163,6 +166,8 @@ def failed(part: str, status: int, words: str, *, key: str = "", headers: Mappin
     if status in _KEY_REFUSED:
         return VoxbridgeError(Code.PROVIDER_REFUSED, f"The {part} model refused the key (HTTP {status}).", retryable=False)
     told = without(key, words)[:WORDS_LIMIT]
+    if status == 413 or (status == 400 and any(phrase in words for phrase in TOO_LONG)):
+        return VoxbridgeError(Code.TOO_LARGE, f"The {part} model finds the conversation too long: {told}", field="messages")
     if status in _BUSY or status >= 500:
         wait = retry_after_s(headers or {})
         wait_ms = None if wait is None else min(round(wait * 1_000), RETRY_AFTER_LIMIT_MS)

@@ -34,6 +34,9 @@ T = TypeVar("T")
 TEXT_LIMIT: Final = 64 * 1024
 """Characters of one transcript; the core bounds a reply itself."""
 
+WHY_S: Final = 1.0
+"""For services/models to say why a model is late."""
+
 _CHUNK: Final = 4_800
 """Bytes of speech handed on at a time: 100 ms."""
 
@@ -44,6 +47,12 @@ class Transcript(msgspec.Struct, frozen=True):
     text: str
     language: str = ""
     confidence: float | None = None
+
+
+class _Health(msgspec.Struct, frozen=True):
+    """What services/models says of itself; `late`: why an answer may be."""
+
+    late: str = ""
 
 
 class _Http(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,11 +101,12 @@ class Models:
         timeout = httpx2.Timeout(language.READ_TIMEOUT_S, connect=language.CONNECT_TIMEOUT_S)
         self._http = httpx2.AsyncClient(timeout=timeout)
         self._turns_url = f"{local}/audio/turns"
+        self._healthz = f"{local.removesuffix('/v1')}/healthz"
         stt, llm, tts = (
             client(url or local, key, hook=False)
             for url, key in ((config.stt_url, config.stt_key), (config.llm_url, config.llm_key), (config.tts_url, config.tts_key))
         )
-        self._own = ChatCompletions(_always(llm), config.llm_model)
+        self._own = ChatCompletions(_always(llm), config.llm_model, keeps=self.local)
         self._later = {name: _Later(name, keys, load) for name, load in (("anthropic", _claude), ("gemini", _gemini))}
         openai = _keyed("openai", keys, VENDORS["openai"].base_url)
         named_ones = {name: _keyed(name, keys, url, needs_key=False) for name, url in endpoints.parse(config.endpoints).items()}
@@ -163,9 +173,21 @@ class Models:
             response.raise_for_status()
             return float(response.json()["probability"])
 
-    async def warm(self, model: str, instructions: str, functions: Sequence[Function]) -> None:
-        """Have the language model read what every request of a session begins with, so that the first answer need not wait."""
-        await self._own.warm(model, instructions, functions)
+    async def why_late(self, provider: str) -> str:
+        """Why a model that was asked shows no sign of life, as the installation's own service says; empty where nobody can tell."""
+        if provider not in ("", endpoints.LOCAL):
+            return ""
+        try:
+            async with asyncio.timeout(WHY_S):
+                answer = await self._http.get(self._healthz)
+            return msgspec.json.decode(answer.content, type=_Health).late[: language.WORDS_LIMIT]
+        except (TimeoutError, httpx2.HTTPError, msgspec.DecodeError):
+            return ""
+
+    async def warm(self, model: str, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
+        """Have the language model read what every request of a session begins with, so that the first answer need not wait. `shared` as
+        with `Complete`."""
+        await self._own.warm(model, instructions, functions, shared=shared)
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
         """Run the language model that the request names; yields inputs for the core as they come, `Completed` last."""

@@ -56,6 +56,8 @@ class Complete(msgspec.Struct, frozen=True, kw_only=True, tag="complete"):
     messages: tuple[Message, ...]
     functions: tuple[Function, ...]
     provider: str = ""
+    shared: bool = False
+    """The instructions are those of an agent alone, with nothing of this session in them: what was read of them may be kept."""
 
 
 class Synthesize(msgspec.Struct, frozen=True, kw_only=True, tag="synthesize"):
@@ -204,6 +206,13 @@ class Tell(msgspec.Struct, frozen=True, tag="tell"):
     moment: Moment
 
 
+class FindCause(msgspec.Struct, frozen=True, tag="find_cause"):
+    """Find out why the model behind an effect is late, and say so (`CauseFound`). It is never needed: a successor leaves it."""
+
+    effect: int
+    provider: str = ""
+
+
 class Close(msgspec.Struct, frozen=True, tag="close"):
     """The session is over: stop everything and give up the lease."""
 
@@ -223,6 +232,7 @@ Output = (
     | EndAudio
     | FinishSpeech
     | Flush
+    | FindCause
     | Tell
     | Close
 )

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from services.voice import sizes
 from services.voice.outputs import Message
 from shared.agents import Agent, identity
 
@@ -18,7 +19,8 @@ PERSONA: Final = (
     "in plain words, without lists, markup or emoji. If you do not know something, say so."
 )
 WINDOW_CHARACTERS: Final = 6_000
-"""Of conversation sent to the installation's own models and to endpoints that it names: about 1,500 tokens."""
+"""Of conversation sent to the installation's own models and to endpoints that it names: about 1,500 tokens. Characters of English, as
+in all that follows: of other scripts and of figures it is fewer (`sizes`)."""
 
 WINDOWS: Final = {"anthropic": 100_000, "gemini": 100_000, "openai": 100_000}
 """The same of vendors' models, by provider: about 25,000 tokens."""
@@ -37,6 +39,15 @@ EARLIER_CHARACTERS: Final = 20_000
 
 LINE_SHARE: Final = 8
 """One line has an n-th part of a summary at most."""
+
+SURPLUS: Final = 2
+"""The last turn may exceed a window by an n-th part of it; what goes beyond is shortened."""
+
+RESULT_SHARE: Final = 8
+"""Before anything else the results of calls are shortened, to an n-th part of a window at the least."""
+
+SHORTER: Final = "{}… (shortened)"
+MIDDLE: Final = "{} … {}"
 
 MANNER: Final = "You are heard, not read: answer in one or two short spoken sentences, in plain words, without lists, markup or emoji."
 SUMMARY_CHARACTERS: Final = 2_000
@@ -78,7 +89,7 @@ def told(history: Sequence[Message], *, newest: int) -> str:
 
 
 def room(agent: Agent) -> int:
-    """How much of the conversation the model of an agent is given, in characters."""
+    """How much of the conversation the model of an agent is given, in characters of English."""
     if agent.realtime is not None:
         return REALTIME_WINDOWS.get(agent.realtime.provider, WINDOW_CHARACTERS)
     return WINDOWS.get(agent.llm.provider, WINDOW_CHARACTERS)
@@ -99,10 +110,13 @@ def forget(history: Sequence[Message], earlier: Earlier) -> Earlier:
 def shortened(lines: Sequence[str], limit: int) -> str:
     """Whole lines of the beginning and of the end, with a mark for what is left out between them."""
     each = max(1, limit // LINE_SHARE)
-    lines = [line if len(line) <= each else f"{line[: each - 1]}{_GAP}" for line in "\n".join(filter(None, lines)).split("\n")]
-    if sum(len(line) + 1 for line in lines) <= limit:
+    lines = [
+        line if sizes.size(line) <= each else f"{sizes.first(line, each - sizes.size(_GAP))}{_GAP}"
+        for line in "\n".join(filter(None, lines)).split("\n")
+    ]
+    if sum(sizes.size(line) + 1 for line in lines) <= limit:
         return "\n".join(lines)
-    half = (limit - len(_GAP) - 2) // 2
+    half = (limit - sizes.size(_GAP) - 2) // 2
     first, last = _taken(lines, half), _taken(lines[::-1], half)
     return "\n".join([*lines[:first], _GAP, *lines[len(lines) - last :]])
 
@@ -112,16 +126,16 @@ def begins(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlie
     users = [index for index, message in enumerate(history) if message.role == "user"]
     if not users:
         return len(history)
-    sizes = [_size(message) for message in history]
-    if not earlier.text and sum(sizes[users[0] :]) <= limit:
+    taken = [_size(message) for message in history]
+    if not earlier.text and sum(taken[users[0] :]) <= limit:
         return users[0]
     rest = limit - limit // SUMMARY_SHARE
     step = max(1, rest // STEPS)
     # Counted from the beginning of the conversation, so that the same place is found again after more was said.
-    end = earlier.characters + sum(sizes)
+    end = earlier.characters + sum(taken)
     bound = -(-max(0, end - rest) // step) * step
     at = earlier.characters
-    for index, size in enumerate(sizes):
+    for index, size in enumerate(taken):
         if at >= bound and history[index].role == "user":
             return index
         at += size
@@ -134,8 +148,8 @@ def is_cut(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlie
 
 
 def window(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> tuple[Message, ...]:
-    """The system prompt and the newest whole turns that fit, at least the last turn; the first of them with what was said before, where
-    something was. User messages in a row are one."""
+    """The system prompt and the newest whole turns that fit, at least the last turn, shortened where it does not; the first of them with
+    what was said before, where something was. User messages in a row are one."""
     start = begins(history, limit=limit, earlier=earlier)
     recent: list[Message] = [Message(role="system", text=system)]
     for message in history[start:]:
@@ -146,7 +160,35 @@ def window(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARA
     if len(recent) > 1 and is_cut(history, limit=limit, earlier=earlier):
         room = limit // SUMMARY_SHARE - len(BEFORE)
         recent[1] = Message(role="user", text=BEFORE.format(shortened([earlier.text, *_lines(history[:start])], room), recent[1].text))
-    return tuple(recent)
+    return (recent[0], *_fitted(recent[1:], limit + limit // SURPLUS))
+
+
+def _fitted(messages: Sequence[Message], limit: int) -> Sequence[Message]:
+    """The messages, with the longest of them shortened where they do not fit: results of calls first, then what was said."""
+    taken = [_size(message) for message in messages]
+    for roles, least in ((("tool",), limit // RESULT_SHARE), (("tool", "user", "assistant"), 0)):
+        if sum(taken) <= limit:
+            break
+        chosen = [index for index, message in enumerate(messages) if message.role in roles]
+        rest = limit - (sum(taken) - sum(taken[index] for index in chosen))
+        most = max(least, sizes.level([taken[index] for index in chosen], rest))
+        messages = [_short(message, most) if index in chosen else message for index, message in enumerate(messages)]
+        taken = [_size(message) for message in messages]
+    return messages
+
+
+def _short(message: Message, most: int) -> Message:
+    """A message of at most this size. Of a result the beginning is kept, of what was said the end as well: a question stands there."""
+    over = _size(message) - most
+    if over <= 0:
+        return message
+    room = sizes.size(message.text) - over
+    if message.role == "tool":
+        text = SHORTER.format(sizes.first(message.text, room - sizes.size(SHORTER)))
+    else:
+        room = (room - sizes.size(MIDDLE)) // 2
+        text = MIDDLE.format(sizes.first(message.text, room), sizes.last(message.text, room))
+    return msgspec.structs.replace(message, text=text)
 
 
 def _lines(history: Sequence[Message]) -> list[str]:
@@ -155,13 +197,13 @@ def _lines(history: Sequence[Message]) -> list[str]:
 
 
 def _size(message: Message) -> int:
-    return len(message.text) + sum(len(str(use.arguments)) for use in message.uses)
+    return sizes.size(message.text) + sum(sizes.size(str(use.arguments)) for use in message.uses)
 
 
 def _taken(lines: Sequence[str], limit: int) -> int:
     """How many of these lines fit."""
     for count, line in enumerate(lines):
-        limit -= len(line) + 1
+        limit -= sizes.size(line) + 1
         if limit < 0:
             return count
     return len(lines)

@@ -347,10 +347,11 @@ class VoiceService(Service):
 
     async def _warm(self, session: Session) -> None:
         state = session.state
+        shared = cast.shared(state)
         if cast.thinks_here(state.agent):
-            await self._warmth.warm_session(state.instructions, state.functions)
+            await self._warmth.warm_session(state.instructions, state.functions, shared=shared)
         for instructions, functions in cast.read_ahead(state):
-            await self._warmth.read_ahead(instructions, functions)
+            await self._warmth.read_ahead(instructions, functions, shared=shared)
 
     def _ended(self, session: Session) -> None:
         if self._sessions.pop(session.sid, None) is not None:

@@ -359,6 +359,8 @@ class Session:
                 self._voice().finish(generation)
             case out.Flush(generation=generation):
                 self._send(self._voice().flush(generation))
+            case out.FindCause(effect=effect, provider=provider):
+                self._send(self._find_cause(effect, provider))
             case out.Tell(moment=moment):
                 self._send(self._tell(moment))
             case out.Close():
@@ -396,6 +398,11 @@ class Session:
 
     def _sent(self, generation: int, sequence: int) -> None:
         self.take(inputs.AudioSent(generation, sequence))
+
+    async def _find_cause(self, effect: int, provider: str) -> None:
+        cause = await self._place.models.why_late(provider)
+        if not self._over:
+            self.take(inputs.CauseFound(effect, cause))
 
     async def _tell(self, moment: moments.Moment) -> None:
         await self._place.tenure.hold()

@@ -19,6 +19,9 @@ from shared.events import voice as ev
 REPLY_LIMIT: Final = 8_000
 """Characters of one reply, about nine minutes of speech; a model that writes on is stopped there."""
 
+HALVINGS: Final = 3
+"""Of what a model is given that finds a conversation too long; a model that finds an eighth of it too long cannot go on."""
+
 APOLOGIES: Final = {
     "stt": "Sorry, I could not make out what you said. Please try again.",
     "llm": "Sorry, I can't answer right now. Please try again.",
@@ -245,11 +248,23 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
     elif index is not None:
         _voice_failed(d, reply, index, input.error)
     elif input.effect == reply.effect:
+        if input.error.code == "TOO_LARGE" and _ask_with_less(d, reply, input.error):
+            return
         away = outages.wait(d, "llm", input.error, reply.llm_away, reply.turn) if not reply.uses else 0
         if away:
             d.state.reply = msgspec.structs.replace(reply, effect=None, llm_away=away)
         else:
             _failed(d, "llm", input.error)
+
+
+def _ask_with_less(d: Draft, reply: Reply, error: ev.Failure) -> bool:
+    """The conversation did not fit into the model: start the round once more with half of what it was given, if that is worth a try."""
+    if reply.halved >= HALVINGS:
+        return False
+    d.append(ev.ProviderFailed(part="llm", error=error, turn=reply.turn, handled=True))
+    d.state.reply = msgspec.structs.replace(reply, halved=reply.halved + 1)
+    turns.ask_again(d)
+    return True
 
 
 def _voice_failed(d: Draft, reply: Reply, index: int, error: ev.Failure) -> None:
@@ -294,7 +309,7 @@ def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
     if reply is None:
         return
     begun = reply.failed or heard.has_words(reply.pieces) or reply.uses
-    if error.code == "PROVIDER_REFUSED" and part == "llm" and not (reply.plain or begun):
+    if error.code in ("PROVIDER_REFUSED", "TOO_LARGE") and part == "llm" and not (reply.plain or begun):
         # A small model that loses itself in a call often has words when it may not call.
         turns.ask(d, plain=True)
         return

@@ -140,6 +140,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     tts_away: int = 0
     """Since when its synthesis fails, µs."""
 
+    halved: int = 0
+    """How often its model was given half of the conversation, since it found it too long."""
+
     retrying: bool = False
     """Its synthesis failed and is tried again when the timer fires, not before."""
 
@@ -325,6 +328,14 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     """The source could not be reached, and the target is who had handed over to it."""
 
 
+class Late(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that has shown no sign of life for a while, and why, once that is known."""
+
+    effect: int
+    part: Literal["stt", "llm", "tts"]
+    cause: str = ""
+
+
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """Where one microphone frame lies: it ends at this sample of the session."""
 
@@ -394,6 +405,9 @@ class State(msgspec.Struct, kw_only=True):
 
     ending: Failure | None = None
     """The realtime model is lost for good: the session ends when it was said so."""
+
+    late: Late | None = None
+    """The newest model that was late. It is no more as soon as something came of its effect; see `lateness`."""
 
     unplayed: Reply | None = None
     """The last reply, when its end came by the clock while its client had fallen silent: a client that resumes hears the rest."""

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import costs, heard, pauses, prompt
+from services.voice import cast, costs, heard, pauses, prompt
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Call, Reply, Stamps
@@ -88,11 +88,12 @@ def _complete(d: Draft) -> None:
     functions = d.state.functions if reply.rounds <= (d.state.tool_rounds or ROUNDS) and not reply.plain else ()
     if reply.turn == d.state.handed[1]:
         functions = tuple(function for function in functions if function.name != HANDOFF)
-    limit = prompt.room(d.state.agent)
+    limit = prompt.room(d.state.agent) >> reply.halved
     messages = prompt.window(d.state.instructions, d.state.history, limit=limit, earlier=d.state.earlier)
     llm = d.state.agent.llm
     model = d.state.model if llm.provider in ("", "local") else llm.model
-    effect = d.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions))
+    shared = cast.shared(d.state)
+    effect = d.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions, shared=shared))
     d.state.reply = msgspec.structs.replace(reply, effect=effect)
     d.set_timer("turn", d.state.turn_timeout_s * 1_000)
 

@@ -48,20 +48,20 @@ class Warmth:
             looks += 1
             await asyncio.sleep(LOOK_S)
 
-    async def warm_session(self, instructions: str, functions: Sequence[Function]) -> None:
+    async def warm_session(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
         """Warm the prompt of one session, while its greeting plays.
 
         Not the standing one, which `keep` reads, and not while another is read: prompts that wait in line at the model would delay
         the answers they are read for.
         """
         if instructions != self._instructions and not self._reading.locked():
-            await self._read(instructions, functions)
+            await self._read(instructions, functions, shared=shared)
 
-    async def read_ahead(self, instructions: str, functions: Sequence[Function]) -> None:
+    async def read_ahead(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
         """Warm the prompt of an agent who may be handed a session, behind what is being read: nobody waits for that one yet. What a busy
         machine does not finish in one request, it has half read for the next."""
         for _ in range(READ_AHEAD_TRIES):
-            if await self._read(instructions, functions):
+            if await self._read(instructions, functions, shared=shared):
                 return
 
     async def _look(self, *, again: bool) -> None:
@@ -72,10 +72,10 @@ class Warmth:
         if (again or functions != self._warm) and await self._read(self._instructions, functions):
             self._warm = functions
 
-    async def _read(self, instructions: str, functions: Sequence[Function]) -> bool:
+    async def _read(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> bool:
         try:
             async with self._reading:
-                await self._models.warm(self._model, instructions, functions)
+                await self._models.warm(self._model, instructions, functions, shared=shared)
         except VoxbridgeError as error:
             _log.debug("the language model is not warm yet: %s", error.message)
             return False

@@ -49,8 +49,8 @@ async def test_a_family_keeps_its_slot_and_a_new_one_takes_the_slot_idle_longest
     slots = Slots(2)
 
     async def use(family: str) -> int:
-        async with slots.hold(family) as index:
-            return index
+        async with slots.hold(family) as held:
+            return held.index
 
     first, second = await use("a"), await use("b")
     assert first != second
@@ -67,8 +67,8 @@ async def test_a_family_waits_for_its_slot_while_others_are_free() -> None:
         await asyncio.sleep(0)
         assert not waiting.done()
         async with slots.hold("b") as other:
-            assert other != mine
-    assert await asyncio.wait_for(waiting, 5) == mine
+            assert other.index != mine.index
+    assert (await asyncio.wait_for(waiting, 5)).index == mine.index
 
 
 async def test_a_cancelled_holder_frees_its_slot() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.voice import sizes
 from services.voice.outputs import Message, ToolUse
 from services.voice.prompt import (
     EARLIER_CHARACTERS,
@@ -48,7 +49,7 @@ def histories(draw: st.DrawFn) -> list[Message]:
 
 
 def size(messages: list[Message]) -> int:
-    return sum(len(one.text) + sum(len(str(use.arguments)) for use in one.uses) for one in messages)
+    return sum(sizes.size(one.text) + sum(sizes.size(str(use.arguments)) for use in one.uses) for one in messages)
 
 
 @given(histories())
@@ -83,6 +84,41 @@ def test_nothing_is_left_out_of_a_conversation_that_fits(history: list[Message])
         assert sum(len(one.text.replace(" ", "")) for one in window("", history)[1:]) == sum(
             len(one.text.replace(" ", "")) for one in history[first:]
         )
+
+
+def test_a_turn_larger_than_the_window_has_its_results_shortened_first() -> None:
+    uses = tuple(ToolUse(call_id=str(number), name="f", arguments={}) for number in range(2))
+    history = [
+        Message(role="user", text="What do both of them say? " + "u" * 200),
+        Message(role="assistant", uses=uses),
+        *(Message(role="tool", call_id=use.call_id, text="7" * 4_000) for use in uses),
+    ]
+    _, asked, called, *results = window("", history)
+    assert (asked, called) == (history[0], history[1])
+    assert size([asked, called, *results]) <= 1.5 * WINDOW_CHARACTERS
+    assert all(result.text.endswith("… (shortened)") and result.text.startswith("777") for result in results)
+
+
+def test_a_text_larger_than_the_window_keeps_its_beginning_and_its_end() -> None:
+    text = "Here is my story. " + "कहानी " * 1_365 + "What do you think of it?"
+    _, one = window("", [Message(role="user", text=text)])
+    assert size([one]) <= 1.5 * WINDOW_CHARACTERS
+    assert one.text.startswith("Here is my story. ")
+    assert one.text.endswith("What do you think of it?")
+
+
+@given(st.text(max_size=3_000), st.integers(0, 3_000))
+def test_a_text_is_cut_to_a_size_and_not_further(text: str, limit: int) -> None:
+    for cut, more in ((sizes.first(text, limit), len(text)), (sizes.last(text, limit), len(text))):
+        assert sizes.size(cut) <= limit
+        assert more == len(cut) or sizes.size(text[: len(cut) + 1]) > limit or sizes.size(text[-len(cut) - 1 :]) > limit
+
+
+@given(st.lists(st.integers(0, 500), max_size=20), st.integers(0, 5_000))
+def test_a_level_is_as_high_as_all_together_have_room(taken: list[int], limit: int) -> None:
+    most = sizes.level(taken, limit)
+    assert sum(min(one, most) for one in taken) <= limit
+    assert most == max(taken, default=0) or sum(min(one, most + 1) for one in taken) > limit
 
 
 def test_at_the_bound_a_turn_is_in_and_one_character_more_is_out() -> None:
@@ -169,7 +205,7 @@ def test_what_is_let_go_for_good_leaves_a_summary_that_stays_bounded() -> None:
 def test_what_is_shortened_fits(lines: list[str], limit: int) -> None:
     found = shortened(lines, limit)
     assert len(found) <= limit
-    if sum(len(line) + 1 for line in lines) <= limit and all(len(line) <= limit // 8 for line in lines):
+    if sum(sizes.size(line) + 1 for line in lines) <= limit and all(sizes.size(line) <= limit // 8 for line in lines):
         assert found == "\n".join(filter(None, lines))
 
 

@@ -1,0 +1,126 @@
+"""Prompts that were read, on disk: what the engine knows of one comes back in milliseconds where reading it again takes seconds.
+
+Owns the folder `prompts` of the data folder (0700): one file for each prompt, named after who wrote it (engine, weights, settings), the
+prompt, and its own content, so that a file that is torn, or another's, is seen to be. A prompt is the standing part of a conversation,
+never its words: the caller of `keep` sees to that. A crash here leaves a file that is not whole, which the next start removes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from contextlib import suppress
+from hashlib import blake2b, sha256
+from pathlib import Path
+from typing import Final
+
+FILES: Final = 16
+BYTES: Final = 512 * 2**20
+"""Of all files together; the one that was used longest ago goes first. A prompt of 600 tokens has 17 MB."""
+
+UNFINISHED_S: Final = 60.0
+"""Age from which a file that was never finished is nobody's any more."""
+
+_NAME: Final = re.compile(r"([0-9a-f]{16})-([0-9a-f]{32})-([0-9a-f]{32})\.slot")
+_UNFINISHED: Final = ".new"
+
+
+def digest(prompt: str) -> str:
+    """What stands for a prompt in names."""
+    return sha256(prompt.encode()).hexdigest()[:32]
+
+
+class Prompts:
+    """The files of one engine. `maker` is all that decides whether it can read them. Its methods read and write the disk: call them in
+    a thread. None of them raises: without a disk prompts are read again."""
+
+    def __init__(self, folder: Path, maker: tuple[object, ...]) -> None:
+        self.folder = folder
+        self._maker = sha256(repr(maker).encode()).hexdigest()[:16]
+
+    def open(self) -> bool:
+        """Make the folder and clear it of what is no prompt; false where it cannot be written."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.chmod(0o700)
+            for path in self.folder.iterdir():
+                if _NAME.fullmatch(path.name) is None and not self._being_written(path):
+                    self.drop(path.name)
+        except OSError:
+            return False
+        self._make_room()
+        return True
+
+    def has(self, prompt: str) -> bool:
+        """Whether a file stands for a prompt, whole or not; it counts as used now."""
+        path = self._file(prompt)
+        if path is not None:
+            with suppress(OSError):
+                os.utime(path)
+        return path is not None
+
+    def find(self, prompt: str) -> str | None:
+        """The name of a prompt's file, counted as used now; a file whose content is not what its name says is removed."""
+        path = self._file(prompt)
+        if path is None:
+            return None
+        try:
+            if path.name != self._name(prompt, path):
+                path.unlink()
+                return None
+            os.utime(path)
+        except OSError:
+            return None
+        return path.name
+
+    def unfinished(self) -> str:
+        """A name for the engine to write to, in the folder."""
+        return f"{os.getpid()}-{time.monotonic_ns()}{_UNFINISHED}"
+
+    def keep(self, prompt: str, written: str) -> bool:
+        """Take the file that the engine wrote for a prompt; the older ones make room for it."""
+        path = self.folder / written
+        try:
+            path.chmod(0o600)
+            name = self._name(prompt, path)
+            if (before := self._file(prompt)) is not None:
+                self.drop(before.name)
+            path.replace(self.folder / name)
+        except OSError:
+            self.drop(written)
+            return False
+        self._make_room()
+        return True
+
+    def drop(self, name: str) -> None:
+        """Remove a file that is of no use."""
+        with suppress(OSError):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def _file(self, prompt: str) -> Path | None:
+        begin = f"{self._maker}-{digest(prompt)}-"
+        try:
+            return next((path for path in self.folder.iterdir() if path.name.startswith(begin)), None)
+        except OSError:
+            return None
+
+    def _name(self, prompt: str, path: Path) -> str:
+        content = blake2b(digest_size=16)
+        with path.open("rb") as file:
+            while block := file.read(2**20):
+                content.update(block)
+        return f"{self._maker}-{digest(prompt)}-{content.hexdigest()}.slot"
+
+    def _being_written(self, path: Path) -> bool:
+        return path.name.endswith(_UNFINISHED) and time.time() - path.stat().st_mtime < UNFINISHED_S
+
+    def _make_room(self) -> None:
+        with suppress(OSError):
+            known = [(path, path.stat()) for path in self.folder.iterdir() if _NAME.fullmatch(path.name)]
+            known.sort(key=lambda one: one[1].st_mtime_ns, reverse=True)
+            total = 0
+            for count, (path, stat) in enumerate(known, 1):
+                total += stat.st_size
+                if count > FILES or total > BYTES:
+                    path.unlink(missing_ok=True)

@@ -1,0 +1,68 @@
+"""Prompts that were read by a real engine come back with the next one, and hold nothing that anybody said."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest_asyncio
+
+from services.models import core, manifest
+from services.models.home import Home
+from services.models.llm import Llm, Sampling
+from services.models.shelf import Shelf
+from shared.config import Config
+
+SYSTEM = core.Message(role="system", text="You are the voice of a small museum. Visitors ask you about paintings and the way to the café.")
+SECRET = "Aardvark marmalade zeppelin."
+
+
+@pytest_asyncio.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Home]:
+    found = Home(tmp_path, 1)
+    found.take()
+    yield found
+    found.leave()
+
+
+async def _ask(llm: Llm, text: str) -> tuple[int, int]:
+    """How many tokens a request had, and how many of them were known."""
+    prompt = core.render([SYSTEM, core.Message(role="user", text=text)])
+    *_, last = [step async for step in llm.generate(prompt, Sampling(max_tokens=1), keep=True)]
+    return last.prompt_tokens, last.cached_tokens
+
+
+def _tokens(path: Path) -> list[int]:
+    """The tokens that a file of llama.cpp is about."""
+    content = path.read_bytes()
+    magic, _version, _size, mark, _format, count = struct.unpack_from("<4sIIiII", content)
+    assert (magic, mark) == (b"qsgg", -1)
+    return list(struct.unpack_from(f"<{count}i", content, 24))
+
+
+async def test_a_prompt_that_was_read_once_is_known_after_a_stop_and_after_a_death_of_the_engine(home: Home) -> None:
+    (model,) = (model for model in manifest.load().chosen("default") if model.role == "llm")
+    weights = Shelf(Config.from_env().models_dir).path(model, model.files[0])
+    first = Llm(home, weights, 2, sha256=model.files[0].sha256)
+    await first.start()
+    whole, known = await _ask(first, SECRET)
+    (kept,) = home.prompts.iterdir()
+    of_the_agent = _tokens(kept)
+    assert known == len(of_the_agent)
+    shorter, _ = await _ask(first, "Hi")
+    assert len(of_the_agent) < shorter < whole  # what the user said comes after it, and is not in it
+    words = await first._client.post(f"{first.url}/detokenize", json={"tokens": of_the_agent}, headers=first._door())
+    assert words.json()["content"] == core.render([SYSTEM]).family
+    await first.close()
+
+    second = Llm(home, weights, 2, sha256=model.files[0].sha256)
+    await second.start()
+    assert (await _ask(second, "Where are the paintings?"))[1] == len(of_the_agent)
+    engine = psutil.Process(second.pid).children()[0]
+    engine.kill()
+    engine.wait(10)
+    second._up.clear()  # as its watch does in a moment
+    assert (await _ask(second, "Where is the café?"))[1] == len(of_the_agent)
+    await second.close()
