@@ -20,6 +20,7 @@ from bench.barge_in import barge_in
 from bench.kills import kills
 from bench.live_calls import live_calls
 from bench.load import LoadError
+from bench.local_model import busy, warm
 from bench.long_call import long_call
 from bench.past import past
 from bench.peers import plot as peers_plot
@@ -61,6 +62,8 @@ ALONE: Final[Mapping[str, Area]] = {
     "past": past,
     "long_call": long_call,
     "barge_in": barge_in,
+    "busy": busy,
+    "warm": warm,
     "peers": peers,
 }
 """Areas that start what they need."""

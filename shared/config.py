@@ -145,6 +145,12 @@ class Config:
     tts_key: str = _setting("", "Key for `VOXBRIDGE_TTS_URL`.", secret=True)
     tts_model: str = _setting("piper", "Model name sent to the speech endpoint.")
     models_url: str = _setting("", "Base URL of services/models. Empty: the port below on loopback.", form=_URL)
+    llm_threads: int = _setting(
+        0,
+        "Threads of the local language model. 0: one for each core, up to four; they sleep where they wait for each other.",
+        low=0,
+        high=64,
+    )
     models_host: str = _setting("127.0.0.1", "Address services/models listens on. Loopback until you say otherwise.")
     models_port: int = _setting(8421, "Port of services/models.", low=1, high=65_535)
 

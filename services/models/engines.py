@@ -203,7 +203,7 @@ class Engines:
         self._turn = await self.in_thread("turn", work)
 
     async def _load_llm(self, path: Path) -> None:
-        llm = Llm(self._home, path, CPU_THREADS, sha256=self.by_role("llm").files[0].sha256)
+        llm = Llm(self._home, path, self._config.llm_threads or CPU_THREADS, sha256=self.by_role("llm").files[0].sha256)
         await llm.start()
         self._llm = llm
 

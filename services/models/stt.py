@@ -1,8 +1,10 @@
 """Speech to text: Whisper on CTranslate2, with the encoder cut to the length of the recording.
 
 Whisper pads every recording to 30 s, which makes its cost a constant. Fewer frames give the same words in a fraction of the
-time; where the result looks doubtful (improbable, empty, repeating itself) the full length is tried and the better one kept.
-A cut encoder makes Whisper say a short sentence over and over; what nobody could have said in the time is taken once.
+time; where the result looks doubtful (improbable, empty) the full length is tried and the better one kept.
+A cut encoder makes Whisper say a sentence, or a part of it, once more: the less silence it reads after the words, the more often. So a
+long recording is read with more of it, a short one as well where its words repeat themselves, and what nobody could have said in the time
+is taken once (docs/models.md has the figures).
 Owns no queue: the caller runs it in a thread, one recording at a time.
 """
 
@@ -30,6 +32,15 @@ NO_SPEECH: Final = 0.6
 SURELY_NO_SPEECH: Final = 0.9
 IMPROBABLE_LOGPROB: Final = -0.5
 PADDING_FRAMES: Final = 200
+"""Silence after a short recording: most questions are, and who asks waits for every frame."""
+
+SAFE_PADDING_FRAMES: Final = 600
+"""The same after a long recording, and where a short one's words repeat themselves."""
+
+SHORT_SECONDS: Final = 4.0
+REPEATED_WORDS: Final = 3
+"""So many words in a row that come twice may be the encoder's doing."""
+
 MAX_TOKENS: Final = 224
 TOKENS_PER_SECOND: Final = 8
 SPARE_TOKENS: Final = 16
@@ -66,17 +77,36 @@ class _Reading(msgspec.Struct, frozen=True):
         )
 
 
+def repeats(text: str) -> bool:
+    """Whether the words of a text come again: all of them, or a few in a row."""
+    words = _bare(text)
+    if any(words[period:] == words[:-period] or (len(words) > period + 1 and _period(words, period)) for period in _periods(words)):
+        return True
+    runs = [tuple(words[at : at + REPEATED_WORDS]) for at in range(len(words) - REPEATED_WORDS + 1)]
+    return len(set(runs)) < len(runs)
+
+
 def spoken_once(text: str, seconds: float) -> str:
     """The repeated part alone, where a text says the same over and over (the last time perhaps cut off) faster than anyone could."""
     words = text.split()
     if len(words) / max(seconds, 0.1) <= FASTEST_WORDS_PER_SECOND:
         return text
-    bare = [word.strip(".,!?;:").lower() for word in words]
-    for period in range(1, len(words) // 2 + 1):
-        # The last word may be half a word, so it is not compared.
-        if all(bare[i] == bare[i - period] for i in range(period, len(words) - 1)):
-            return " ".join(words[:period])
-    return text
+    bare = _bare(text)
+    period = next((period for period in _periods(words) if _period(bare, period)), None)
+    return text if period is None else " ".join(words[:period])
+
+
+def _bare(text: str) -> list[str]:
+    return [word.strip(".,!?;:").lower() for word in text.split()]
+
+
+def _periods(words: list[str]) -> range:
+    return range(1, len(words) // 2 + 1)
+
+
+def _period(words: list[str], period: int) -> bool:
+    # The last word may be half a word, so it is not compared.
+    return all(words[i] == words[i - period] for i in range(period, len(words) - 1))
 
 
 class Whisper:
@@ -110,13 +140,18 @@ class Whisper:
         )
 
     def _window(self, samples: Samples, tokenizer: Any, previous: list[int], temperature: float) -> _Reading:
-        frames = min(FULL_FRAMES, (samples.size * FRAMES_PER_SECOND // RATE + PADDING_FRAMES + 1) // 2 * 2)
+        short = samples.size < SHORT_SECONDS * RATE
+        frames = _frames(samples, PADDING_FRAMES if short else SAFE_PADDING_FRAMES)
         best = self._read(samples, tokenizer, previous, temperature, frames)
+        if short and repeats(best.text):
+            frames = _frames(samples, SAFE_PADDING_FRAMES)
+            best = self._read(samples, tokenizer, previous, temperature, frames)
         if best.doubtful and frames < FULL_FRAMES:
             full = self._read(samples, tokenizer, previous, temperature, FULL_FRAMES)
             if (not full.doubtful, bool(full.text), full.logprob) > (not best.doubtful, bool(best.text), best.logprob):
                 best = full
-        return msgspec.structs.replace(best, text="") if best.noise else best
+        text = "" if best.noise else spoken_once(best.text, samples.size / RATE)
+        return msgspec.structs.replace(best, text=text)
 
     def _read(self, samples: Samples, tokenizer: Any, previous: list[int], temperature: float, frames: int) -> _Reading:
         padded = np.pad(samples, (0, max(0, frames * (RATE // FRAMES_PER_SECOND) - samples.size)))
@@ -138,7 +173,7 @@ class Whisper:
         )[0]
         tokens = result.sequences_ids[0]
         logprob = result.scores[0] * len(tokens) / (len(tokens) + 1)
-        return _Reading(spoken_once(tokenizer.decode(tokens).strip(), seconds), logprob, result.no_speech_prob, frames)
+        return _Reading(tokenizer.decode(tokens).strip(), logprob, result.no_speech_prob, frames)
 
     def _tokenizer(self, language: str) -> Any:
         if not self.multilingual and language != "en":
@@ -149,6 +184,11 @@ class Whisper:
             raise VoxbridgeError(
                 Code.INVALID_ARGUMENT, f"{language!r} is not a language code of Whisper, such as en or de.", field="language"
             ) from error
+
+
+def _frames(samples: Samples, padding: int) -> int:
+    """What the encoder reads of a recording with silence after it; an even number."""
+    return min(FULL_FRAMES, (samples.size * FRAMES_PER_SECOND // RATE + padding + 1) // 2 * 2)
 
 
 def _windows(samples: Samples) -> list[Samples]:

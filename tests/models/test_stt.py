@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from services.models.audio import RATE
-from services.models.stt import WINDOW_SECONDS, _windows, spoken_once
+from services.models.audio import RATE, Samples
+from services.models.stt import SHORT_SECONDS, WINDOW_SECONDS, Whisper, _Reading, _windows, repeats, spoken_once
 
 
 @pytest.mark.parametrize(
@@ -37,3 +39,60 @@ def test_a_long_recording_is_cut_where_it_is_quiet() -> None:
 def test_a_short_recording_stays_whole() -> None:
     samples = np.zeros(WINDOW_SECONDS * RATE, np.float32)
     assert [piece.size for piece in _windows(samples)] == [samples.size]
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [
+        ("Ask not. Ask not.", True),
+        ("What your country can do for you, what your country can do for you.", True),
+        ("No, no.", True),
+        ("What time is it in Tokyo?", False),
+        ("And so my fellow Americans ask not", False),
+        ("Yes.", False),
+        ("", False),
+    ],
+)
+def test_words_that_come_again_are_noticed(text: str, again: bool) -> None:
+    assert repeats(text) is again
+
+
+class Doubling(Whisper):
+    """A cut encoder that doubles what it hears, unless enough silence follows."""
+
+    def __init__(self, needs: int, said: str = "Ask not.") -> None:
+        self.needs, self.said, self.read = needs, said, list[int]()
+
+    def _tokenizer(self, language: str) -> Any:
+        return None
+
+    def _read(self, samples: Samples, tokenizer: Any, previous: list[int], temperature: float, frames: int) -> _Reading:
+        padding = frames - samples.size * 100 // RATE
+        self.read.append(padding)
+        return _Reading(self.said if padding >= self.needs else f"{self.said} {self.said}", -0.1, 0.0, frames)
+
+
+def _noise(seconds: float) -> Samples:
+    return np.full(int(seconds * RATE), 0.1, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("whisper", "seconds", "paddings"),
+    [
+        (Doubling(0), 2.0, [200]),
+        (Doubling(600), 2.0, [200, 600]),
+        (Doubling(600), SHORT_SECONDS, [600]),
+        (Doubling(0, "No, no, no."), 2.0, [200, 600]),
+    ],
+)
+def test_a_short_recording_whose_words_repeat_themselves_is_read_with_more_silence(
+    whisper: Doubling, seconds: float, paddings: list[int]
+) -> None:
+    assert whisper.transcribe(_noise(seconds)).text == whisper.said
+    assert whisper.read == paddings
+
+
+def test_what_repeats_itself_all_the_same_is_taken_once_where_nobody_could_have_said_it() -> None:
+    whisper = Doubling(10_000, "Set a timer.")
+    assert whisper.transcribe(_noise(1.0)).text == "Set a timer."
+    assert whisper.transcribe(_noise(2.0)).text == "Set a timer. Set a timer."
