@@ -7,6 +7,7 @@ call are events. Lines that were not yet written are lost in a crash.
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
 from typing import Final
@@ -16,8 +17,12 @@ MAX_LINE: Final = 8_192
 """Characters; longer lines are cut, so that a bad message cannot fill the disk."""
 
 
+_UNSHOWN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+"""What a terminal obeys and does not show: control characters, line separators, changes of direction; and what no file can hold."""
+
+
 class OneLine(logging.Formatter):
-    """`2026-01-31T12:00:00.123Z warning voice-1a2b shared.service: message`; line breaks within are written as `\\n`."""
+    """`2026-01-31T12:00:00.123Z warning voice-1a2b shared.service: message`; control characters are written as escapes."""
 
     def __init__(self, process: str) -> None:
         super().__init__()
@@ -29,8 +34,13 @@ class OneLine(logging.Formatter):
             text = f"{text} | {self.formatException(record.exc_info)}"
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line = f"{moment}.{int(record.msecs):03}Z {record.levelname.lower()} {self._process} {record.name}: {text}"
-        line = line.replace("\r", "\\r").replace("\n", "\\n")
+        if not line.isprintable():
+            line = _UNSHOWN.sub(_escaped, line)
         return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def configure(process: str, level: str) -> None:

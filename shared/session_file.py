@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from shared import events
+from shared.depth import DEPTH_LIMIT, is_deep
 from shared.errors import Code, VoxbridgeError
 from shared.events.envelope import Envelope
 from shared.events.journal import JOURNALS
@@ -28,6 +29,9 @@ LINE_LIMIT: Final = 8 * 1024 * 1024
 
 PAYLOAD_LIMIT: Final = 1024 * 1024 - 4096
 """Bytes of an event, as the log takes them."""
+
+EVENT_DEPTH: Final = 2 * DEPTH_LIMIT
+"""Objects and arrays within one another in an event, which wraps what came from outside."""
 
 POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {"client.connected": ("last_seq",), "client.disconnected": ("last_seq",)}
 """Fields that hold a log position, beside `seq`, `cause` and the inputs of journals; 0 means none."""
@@ -117,7 +121,7 @@ def read_header(text: bytes) -> Header:
     """The first line of a file; raises `INVALID_ARGUMENT` that names the field."""
     try:
         found = _headers.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _wrong(1, error) from error
     if found.voxbridge != "session":
         raise _refused(1, "voxbridge", f"expected `session`, got {found.voxbridge[:40]!r}; this is not the export of a session")
@@ -135,10 +139,15 @@ def read_line(text: bytes, number: int, *, after: int) -> Line:
     try:
         found = _lines.decode(text)
         size = len(data(found))
+        deep = _is_deep(found)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _wrong(number, error) from error
+    except RecursionError:
+        deep = True
     except ValueError as error:
         raise _refused(number, "raw_b64" if found.raw_b64 else "data_b64", f"expected base64 ({error})") from error
+    if deep:
+        raise _refused(number, "data", f"has more than {EVENT_DEPTH} objects and arrays within one another", limit=EVENT_DEPTH)
     for name, pattern in (("writer", _WRITER), ("type", _TYPE)):
         if pattern.fullmatch(getattr(found, name)) is None:
             raise _refused(number, name, f"{getattr(found, name)[:40]!r} cannot be one")
@@ -151,6 +160,15 @@ def read_line(text: bytes, number: int, *, after: int) -> Line:
     if size > PAYLOAD_LIMIT:
         raise _refused(number, "data", f"an event has at most {PAYLOAD_LIMIT:,} bytes; this one has {size:,}", limit=PAYLOAD_LIMIT)
     return found
+
+
+def _is_deep(line: Line) -> bool:
+    if line.raw_b64:
+        return False
+    try:
+        return is_deep(msgspec.msgpack.decode(data(line)), EVENT_DEPTH)
+    except (TypeError, ValueError, msgspec.MsgspecError):  # no data of an event: what reads it says so
+        return False
 
 
 def data(line: Line) -> bytes:

@@ -26,15 +26,20 @@ SOCKET_LIMIT: Final = 2_000
 
 _STATUS: Final = {Code.FORBIDDEN_ORIGIN: 403, Code.NOT_FOUND: 404, Code.OVERLOADED: 503, Code.UNAVAILABLE: 503}
 _POLICY: Final = (
-    b"default-src 'self'; worker-src 'self' blob:; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; "
-    b"connect-src 'self' ws: wss:; img-src 'self' data:; media-src 'self' blob:; font-src 'self'; frame-ancestors 'none'"
+    "default-src 'self'; worker-src 'self' blob:; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; "
+    "connect-src 'self' ws://{host} wss://{host}; img-src 'self' data:; media-src 'self' blob:; font-src 'self'; object-src 'none'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+"""`host` is the one that was asked for, and is in the allow-list by then: not every browser takes 'self' to mean its sockets."""
 _HEADERS: Final = (
-    (b"content-security-policy", _POLICY),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
+_REFUSAL: Final = ((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),)
+_NO_STORE: Final = (b"cache-control", b"no-store")
+_READ: Final = ("/api/", "/metrics", "/readyz")
+"""Answers from here tell of calls, or of the installation: no cache keeps them."""
 
 
 class Door:
@@ -58,7 +63,7 @@ class Door:
         if kind == "websocket":
             await self._serve_socket(scope, receive, send)
         else:
-            await self._http(scope, receive, _with_headers(send))
+            await self._http(scope, receive, _with_headers(scope, send))
 
     def _admit(self, scope: Scope) -> None:
         if scope["path"] != PATH:
@@ -78,15 +83,20 @@ class Door:
 async def _refuse(kind: str, error: VoxbridgeError, send: Send) -> None:
     prefix = "websocket.http.response" if kind == "websocket" else "http.response"
     body = msgspec.json.encode(error.as_dict())
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *_HEADERS]
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *_REFUSAL, *_HEADERS]
     await send({"type": f"{prefix}.start", "status": _STATUS[error.code], "headers": headers})
     await send({"type": f"{prefix}.body", "body": body})
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(scope: Scope, send: Send) -> Send:
+    host = next(value.decode("latin-1") for name, value in scope["headers"] if name == b"host")
+    added = [(b"content-security-policy", _POLICY.format(host=host).encode("latin-1")), *_HEADERS]
+    if scope["path"].startswith(_READ):
+        added.append(_NO_STORE)
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message["headers"], *_HEADERS]
+            message["headers"] = [*message["headers"], *added]
         await send(message)
 
     return sending

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from shared import frames
+from shared.depth import DEPTH_LIMIT, is_deep_json
 from shared.errors import Code, VoxbridgeError
 
 MESSAGE_LIMIT: Final = 1024 * 1024
@@ -117,9 +118,16 @@ def read(payload: bytes) -> ClientMessage:
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise VoxbridgeError(Code.INVALID_MESSAGE, "This message is not JSON in UTF-8. Send one JSON object with a `type`.") from None
     except RecursionError:
-        raise VoxbridgeError(Code.INVALID_MESSAGE, "This message is nested too deeply.") from None
+        raise _too_deep() from None
+    if is_deep_json(payload):
+        raise _too_deep()
     _check(message)
     return message
+
+
+def _too_deep() -> VoxbridgeError:
+    message = f"A message has at most {DEPTH_LIMIT} objects and arrays within one another."
+    return VoxbridgeError(Code.INVALID_MESSAGE, message, field="message", limit=DEPTH_LIMIT)
 
 
 def too_large(size: int) -> VoxbridgeError:

@@ -57,7 +57,10 @@ def mount(app: FastAPI, *, studio: Path = STUDIO, client: Path = CLIENT) -> None
 
 
 class _Assets(StaticFiles):
-    """Files whose names carry their digest."""
+    """Files whose names carry their digest; 404 for each while they are not built."""
+
+    async def check_config(self) -> None:
+        """Do without the folder: it is there once the Studio is built."""
 
     def file_response(self, full_path: Any, stat_result: Any, scope: Scope, status_code: int = 200) -> Response:
         response = super().file_response(full_path, stat_result, scope, status_code)

@@ -14,6 +14,7 @@ from services.gateway import calls, core, messages
 from services.gateway.core import Connection, Phase
 from services.gateway.outputs import Append, Attach, Close, Ended, Open, Output, PublishMic, Send
 from shared import events, frames, moments
+from shared.depth import DEPTH_LIMIT
 from shared.errors import Code, Unavailable, VoxbridgeError
 
 SID = "0" * 32
@@ -480,3 +481,14 @@ def test_whatever_bytes_a_client_sends_are_taken_or_answered_with_a_typed_error(
     for output in connection.receive_binary(payload, 0):
         assert isinstance(output, Send)
         assert output.message["code"] in CODES
+
+
+def test_a_message_is_nested_to_the_limit_and_no_deeper() -> None:
+    def nested(levels: int) -> bytes:
+        return b'{"type":"end","more":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+
+    messages.read(nested(DEPTH_LIMIT))
+    for levels in (DEPTH_LIMIT + 1, 985, 100_000):
+        with pytest.raises(VoxbridgeError) as caught:
+            messages.read(nested(levels))
+        assert (caught.value.code, caught.value.limit) == (Code.INVALID_MESSAGE, DEPTH_LIMIT)

@@ -60,6 +60,7 @@ def test_what_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
         answer = client.get(path)
         assert answer.status_code == 503
         assert "make up" in answer.text
+    assert client.get("/assets/app.js").status_code == 404
     (tmp_path / "index.html").write_text("now")
     assert client.get("/").text == "now"
 
@@ -80,4 +81,17 @@ async def test_every_answer_carries_the_security_headers(running: Running) -> No
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
     refused = await running.get("/", headers={"Host": "evil.example"})
-    assert "default-src 'self'" in refused.headers["content-security-policy"]
+    assert "default-src 'none'" in refused.headers["content-security-policy"]
+
+
+async def test_a_page_reaches_its_own_gateway_and_nothing_else(running: Running) -> None:
+    host = f"127.0.0.1:{running.port}"
+    policy = (await running.get("/")).headers["content-security-policy"]
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert directives["connect-src"] == f"'self' ws://{host} wss://{host}"
+    assert (directives["base-uri"], directives["form-action"], directives["object-src"]) == ("'none'", "'none'", "'none'")
+
+
+async def test_what_tells_of_calls_is_kept_by_no_cache(running: Running) -> None:
+    for path in ("/api/sessions", f"/api/sessions/{'0' * 32}", "/api/vox/status", "/metrics", "/readyz"):
+        assert (await running.get(path)).headers["cache-control"] == "no-store"

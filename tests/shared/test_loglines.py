@@ -33,3 +33,9 @@ def test_a_traceback_stays_on_the_line() -> None:
 
 def test_a_long_line_is_cut_at_its_limit() -> None:
     assert len(OneLine("p").format(_record("x" * MAX_LINE * 2))) == MAX_LINE
+
+
+def test_what_a_terminal_would_obey_is_written_as_an_escape() -> None:
+    line = OneLine("p").format(_record("a\x1b[31mred\x9b0m\x00\u202eback\u2028next\r\x7f\ud800 é 日本語"))
+    assert line.endswith(r"a\x1b[31mred\x9b0m\x00\u202eback\u2028next\r\x7f\ud800 é 日本語")
+    line.encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 import msgspec
@@ -189,3 +190,20 @@ def test_a_result_with_everything_json_has_is_readable_in_the_file() -> None:
     stored = events.encode(ToolCompleted(call_id="c", name="f", result=result, ms=1), id="a.tools.0", sid=SID, ts=1, cause=None)
     line = line_of(stored)
     assert msgspec.json.decode(line.data)["result"] == result
+
+
+def test_what_is_nested_too_deep_is_refused_by_line_and_field() -> None:
+    def nested(levels: int) -> bytes:
+        return b'{"text":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+
+    whole = encoded()
+    data = msgspec.json.encode(LINE["data"])
+    session_file.read_line(whole.replace(data, nested(session_file.EVENT_DEPTH)), 2, after=0)
+    for levels in (session_file.EVENT_DEPTH + 1, 900, 100_000):
+        with pytest.raises(VoxbridgeError) as caught:
+            session_file.read_line(whole.replace(data, nested(levels)), 2, after=0)
+        assert caught.value.code is Code.INVALID_ARGUMENT
+        packed = b"\x91" * levels + b"\x90"
+        with pytest.raises(VoxbridgeError) as caught:
+            session_file.read_line(encoded(data=None, data_b64=b64encode(packed).decode()), 2, after=0)
+        assert (caught.value.field, caught.value.limit) == ("line 2, data", session_file.EVENT_DEPTH)
