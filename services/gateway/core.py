@@ -194,6 +194,8 @@ class Connection:
         if isinstance(event, events.voice.SessionStarted) and self._set_up:
             return ()
         message = outbound.of_event(recorded, self._reader)
+        if isinstance(event, events.voice.ProviderGoAway) and not self._reader.v1 and recorded.seq > self._told_to:
+            message = outbound.model_leaves(self._session_token(), recorded.seq)
         told = () if message is None else (Send(message),)
         return (*told, *self._model_line(event)) if recorded.seq > self._told_to else told
 

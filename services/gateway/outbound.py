@@ -85,6 +85,12 @@ def go_away(session_token: str) -> Message:
     return {"type": "go_away", "session_token": session_token, "message": "The gateway is restarting. Connect again."}
 
 
+def model_leaves(session_token: str, seq: int) -> Message:
+    """The realtime model's provider is about to close its connection: what plain VOX has to say so with."""
+    message = "The model's connection is about to be renewed. The call goes on over this socket: there is nothing to do."
+    return {"type": "go_away", "session_token": session_token, "message": message, "seq": seq}
+
+
 def audio(frame: bytes) -> bytes | None:
     """A reply frame as plain VOX carries it, already JSON; nothing for a flush or an empty last frame."""
     if frame[1] != frames.PCM16 or len(frame) <= frames.PREFIX_SIZE:

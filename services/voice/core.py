@@ -28,6 +28,7 @@ from services.voice import (
     lateness,
     listening,
     live,
+    noises,
     outages,
     pauses,
     provider,
@@ -79,6 +80,7 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
     faults.settle(d)
     live.leave_if_due(d)
     _next_notice(d)
+    noises.watch(d)
     filler.watch(d)
     d.show()
     return d.state, d.outputs
@@ -350,6 +352,8 @@ def _timer(d: Draft, name: str) -> None:
             _idle(d)
         case filler.TIMER:
             filler.due(d)
+        case noises.TIMER:
+            noises.due(d)
         case filler.QUIET:
             filler.over(d)
         case "turn" if d.state.line is not None and (d.reply is None or d.reply.line or d.reply.filler):

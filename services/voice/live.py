@@ -86,6 +86,8 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
     if line.notice and line.announced:  # it was not begun
         state.notices = (line.announced, *state.notices)
         change(d, notice=False, announced="")
+    elif line.notice and (line.said or line.asked):
+        change(d, notice=False, go_on=True)  # what a noise cut off was not gone on with
     d.cancel(line.effect or None)
     d.cancel_timers(LEAVE)
     limit, earlier = prompt.room(state.agent), state.earlier

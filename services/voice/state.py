@@ -415,6 +415,10 @@ class State(msgspec.Struct, kw_only=True):
     resume: str = ""
     """What was not heard of a reply that speech cut off; said after all if the speech had no words."""
 
+    broken: tuple[str, bool] | None = None
+    """What was heard of a realtime model's response that a voice cut off, until it is known whether that had words; and whether it is
+    waited for."""
+
     redo: int = 0
     """The turn whose reply speech cut off before it had any words; answered after all if the speech had none."""
 

@@ -376,6 +376,8 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
     if not cut.failed:
         _remember_text(d, " ".join(filter(None, [cut.before, last])))
     if cut.line:
+        left = unheard or not cut.closed or heard.made_ms(cut) > played_ms
+        d.state.broken = (said, False) if d.state.cut_by_speech and d.state.owns_up and left else None
         d.outputs.append(out.CutShort(cut.line, heard.model_ms(cut.pieces, played_ms)))
     if cut.goes_on:
         _goes_on(d, cut, said)

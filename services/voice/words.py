@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from services.voice import live, provider, turns
+from services.voice import live, noises, provider, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Line
@@ -46,6 +46,8 @@ def user_words(d: Draft, input: provider.UserWords) -> None:
     shown = joined(words)
     if shown:
         d.tell(PartialTranscript("user", shown, turn=line.turn or d.state.turns + 1))
+    if input.whole and not shown and not line.turn:
+        noises.go_on(d)
     if answering and input.whole:
         final(d)
     elif not answering:

@@ -8,19 +8,18 @@ from playwright.sync_api import expect
 from tests.browser.barge_in import BargeIn, interrupted, measured
 from tests.browser.conftest import OpenStudio
 from tests.browser.product import Product
-from tests.browser.speech import human, shared_words, spoken, transcribed, words
+from tests.browser.speech import RATE, human, shared_words, spoken, transcribed, words
 from tests.browser.studio import Studio
 
 pytestmark = pytest.mark.timeout(600)
 
-LIMIT_MS = 300
 
-
-def test_the_agent_is_silent_within_300_ms_of_a_voice(product: Product, open_studio: OpenStudio) -> None:
-    # Of three, so that a neighbour on the machine's cores is not measured; `make bench` has the distribution.
+def test_the_agent_is_silent_while_the_person_still_speaks(product: Product, open_studio: OpenStudio) -> None:
+    """Each time, whoever speaks. How soon, in ms, is a figure of `make bench`."""
     clips = {"stop": spoken(product.models, "Stop, please."), "wait": spoken(product.models, "Wait a moment."), "person": human()}
-    found = [round(barge_in.ms) for barge_in in measured(open_studio(), clips, 3)]
-    assert min(found) <= LIMIT_MS, found
+    found = {name: barge_in.ms for name, barge_in in zip(clips, measured(open_studio(), clips, len(clips)), strict=True)}
+    lasts = {name: len(clip) * 1_000 / RATE for name, clip in clips.items()}
+    assert all(found[name] < lasts[name] for name in clips), (found, lasts)
 
 
 def test_the_history_holds_only_what_was_heard(product: Product, open_studio: OpenStudio) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from services.gateway.outputs import Output, Send
 from shared import events, moments
-from tests.gateway.test_core import live, recorded
+from tests.gateway.test_core import SID, live, recorded
 
 
 def states(outputs: Sequence[Output]) -> list[tuple[str, str]]:
@@ -48,5 +48,19 @@ def test_a_model_that_was_never_lost_is_no_state_and_plain_vox_is_told_nothing_o
     connected = events.voice.ProviderConnected(provider="gemini", model="m", agent="")
     assert states(live().receive_event(recorded(connected, 20))) == []
     plain = live(v1=False)
-    for seq, event in enumerate((LOST, events.voice.ProviderGoAway(provider="gemini", model="m", time_left_ms=1), connected), 20):
+    for seq, event in enumerate((LOST, connected), 20):
         assert plain.receive_event(recorded(event, seq)) == ()
+
+
+def test_plain_vox_hears_go_away_of_a_provider_and_may_stay_or_go_on_elsewhere_with_its_token() -> None:
+    plain = live(v1=False)
+    leaves = events.voice.ProviderGoAway(provider="gemini", model="m", time_left_ms=9_000)
+    (told,) = plain.receive_event(recorded(leaves, 22))
+    assert isinstance(told, Send)
+    assert (told.message["type"], told.message["session_token"], told.message["seq"]) == ("go_away", f"{SID}.token.22", 22)
+    assert "nothing to do" in told.message["message"]
+    (line,) = plain.receive_event(recorded(events.voice.UserSaid(text="still here", turn=1, source="speech"), 23))
+    assert isinstance(line, Send), "the socket stays open and the call goes on"
+    assert live().receive_event(recorded(leaves, 22)) == (
+        Send({"type": "provider", "status": "leaving", "provider": "gemini", "model": "m", "time_left_ms": 9_000, "seq": 22}),
+    )

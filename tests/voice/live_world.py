@@ -9,7 +9,7 @@ connection hears those that it was opened in time for. A model that knows too mu
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -70,6 +70,9 @@ class LiveWorld(World):
 
         self.poisoned: set[str] = set()
         self.compressions: list[Compression] = []
+        self.on_say: Callable[[out.Say], object] = lambda said: None
+        """Hears what models are told in text."""
+
         self.mute_notices = False
         """What the model is to say of its own accord it passes over."""
 
@@ -96,6 +99,10 @@ class LiveWorld(World):
         self.at(ms, lambda: self._aloud.append(heard))
         self.at(ms + 200, self._onset)
         self.at(heard.end + ENDPOINT_MS, self._endpoint)
+
+    def coughs(self, ms: int) -> None:
+        """The provider takes a noise for a voice."""
+        self.at(ms, self._onset)
 
     def drops(self, ms: int, code: int = 1006) -> None:
         """The connection is lost."""
@@ -201,6 +208,7 @@ class LiveWorld(World):
                 if heard is not None and heard.generation != generation:
                     heard.generation, heard.made, heard.reported = generation, 0, 0
             case out.Say(effect=effect, text=text, respond=respond):
+                self.on_say(output)
                 told = self._of(effect)
                 if told is not None:
                     self._told(told, text, respond=respond)

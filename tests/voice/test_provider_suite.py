@@ -38,8 +38,6 @@ LOCAL_KEY: Final = "sk-local-key-of-the-tests"
 REQUESTS: Final = 2
 """The clients of the cascade's models try each request once more by themselves."""
 
-NO_OTHER_VOICE: Final = "The model is the voice; its turn is completed as failed, which the page shows."
-
 
 class Models(ModelServer):
     """That notices when a client leaves an answer that hangs."""
@@ -85,7 +83,6 @@ class Gemini(Provider):
     limits: ClassVar[Mapping[Limit, str]] = {
         "truncation": "Google trims an interrupted response by itself; a new connection is told what was heard.",
         "interruption": "Nothing stops a response but speech or text; what is left of it is not played.",
-        "apology": NO_OTHER_VOICE,
     }
 
     def __init__(self, server: GeminiServer) -> None:
@@ -136,7 +133,7 @@ class OpenAI(Provider):
     voices = ("marin", "cedar")
     restored = "reseeded"
     secrets = (OPENAI_KEY,)
-    limits: ClassVar[Mapping[Limit, str]] = {"apology": NO_OTHER_VOICE}
+    limits: ClassVar[Mapping[Limit, str]] = {}
 
     def __init__(self, server: OpenAIRealtimeServer) -> None:
         self.server = server

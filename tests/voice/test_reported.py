@@ -117,18 +117,31 @@ async def test_a_poisoned_handle_is_not_tried_for_ever(workers: Workers, page: P
 
 
 async def test_barge_in_one_frame_after_the_call_was_issued(workers: Workers, page: Page, google: GeminiServer) -> None:
-    """The call is neither lost nor stuck: it is answered, and the user is too."""
+    """The reply is cut off and the call taken back; its late result is told to nobody, nothing is stuck, and the user is answered."""
     async with workers.running():
+        page._plays = False
         await connected(page)
-        google.script(Turn(says="Let me see.", calls=(Call("get_time", {}),), after="It is noon.", blocking=True))
+        google.script(
+            Turn(says="Let me see what the clock says.", calls=(Call("get_time", {}),), after="It is noon.", blocking=True, cancels=True),
+            Turn(hears="Never mind.", says="All right."),
+        )
         await asks(page, "What time is it?")
         called = await page.event(ev.ToolCalled)
-        await page.speaks(BARGE_IN[:640])
+        await page.speaks(BARGE_IN)
+        await page.until(ev.GenerationCancelled, by="barge_in")
+        await page.until(ev.ToolCancelled, reason="provider")
         await page.executes(called, {"time": "12:00"})
-        await page.until(ev.TurnCompleted, reason="completed")
+        await page.until(ev.ToolDelivered, how="dropped")
+        await page.until(ev.UserSaid, text="Never mind.")
+        await page.when(lambda: page.ended(2))
+        await page.says(gateway.PlaybackReported(generation=2, played_ms=page.sent_ms(2), state="finished"))
+        await page.until(ev.TurnCompleted, number=2, reason="completed")
         await page.ends()
-    assert [one.how for one in page.told(ev.ToolDelivered)] == ["response"]
-    assert page.told(ev.ToolCancelled) == []
+    assert page.flushed(1)
+    assert [(one.number, one.reason) for one in page.told(ev.TurnCompleted)] == [(1, "interrupted"), (2, "completed")]
+    assert answers(page.heard)[-1] == "All right."
+    assert "It is noon." not in answers(page.heard)
+    assert all(session.answers == [] for session in google.sessions)
 
 
 async def test_a_timeout_after_an_intermediate_result(
