@@ -33,7 +33,7 @@ class Broken:
             return
         self._said.append(place)
         self.count += 1
-        _log.error("session %s: a %s is passed over: %s", recorded.sid, recorded.type, recorded.event.unreadable)
+        _log.error("session %s: an event (%s) is passed over: %s", recorded.sid, recorded.type, recorded.event.unreadable)
 
 
 BROKEN: Final = Broken()

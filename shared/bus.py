@@ -19,6 +19,18 @@ EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
 AUDIO_SUBJECTS: Final = "vx.s.*.audio.>"
 RECORD_STREAM: Final = "RECORD"
 RECORD_SUBJECTS: Final = "vxr.*.*"
+MAIN: Final = "main"
+"""Events of a writer that nobody looks for by their type."""
+
+SESSION: Final = "session"
+"""What a session is and does, said by the voice service: who speaks, calls of functions, its end. Few in a session; the tool executor
+takes its work from here."""
+
+SAID: Final = "said"
+"""What was said, and the ends of turns."""
+
+_WORDS: Final = frozenset({"user.said", "agent.said", "turn.completed"})
+_APART: Final = frozenset({"session.requested", "session.erased", "note.remembered"})
 MICROPHONE: Final = "vx.svc.voice.microphone"
 """Asked with a session's id, its worker answers with the prefix of the microphone frame that it heard last, or with nothing when it
 heard none. All workers hear the question on the connection that their audio comes on: who answers is listening."""
@@ -33,17 +45,28 @@ _encoder = msgspec.msgpack.Encoder()
 
 def event_subject(sid: str, writer: str, visible: bool, type: str) -> str:
     """Where an event is stored."""
-    return f"vx.s.{sid}.ev.{writer}.{'c' if visible else 'i'}.{type}"
+    return f"vx.s.{sid}.ev.{writer}.{'c' if visible else 'i'}.{topic(writer, visible, type)}"
 
 
-def stored_subject(sid: str, writer: str = "*", visibility: str = "*", type: str = ">") -> str:
-    """Filter for the stored events of a session; a type has dots, so `tool.>` is all of its kind."""
-    return f"vx.s.{sid}.ev.{writer}.{visibility}.{type}"
+def topic(writer: str, visible: bool, type: str) -> str:
+    """The end of an event's subject. A server keeps each subject in its memory for as long as it keeps the call, so a call has few: the
+    events of a writer share one, but for those that are looked for in all sessions, and for the voice service's visible ones, where what
+    was said lies apart from what somebody looks up or acts upon."""
+    if type in _APART:
+        return type
+    if writer == "voice" and visible:
+        return SAID if type in _WORDS else SESSION
+    return MAIN
 
 
-def live_subject(sid: str, writer: str = "*", visibility: str = "*", type: str = ">") -> str:
+def stored_subject(sid: str, writer: str = "*", visibility: str = "*", topic: str = ">") -> str:
+    """Filter for the stored events of a session."""
+    return f"vx.s.{sid}.ev.{writer}.{visibility}.{topic}"
+
+
+def live_subject(sid: str, writer: str = "*", visibility: str = "*", topic: str = ">") -> str:
     """Filter for the live copies of stored events."""
-    return f"vxc.{sid}.{writer}.{visibility}.{type}"
+    return f"vxc.{sid}.{writer}.{visibility}.{topic}"
 
 
 def parse_event_subject(subject: str) -> tuple[str, str, bool]:
@@ -52,9 +75,10 @@ def parse_event_subject(subject: str) -> tuple[str, str, bool]:
     return sid, writer, visibility == "c"
 
 
-def event_type(subject: str) -> str:
-    """The type that a stored event's subject names."""
-    return subject.split(".", 6)[6]
+def named_type(subject: str) -> str:
+    """The type that a stored event's subject names; empty where types share it. Logs of the first release have a subject for each."""
+    end = subject.split(".", 6)[6]
+    return end if "." in end else ""
 
 
 def audio_in(sid: str) -> str:

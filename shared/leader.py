@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
-from nats.js.api import Header
+from nats.js.api import Header, RawStreamMsg
 from nats.js.errors import NotFoundError
 
 from shared import bus
@@ -49,11 +49,19 @@ class Leader:
 
     async def last(self, subject: str) -> tuple[int, str]:
         """`(position, id)` of the last event that the leader has under a subject; `(0, "")` without one. Raises `UNAVAILABLE`."""
+        found = await self._last(subject)
+        return (found.seq or 0, (found.headers or {}).get(Header.MSG_ID, "")) if found is not None else (0, "")
+
+    async def newest(self) -> tuple[int, str]:
+        """Position and subject of the last event of all; `(0, "")` in an empty log. Raises `UNAVAILABLE`."""
+        found = await self._last(bus.EVENT_SUBJECTS)
+        return (found.seq or 0, found.subject or "") if found is not None else (0, "")
+
+    async def _last(self, subject: str) -> RawStreamMsg | None:
         try:
-            found = await self._ask(lambda: self._js.get_msg(bus.EVENT_STREAM, subject=subject))
+            return await self._ask(lambda: self._js.get_msg(bus.EVENT_STREAM, subject=subject))
         except NotFoundError:
-            return 0, ""
-        return found.seq or 0, (found.headers or {}).get(Header.MSG_ID, "")
+            return None
 
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
         """Ask until there is an answer, which may be that there is no such thing (`NotFoundError`)."""

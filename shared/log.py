@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, Protocol
@@ -27,6 +27,9 @@ from shared.config import Recording
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.leader import Leader
 
+LAST_LIMIT: Final = 1_023
+"""Subjects whose last event is read in one request."""
+
 PAGE: Final = 256
 """Events read in one request."""
 
@@ -34,14 +37,22 @@ PAGE_BYTES: Final = 8 * 1024 * 1024
 """Bytes read in one request; a page of larger events ends early."""
 
 READ_TIMEOUT_S: Final = 5.0
+BEHIND_S: Final = 5.0
+"""How long a read waits for a replica that does not have what their leader has."""
+
 AFTER_CUT_S: Final = 0.1
 """How long an append waits for its acknowledgement after a cut of the connection is over."""
 
+_FIRST_PAUSE_S: Final = 0.001
+_LONGEST_PAUSE_S: Final = 0.05
+_LONG_S: Final = 0.25
 _SEQUENCE: Final = "Nats-Sequence"
 _SUBJECT: Final = "Nats-Subject"
 _TIME: Final = "Nats-Time-Stamp"
 _LAST_SEQUENCE: Final = "Nats-Last-Sequence"
 _PENDING: Final = "Nats-Num-Pending"
+_UP_TO: Final = "Nats-UpTo-Sequence"
+_BEFORE: Final = str(Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value)
 
 
 class Follower(Protocol):
@@ -56,6 +67,27 @@ class Page(NamedTuple):
 
     messages: list[Msg]
     more: bool
+    up_to: int = 0
+    """The last position that the replica had that answered, where it says so."""
+
+
+class _Behind:
+    """The wait for a replica that is behind, a few milliseconds at first."""
+
+    def __init__(self) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self._since = self._clock()
+        self._pause_s = _FIRST_PAUSE_S
+
+    async def wait(self) -> bool:
+        """Wait before the next look; whether it has taken so long that the leader should be asked again. Raises `UNAVAILABLE`."""
+        waited_s = self._clock() - self._since
+        if waited_s > BEHIND_S:
+            message = f"The replica of the event log that answers has been behind for {BEHIND_S:g} s; it is asked again."
+            raise Unavailable(message, retry_after_ms=1_000)
+        await asyncio.sleep(self._pause_s)
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        return waited_s > _LONG_S
 
 
 class Log:
@@ -127,7 +159,7 @@ class Log:
         *,
         writer: str = "*",
         visibility: str = "*",
-        type: str = ">",
+        topic: str = ">",
         after: int = 0,
         since: int | None = None,
         limit: int = PAGE,
@@ -137,27 +169,66 @@ class Log:
 
         Raises `UNAVAILABLE` when the log does not answer.
         """
-        subject = bus.stored_subject(sid, writer, visibility, type)
+        subject = bus.stored_subject(sid, writer, visibility, topic)
         begin: dict[str, Any] = {"seq": after + 1} if since is None else {"start_time": _moment(since)}
         return await self._get({**begin, "next_by_subj": subject, "batch": limit, "max_bytes": PAGE_BYTES})
 
+    async def barrier(self, sid: str, *, writer: str = "*", visibility: str = "*", topic: str = ">") -> int:
+        """The position that a read must reach to be whole: the last that the leader has, where the log has replicas. 0 on one server, which
+        is not asked. Raises `UNAVAILABLE`."""
+        if not await self.leader.has_followers():
+            return 0
+        return (await self.leader.last(bus.stored_subject(sid, writer, visibility, topic)))[0]
+
+    async def pages(
+        self, sid: str, *, writer: str = "*", visibility: str = "*", topic: str = ">", after: int = 0, until: int | None = None
+    ) -> AsyncIterator[Page]:
+        """The stored messages of a session after a position, page by page, as whole as they were when this was asked: where the log has
+        replicas, the one that answers is read until it has what their leader had (`until`, if it was asked already).
+
+        Raises `UNAVAILABLE` when it has not caught up within `BEHIND_S`.
+        """
+        if until is None:
+            until = await self.barrier(sid, writer=writer, visibility=visibility, topic=topic)
+        behind = _Behind()
+        more = True
+        while more or after < until:
+            found = await self.page(sid, writer=writer, visibility=visibility, topic=topic, after=after)
+            more = found.more
+            if found.messages:
+                after = position(found.messages[-1])
+                behind = _Behind()
+                yield found
+            elif after < until and await behind.wait():
+                # What the leader had last may have been erased since.
+                until = min(until, (await self.leader.last(bus.stored_subject(sid, writer, visibility, topic)))[0])
+
     async def read(self, sid: str, *, writer: str = "*", visibility: str = "*", after: int = 0, limit: int = PAGE) -> list[events.Recorded]:
-        """The events of one `page`."""
-        found = await self.page(sid, writer=writer, visibility=visibility, after=after, limit=limit)
-        return [decode(message) for message in found.messages]
+        """The first events of a session after a position, whole as `pages` are."""
+        found: list[events.Recorded] = []
+        async for page in self.pages(sid, writer=writer, visibility=visibility, after=after):
+            found += [decode(message) for message in page.messages]
+            if len(found) >= limit:
+                break
+        return found[:limit]
 
     async def read_all(
-        self, sid: str, *, writer: str = "*", visibility: str = "*", type: str = ">", after: int = 0, imported: bool = True
+        self,
+        sid: str,
+        *,
+        writer: str = "*",
+        visibility: str = "*",
+        topic: str = ">",
+        types: Collection[str] = (),
+        after: int = 0,
+        imported: bool = True,
     ) -> AsyncIterator[events.Recorded]:
-        """Every event of a session after a position, read page by page; without `imported`, those alone that happened here."""
-        more = True
-        while more:
-            found = await self.page(sid, writer=writer, visibility=visibility, type=type, after=after)
+        """Every event of a session after a position, read page by page and whole as `pages` are; with `types`, those alone, and without
+        `imported`, those that happened here."""
+        async for found in self.pages(sid, writer=writer, visibility=visibility, topic=topic, after=after):
             for message in found.messages:
-                if imported or not is_imported(message):
+                if (imported or not is_imported(message)) and (not types or type_of(message) in types):
                     yield decode(message)
-                after = position(message)
-            more = found.more
 
     async def frames(self, stream: str, subject: str, *, after: int = 0, limit: int = PAGE) -> Page:
         """Up to `limit` stored audio frames of a subject that follow position `after` of `AUDIO` or `RECORD`; none where there is no
@@ -170,9 +241,18 @@ class Log:
         found = await self._get({"seq": after + 1, "next_by_subj": subject, "batch": PAGE, "max_bytes": PAGE_BYTES})
         return [decode(message) for message in found.messages], found.more
 
-    async def last(self, subjects: Sequence[str], *, limit: int = 1024) -> list[events.Recorded]:
-        """The last event on each subject that matches one of `subjects`, in log order."""
-        return [decode(message) for message in (await self._get({"multi_last": list(subjects), "batch": limit})).messages]
+    async def last(self, subjects: Sequence[str]) -> list[events.Recorded]:
+        """The last event on each subject that matches one of `subjects`, of which there are `LAST_LIMIT` at most, in log order, whole as
+        `pages` are. Raises `UNAVAILABLE`."""
+        newest, subject = await self.leader.newest() if await self.leader.has_followers() else (0, "")
+        behind = _Behind()
+        while True:
+            # With the newest of all among them even an answer that is empty otherwise says how far that replica is.
+            found = await self._get({"multi_last": [*subjects, *([subject] if newest else [])], "batch": LAST_LIMIT + 1})
+            if found.up_to >= newest:
+                break
+            await behind.wait()
+        return [decode(message) for message in found.messages if _is_among(subject_of(message), subject, subjects)]
 
     async def position(self, sid: str, writer: str) -> tuple[int, str]:
         """`(position, id)` of the last event of a writer in a session; `(0, "")` when there is none.
@@ -213,7 +293,7 @@ class Log:
                 if "batch" in request and status in (None, "204") and int(headers.get(_LAST_SEQUENCE, "0")) != last:
                     return None  # a cut swallowed some of the batch, and the server went on with the rest
                 if status in ("204", "404"):
-                    return Page(found, int(headers.get(_PENDING, "0")) > 0)
+                    return Page(found, int(headers.get(_PENDING, "0")) > 0, int(headers.get(_UP_TO, "0")))
                 if status == "503" and stream != bus.EVENT_STREAM:
                     return Page(found, more=False)
                 if status == "503":
@@ -234,6 +314,18 @@ class Log:
             waiting.put_nowait(message)
 
 
+def _is_among(stored: str, added: str, subjects: Sequence[str]) -> bool:
+    """Whether a subject was asked for, and not only added."""
+    return stored != added or any(_matches(stored.split("."), wanted.split(".")) for wanted in subjects)
+
+
+def _matches(subject: list[str], filter: list[str]) -> bool:
+    if filter[-1] == ">":
+        filter = filter[:-1]
+        subject = subject[: len(filter)] if len(subject) > len(filter) else []
+    return len(subject) == len(filter) and all(there in (one, "*") for one, there in zip(subject, filter, strict=True))
+
+
 def _moment(us: int) -> str:
     return f"{datetime.fromtimestamp(us // 1_000_000, UTC):%Y-%m-%dT%H:%M:%S}.{us % 1_000_000:06d}Z"
 
@@ -244,13 +336,23 @@ def position(message: Msg) -> int:
 
 
 def type_of(message: Msg) -> str:
-    """The type of a stored event, without reading the event."""
-    return (message.headers or {})[_SUBJECT].split(".", 6)[6]
+    """The type of a stored event, without reading the event; empty where its bytes are none and its subject does not say it."""
+    return bus.named_type((message.headers or {})[_SUBJECT]) or events.type_in(message.data)
 
 
 def position_before(message: Msg) -> int:
     """The position of the event before it on its own subject, as a live copy carries it; 0 when it is the first."""
     return int((message.headers or {}).get(_LAST_SEQUENCE, "0"))
+
+
+def subject_of(message: Msg) -> str:
+    """Where the event of a message or of its live copy is stored."""
+    return (message.headers or {})[_SUBJECT]
+
+
+def writers_position_before(message: Msg) -> int:
+    """The position of the event before it of its own writer, as a fenced one says; 0 when it is the first, or says nothing."""
+    return int((message.headers or {}).get(_BEFORE, "0"))
 
 
 def decode(message: Msg) -> events.Recorded:
@@ -271,7 +373,7 @@ def decode_delivered(message: Msg) -> events.Recorded:
 
 def _read(payload: bytes, subject: str, seq: int, stored_at: datetime | str) -> events.Recorded:
     sid, writer, visible = bus.parse_event_subject(subject)
-    recorded = events.read(payload, seq=seq, sid=sid, writer=writer, visible=visible, type=bus.event_type(subject))
+    recorded = events.read(payload, seq=seq, sid=sid, writer=writer, visible=visible, type=bus.named_type(subject))
     if isinstance(recorded.event, events.Unreadable):
         recorded = msgspec.structs.replace(recorded, ts=_us(stored_at))  # it has no time of its own that could be trusted
         BROKEN.met(recorded)

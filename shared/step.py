@@ -71,7 +71,12 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
             continue
         folded.number += 1
         folded.last_seq = recorded.seq
-        if isinstance(recorded.event, events.Unreadable) and recorded.type == f"{writer}.journal":
+        # An event whose type cannot be told is none that a client sees, so it may be the journal.
+        if (
+            isinstance(recorded.event, events.Unreadable)
+            and recorded.type in (f"{writer}.journal", events.UNREADABLE)
+            and not recorded.visible
+        ):
             raise VoxbridgeError(Code.INTERNAL, f"The journal of {writer}: {recorded.event.unreadable}", retryable=False)
         if not isinstance(recorded.event, JOURNALS[writer]):
             present += 1

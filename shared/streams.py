@@ -43,6 +43,8 @@ _LOOK_S: Final = 0.05
 _API_S: Final = 5.0
 _NAME_IN_USE: Final = 10058
 _TOOLS_TYPES: Final = ("tool.called", "tool.cancelled", "session.ended")
+"""Subjects of the first release, whose calls may still be open."""
+
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +105,7 @@ CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
     ),
     TOOLS_CONSUMER: ConsumerConfig(
         durable_name=TOOLS_CONSUMER,
-        filter_subjects=[f"vx.s.*.ev.voice.c.{type}" for type in _TOOLS_TYPES],
+        filter_subjects=[f"vx.s.*.ev.voice.c.{end}" for end in (bus.SESSION, *_TOOLS_TYPES)],
         ack_policy=AckPolicy.EXPLICIT,
         ack_wait=TOOLS_ACK_WAIT_S,
         max_ack_pending=10_000,

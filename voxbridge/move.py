@@ -61,7 +61,7 @@ async def move(log: Log, sid: str, to: str = "") -> Report:
     Raises `NOT_FOUND` for a worker that is not there, `CONFLICT` for a session that has ended, `OVERLOADED` when no other worker has
     room, `UNAVAILABLE` when nobody holds it, `TIMED_OUT` when it was given up and is not carried on yet.
     """
-    last = await log.last([bus.event_subject(sid, "voice", visible=True, type="session.ended")])
+    last = await log.last([bus.stored_subject(sid, "voice", "c", end) for end in (bus.SESSION, "session.ended")])
     for ended in (one.event for one in last):
         if isinstance(ended, SessionEnded):
             raise Conflict(f"Session {sid} has ended ({ended.reason}).")

@@ -16,7 +16,7 @@ from shared import bus, events
 from shared.errors import Code, VoxbridgeError
 from shared.events import gateway, operator, tools, voice
 from shared.events.journal import JOURNALS
-from shared.log import Log
+from shared.log import LAST_LIMIT, Log
 
 LIMIT: Final = 10_000
 """Sessions in one list."""
@@ -37,8 +37,10 @@ STAGES: Final = (
 """Stamps of a turn in the order they are reached (docs/benchmarks.md)."""
 
 _SID: Final = 32
-_SUMMARY: Final = (("voice", True, "session.started"), ("voice", True, "turn.completed"), ("voice", True, "session.ended"))
-_PER_READ: Final = 1_024 // len(_SUMMARY)
+_SUMMARY: Final = (bus.SESSION, bus.SAID, "session.started", "turn.completed", "session.ended")
+"""Where the voice service says how a session goes; the last three in the first release."""
+
+_PER_READ: Final = LAST_LIMIT // len(_SUMMARY)
 
 State = Literal["connecting", "live", "ended"]
 Kind = Literal["user", "agent", "turn", "tool", "task", "worker", "client", "failure", "end", "handoff", "model"]
@@ -73,19 +75,18 @@ async def newest(log: Log, limit: int) -> list[Summary]:
     requests = await _requests(log, limit)
     found = {one.sid: Summary(id=one.sid, mode=getattr(one.event, "mode", ""), started_at_ms=one.ts // 1_000) for one in requests}
     sids = list(found)
-    async for erased in log.read_all("*", writer="operator", visibility="c", type="session.erased"):
+    async for erased in log.read_all("*", writer="operator", visibility="c", topic="session.erased"):
         _add(found.setdefault(erased.sid, Summary(id=erased.sid, mode="", started_at_ms=0)), erased)
     for first in range(0, len(sids), _PER_READ):
         part = sids[first : first + _PER_READ]
-        for recorded in await log.last([bus.event_subject(sid, *kind) for sid in part for kind in _SUMMARY]):
+        for recorded in await log.last([bus.stored_subject(sid, "voice", "c", end) for sid in part for end in _SUMMARY]):
             _add(found[recorded.sid], recorded)
+            found[recorded.sid].turns = max(found[recorded.sid].turns, voice.turns_by(recorded.event))
     return sorted(found.values(), key=lambda one: -one.started_at_ms)[:limit]
 
 
 def _add(summary: Summary, recorded: events.Recorded) -> None:
     match recorded.event:
-        case voice.SessionStarted() if summary.state != "ended":
-            summary.state = "live"
         case voice.TurnCompleted(number=number):
             summary.turns = max(summary.turns, number)
         case voice.SessionEnded(reason=reason, error=error):
@@ -94,6 +95,8 @@ def _add(summary: Summary, recorded: events.Recorded) -> None:
             summary.error = error.message if error is not None else ""
         case operator.SessionErased(began=began, mode=mode):
             summary.state, summary.reason, summary.mode, summary.started_at_ms = "ended", "erased", mode, began // 1_000
+        case _ if recorded.visible and recorded.writer == "voice" and summary.state != "ended":
+            summary.state = "live"
 
 
 async def find(log: Log, wanted: str) -> str:

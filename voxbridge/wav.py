@@ -72,9 +72,10 @@ async def facts(log: Log, sid: str) -> Facts:
 
 
 async def _told(log: Log, sid: str) -> AsyncIterator[events.Recorded]:
-    for writer, visibility, type in (("*", "c", "session.*"), ("gateway", "i", "playback.reported")):
-        async for recorded in log.read_all(sid, writer=writer, visibility=visibility, type=type):
-            yield recorded
+    async for recorded in log.read_all(sid, visibility="c", types=("session.started", "session.ended", "session.erased")):
+        yield recorded
+    async for recorded in log.read_all(sid, writer="gateway", types=("playback.reported",)):
+        yield recorded
 
 
 async def write(log: Log, keys: DataKeys, sid: str, path: Path) -> Written:

@@ -14,9 +14,9 @@ import msgspec
 from fastapi import APIRouter, Depends, Path, Request
 from pydantic import BaseModel
 
-from services.gateway import bodies, resume, views
+from services.gateway import bodies, resume, resumption, views
 from services.gateway.messages import AGENT_LIMIT
-from shared import agents, bus, events
+from shared import agents, events
 from shared.agent_files import Agents
 from shared.errors import Code, VoxbridgeError
 from shared.providers import PROVIDERS
@@ -176,9 +176,7 @@ def _asked(body: bytes) -> _Handoff:
 
 async def _check(gateway: Gateway, sid: str, target: str) -> None:
     """Raise unless this session is live and can be handed over to this agent."""
-    requested = bus.event_subject(sid, "gateway", visible=False, type="session.requested")
-    last = await gateway.log.last([requested, bus.stored_subject(sid, visibility="c")])
-    by_type = {one.type: one for one in last}
+    by_type = {one.type: one for one in await resumption.facts(gateway.log, sid)}
     if not by_type or "session.ended" in by_type:
         raise VoxbridgeError(Code.NOT_FOUND, "There is no session with this id, or it has ended.", field="session_id")
     speaker = resume.speaker(by_type)

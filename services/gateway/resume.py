@@ -16,6 +16,7 @@ from services.gateway import transcript
 from shared import events
 from shared.moments import State
 
+SAID: Final = ("user.said", "agent.said")
 SNAPSHOT_ENTRIES: Final = 1_000
 SNAPSHOT_BYTES: Final = 256 * 1024
 """The newest entries of a transcript that a snapshot holds, and their JSON together."""
@@ -61,14 +62,13 @@ def known(last: Sequence[events.Recorded], *, mode: str, begins: int, owned: boo
     # What a voice worker says begins with `session.started`, which a long session's log may have let go.
     started = any(recorded.writer == "voice" for recorded in by_type.values())
     began = by_type["session.started"].event if "session.started" in by_type else None
-    turn = by_type["turn.completed"].event if "turn.completed" in by_type else None
     model_away = at.get("provider.lost", 0) > max((one.seq for one in by_type.values() if brings_model_back(one.event)), default=0)
     return Known(
         mode=mode,
         top=max(at.values(), default=0),
         begins=begins,
         started=started,
-        turns=turn.number if isinstance(turn, events.voice.TurnCompleted) else 0,
+        turns=max((events.voice.turns_by(one.event) for one in by_type.values()), default=0),
         state=_state(at, started=started, away=owned is False or model_away),
         model_away=model_away,
         speaker=speaker(by_type),

@@ -1,14 +1,13 @@
 """Reading what a resume needs from the log: the session's last facts, its open calls, its transcript.
 
-Owns the reads and what is asked side by side. Does not own the rules (`resume`, `calls`). No read grows with the length of a
-session but a snapshot's, which reads what was said, page by page. Nothing is kept, and nothing is lost in a crash.
+Owns the reads and what is asked side by side. Does not own the rules (`resume`, `calls`). No read grows with what was said in a session
+but a snapshot's, which is read page by page. Nothing is kept, and nothing is lost in a crash.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from services.gateway import calls, resume, tokens
@@ -22,15 +21,15 @@ CALL_AGE_S: Final = 3_600
 CALL_SLACK_S: Final = 60
 """How much later than its limit a call may still be open: its session may have had no worker for a while."""
 
+_CLOCKS_US: Final = 60_000_000
+"""How far the clocks of two machines may lie apart."""
+
 _log = logging.getLogger(__name__)
 
 
 async def find(log: Log, store: Store, sid: str, token: str) -> resume.Known | None:
     """What is known of a session that goes on and has this token; nothing otherwise. Raises `UNAVAILABLE`."""
-    requested = bus.event_subject(sid, "gateway", visible=False, type="session.requested")
-    last, kept, owned = await asyncio.gather(
-        log.last([requested, bus.stored_subject(sid, visibility="c")]), _kept(store, sid), _owned(store, sid)
-    )
+    last, kept, owned = await asyncio.gather(facts(log, sid), _kept(store, sid), _owned(store, sid))
     request = next((one.event for one in last if isinstance(one.event, events.gateway.SessionRequested)), None)
     begins = 0
     if request is not None:
@@ -44,31 +43,49 @@ async def find(log: Log, store: Store, sid: str, token: str) -> resume.Known | N
     return resume.known(last, mode=kept.mode, begins=begins, owned=owned)
 
 
+async def facts(log: Log, sid: str) -> list[events.Recorded]:
+    """The request of a session, the last event on each of its visible subjects, and what it is and does (`bus.SESSION`), of each type the
+    last. In log order; nothing of a session that there is not. Raises `UNAVAILABLE`."""
+    requested = bus.event_subject(sid, "gateway", visible=False, type="session.requested")
+    last = await log.last([requested, bus.stored_subject(sid, visibility="c")])
+    by_type = {one.type: one for one in last}
+    voice = [one async for one in log.read_all(sid, writer="voice", visibility="c", topic=bus.SESSION)] if last else []
+    by_type |= {one.type: one for one in voice}
+    if last and "session.started" not in by_type:  # a long session's log may have let it go, and still knows who spoke last
+        by_type |= {one.type: one for one in [one async for one in log.read_all(sid, writer="voice", visibility="c", topic=bus.SAID)]}
+    return sorted(by_type.values(), key=lambda one: one.seq)
+
+
 async def open_calls(log: Log, store: Store, sid: str, *, now: int, limit_s: float) -> calls.Calls:
     """The calls of the page that are open. `now` in µs of the Unix clock; `limit_s` is what a function may take that declares no
     other limit."""
     since = now - int(await _call_age_s(store, limit_s) * 1_000_000)
-    past = [one async for one in _since(log, sid, since, visibility="c", type="tool.>")]
+    past = [
+        *await _since(log, sid, since, writer="voice", visibility="c", topic=bus.SESSION),
+        *await _since(log, sid, since, writer="voice", visibility="c", topic="tool.>"),  # as the first release stored them
+        *await _since(log, sid, since, writer="tools", visibility="c"),
+    ]
     open = calls.fold(past)
     if not open:
         return open
-    return calls.fold([*past, *[one async for one in _since(log, sid, since, writer="gateway", type="browser_call.answered")]])
+    first = min(one.ts for one in past if isinstance(one.event, events.voice.ToolCalled))
+    return calls.fold([*past, *await _since(log, sid, max(since, first - _CLOCKS_US), writer="gateway")])
 
 
 async def snapshot(log: Log, sid: str, known: resume.Known) -> dict[str, Any]:
     """The snapshot of a session."""
-    said = [one async for one in log.read_all(sid, writer="voice", visibility="c", type="*.said")]
+    said = [one async for one in log.read_all(sid, writer="voice", visibility="c", types=resume.SAID)]
     return resume.snapshot(said, known)
 
 
-async def _since(log: Log, sid: str, since: int, *, writer: str = "*", visibility: str = "*", type: str) -> AsyncIterator[events.Recorded]:
-    page = await log.page(sid, writer=writer, visibility=visibility, type=type, since=since)
+async def _since(log: Log, sid: str, since: int, *, writer: str, visibility: str = "*", topic: str = ">") -> list[events.Recorded]:
+    found: list[events.Recorded] = []
+    page = await log.page(sid, writer=writer, visibility=visibility, topic=topic, since=since)
     while True:
-        for message in page.messages:
-            yield decode(message)
+        found += [decode(message) for message in page.messages]
         if not page.more:
-            return
-        page = await log.page(sid, writer=writer, visibility=visibility, type=type, after=position(page.messages[-1]))
+            return found
+        page = await log.page(sid, writer=writer, visibility=visibility, topic=topic, after=position(page.messages[-1]))
 
 
 async def _call_age_s(store: Store, limit_s: float) -> float:

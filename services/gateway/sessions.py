@@ -16,12 +16,12 @@ from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.micro.request import ERROR_CODE_HEADER as SERVICE_ERROR
 
-from services.gateway import transcript
+from services.gateway import resume, transcript
 from shared import bus, events
 from shared.clock import Clock
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.ids import check_session_id
-from shared.log import Log, Page, decode, position, type_of
+from shared.log import LAST_LIMIT, Log, Page, decode, position, type_of
 from shared.store import Store
 
 LIST_LIMIT: Final = 200
@@ -29,17 +29,18 @@ EVENTS_LIMIT: Final = 1_000
 TRANSCRIPT_LIMIT: Final = 5_000
 """Entries of a transcript; a longer one is cut and says so."""
 
+_ENDS: Final = (bus.SESSION, "session.ended")
+"""Where the voice service says that a session ended, and where it did in the first release."""
+
 _SUMMARY: Final = (
-    ("gateway", False, "session.requested"),
-    ("voice", True, "session.started"),
-    ("voice", True, "turn.completed"),
-    ("voice", True, "session.ended"),
-    ("operator", True, "session.erased"),
+    *(("voice", "c", end) for end in (*_ENDS, bus.SAID, "session.started", "turn.completed")),
+    ("gateway", "i", "session.requested"),
+    ("operator", "c", "session.erased"),
 )
 _BEGINNINGS: Final = frozenset(("session.requested", "session.erased"))
 """Of these a session has one."""
 
-_PER_READ: Final = 1_024 // len(_SUMMARY)
+_PER_READ: Final = LAST_LIMIT // len(_SUMMARY)
 _JOURNAL: Final = ".journal"
 STATE: Final = "vx.svc.voice.state"
 STATE_TIMEOUT_S: Final = 10.0
@@ -89,7 +90,7 @@ class Sessions:
         if summary is None:
             raise _not_found()
         said: list[dict[str, Any]] = []
-        async for recorded in self._log.read_all(sid, writer="voice", visibility="c", type="*.said"):
+        async for recorded in self._log.read_all(sid, writer="voice", visibility="c", types=resume.SAID):
             entry = transcript.entry(recorded)
             if entry is not None:
                 if len(said) == TRANSCRIPT_LIMIT:
@@ -141,11 +142,7 @@ class Sessions:
         """What the last events of each session say of it; sessions whose events are gone are left out."""
         found: dict[str, dict[str, Any]] = {}
         for first in range(0, len(sids), _PER_READ):
-            subjects = [
-                bus.event_subject(sid, writer, visible, name)
-                for sid in sids[first : first + _PER_READ]
-                for writer, visible, name in _SUMMARY
-            ]
+            subjects = [bus.stored_subject(sid, *kind) for sid in sids[first : first + _PER_READ] for kind in _SUMMARY]
             by_session: dict[str, dict[str, events.Recorded]] = {}
             for recorded in await self._log.last(subjects):
                 by_session.setdefault(recorded.sid, {})[recorded.type] = recorded
@@ -154,7 +151,7 @@ class Sessions:
 
     async def _erased(self) -> dict[str, int]:
         found: dict[str, int] = {}
-        async for one in self._log.read_all("*", writer="operator", visibility="c", type="session.erased"):
+        async for one in self._log.read_all("*", writer="operator", visibility="c", topic="session.erased"):
             if isinstance(one.event, events.operator.SessionErased):
                 found[one.sid] = one.event.began
         return found
@@ -176,8 +173,8 @@ class Sessions:
                 if requests:
                     after = requests[-1].seq
                     started = {one.sid: one.ts for one in requests}
-                    ended = await self._log.last([bus.event_subject(sid, "voice", visible=True, type="session.ended") for sid in started])
-                    over = {one.sid for one in ended}
+                    ends = [bus.stored_subject(sid, "voice", "c", end) for sid in started for end in _ENDS]
+                    over = {one.sid for one in await self._log.last(ends) if isinstance(one.event, events.voice.SessionEnded)}
                     await self._store.add_to_index(started, {sid: ts for sid, ts in started.items() if sid not in over})
                     count += len(requests)
             await self._store.add_to_index(await self._erased(), {})
@@ -205,11 +202,9 @@ def _summary(sid: str, facts: dict[str, events.Recorded]) -> dict[str, Any]:
         summary["account"] = requested.event.account
         if requested.event.agent:
             summary["agent"] = requested.event.agent
-    if "session.started" in facts:
+    if any(one.writer == "voice" for one in facts.values()):
         summary["state"] = "live"
-    turn = facts.get("turn.completed")
-    if turn is not None and isinstance(turn.event, events.voice.TurnCompleted):
-        summary["turns"] = turn.event.number
+    summary["turns"] = max(events.voice.turns_by(one.event) for one in facts.values())
     ended = facts.get("session.ended")
     if ended is not None:
         summary["state"] = "ended"

@@ -274,7 +274,7 @@ class Vox:
         if self._attached_at is None:
             return
         attached_at = await self._attached_at
-        self._watch = Feed(self._house.log, self.sid, self._other, writer="gateway", type="client.connected", after=attached_at)
+        self._watch = Feed(self._house.log, self.sid, self._other, writer="gateway", types=("client.connected",), after=attached_at)
         if not self.closed.done():
             await self._watch.start()
 

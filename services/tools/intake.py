@@ -24,7 +24,7 @@ from nats.js.errors import APIError
 
 from shared import bus, events, streams
 from shared.errors import VoxbridgeError
-from shared.events.voice import ToolCalled
+from shared.events.voice import SessionEnded, ToolCalled, ToolCancelled
 from shared.log import Log, decode_delivered, is_imported
 
 DURABLE: Final = streams.TOOLS_CONSUMER
@@ -203,4 +203,5 @@ class Intake:
 
 
 def _is_ours(event: events.Event) -> bool:
-    return not isinstance(event, events.Unknown) and not (isinstance(event, ToolCalled) and event.kind == "browser")
+    """Whether there is anything to do for it; the same subject tells who speaks and with which model, which is nothing to us."""
+    return isinstance(event, ToolCancelled | SessionEnded) or (isinstance(event, ToolCalled) and event.kind != "browser")

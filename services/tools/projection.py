@@ -58,12 +58,12 @@ class Notes:
         the log says that it was."""
         async with self._making:
             count = 0
-            async for recorded in self._log.read_all("*", writer="tools", visibility="i", type=_TYPE, imported=False):
+            async for recorded in self._log.read_all("*", writer="tools", visibility="i", topic=_TYPE, imported=False):
                 if isinstance(recorded.event, NoteRemembered):
                     note = Note(note_id=recorded.event.note_id, text=recorded.event.text, ts=recorded.ts)
                     await self._store.add_note(recorded.event.account, note)
                     count += 1
-            erased = {recorded.sid async for recorded in self._log.read_all("*", writer="operator", type="session.erased")}
+            erased = {recorded.sid async for recorded in self._log.read_all("*", writer="operator", topic="session.erased")}
             if erased:
                 await self._store.forget_notes(await self._store.notes_from(erased))
             self.stale = False

@@ -41,7 +41,7 @@ from services.tools.intake import ACK_WAIT_S, Intake
 from services.tools.projection import Notes
 from services.tools.registry import BUILT_IN, Tool, load, prepare
 from services.tools.session import WRITER, Session
-from shared import events, log
+from shared import bus, events, log
 from shared.config import Recording
 from shared.errors import Code, Conflict, VoxbridgeError
 from shared.events.voice import Failure, SessionEnded, ToolCalled
@@ -49,7 +49,10 @@ from shared.service import Resources, Service
 from shared.step import LogInput
 from shared.store import Store
 
-LIVE: Final = tuple(f"vxc.*.voice.c.{type}" for type in ("tool.cancelled", "session.ended"))
+LIVE: Final = tuple(f"vxc.*.voice.c.{end}" for end in (bus.SESSION, "tool.cancelled", "session.ended"))
+"""The last two are where a voice worker of the first release says so."""
+
+_STOPPING: Final = ("tool.cancelled", "session.ended")
 AGAIN_S: Final = 1.0
 """After how long a call is taken again when the log could not take it."""
 
@@ -173,6 +176,8 @@ class ToolService(Service):
 
     async def _live(self, message: Msg) -> None:
         """A cancellation reaches the process that runs the call, whichever process the consumer gives it to."""
+        if log.type_of(message) not in _STOPPING:
+            return
         recorded = log.decode(message)
         here = self._intake.holds_any(recorded.sid) and not self._intake.holds(recorded.sid, recorded.seq)
         if here and not self._stopping.is_set():
@@ -180,7 +185,7 @@ class ToolService(Service):
 
     async def _never_called(self, sid: str) -> bool:
         """Whether a session ends in which nothing was ever called: most do, and the log needs no word about it."""
-        return sid not in self._sessions and not await self._log.read(sid, writer=WRITER, limit=1)
+        return sid not in self._sessions and not (await self._log.position(sid, WRITER))[0]
 
     # --- sessions ---
 

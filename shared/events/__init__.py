@@ -11,10 +11,25 @@
 """
 
 from shared.events import gateway, journal, operator, tools, voice
-from shared.events.envelope import KINDS, Event, Recorded, Unknown, Unreadable, decode, encode, event, kind_of, read, upcaster
+from shared.events.envelope import (
+    KINDS,
+    UNREADABLE,
+    Event,
+    Recorded,
+    Unknown,
+    Unreadable,
+    decode,
+    encode,
+    event,
+    kind_of,
+    read,
+    type_in,
+    upcaster,
+)
 
 __all__ = [
     "KINDS",
+    "UNREADABLE",
     "Event",
     "Recorded",
     "Unknown",
@@ -28,6 +43,7 @@ __all__ = [
     "operator",
     "read",
     "tools",
+    "type_in",
     "upcaster",
     "voice",
 ]

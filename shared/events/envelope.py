@@ -1,8 +1,8 @@
 """What every event has in common: the envelope, the registry of types, and upcasting.
 
 An event is a frozen Struct in the past tense. Its type, writer and visibility are declared once, by `@event`, and decide
-its subject: `vx.s.<sid>.ev.<writer>.<c|i>.<type>`. Every read path goes through `decode`, so an event written by an older
-release is brought to today's shape wherever it is read.
+its subject: `vx.s.<sid>.ev.<writer>.<c|i>.<topic>` (`shared.bus.topic`). Every read path goes through `decode`, so an event written by
+an older release is brought to today's shape wherever it is read.
 """
 
 from __future__ import annotations
@@ -74,6 +74,9 @@ class Unreadable(Event, frozen=True, kw_only=True):
     unreadable: str
 
 
+UNREADABLE: Final = "unreadable"
+"""Stands for the type of an event that neither its bytes nor its subject tell."""
+
 KINDS: Final[dict[str, Kind]] = {}
 _BY_CLASS: Final[dict[type[Event], Kind]] = {}
 _UPCASTERS: Final[dict[tuple[str, int], Upcaster]] = {}
@@ -81,6 +84,13 @@ _E = TypeVar("_E", bound=type[Event])
 
 _encoder = msgspec.msgpack.Encoder()
 _envelopes = msgspec.msgpack.Decoder(Envelope)
+
+
+class _Typed(msgspec.Struct, frozen=True):
+    type: str
+
+
+_types = msgspec.msgpack.Decoder(_Typed)
 
 
 def event(type: str, *, writer: str, visible: bool = False, version: int = 1) -> Callable[[_E], _E]:
@@ -118,6 +128,14 @@ def encode(event: Event, *, id: str, sid: str, ts: int, cause: int | str | None)
     )
 
 
+def type_in(payload: bytes) -> str:
+    """The type of an event, without reading the event; empty where its bytes are none."""
+    try:
+        return _types.decode(payload).type
+    except (msgspec.ValidationError, msgspec.DecodeError):
+        return ""
+
+
 def decode(payload: bytes, *, seq: int, writer: str, visible: bool) -> Recorded:
     """Read an event at log position `seq`; raises `INTERNAL` naming the position when its bytes are not one."""
     try:
@@ -139,12 +157,24 @@ def decode(payload: bytes, *, seq: int, writer: str, visible: bool) -> Recorded:
 
 
 def read(payload: bytes, *, seq: int, sid: str, writer: str, visible: bool, type: str) -> Recorded:
-    """As `decode`, for whoever must go on: bytes that are no event become `Unreadable`, without a time."""
+    """As `decode`, for whoever must go on: bytes that are no event become `Unreadable`, without a time. `type` is what the subject says,
+    empty where it does not; then the bytes may, or it is `UNREADABLE`."""
     try:
         return decode(payload, seq=seq, writer=writer, visible=visible)
     except VoxbridgeError as error:
         unreadable = Unreadable(unreadable=error.message)
-    return Recorded(seq=seq, id="", sid=sid, ts=0, cause=None, writer=writer, visible=visible, type=type, v=0, event=unreadable)
+    return Recorded(
+        seq=seq,
+        id="",
+        sid=sid,
+        ts=0,
+        cause=None,
+        writer=writer,
+        visible=visible,
+        type=type or type_in(payload) or UNREADABLE,
+        v=0,
+        event=unreadable,
+    )
 
 
 def _typed(envelope: Envelope) -> Event:

@@ -270,3 +270,15 @@ class ToolDelivered(Event, frozen=True, kw_only=True):
 
     call_id: str
     how: Literal["response", "content", "dropped"]
+
+
+def turns_by(event: Event) -> int:
+    """How many turns are over where this is the last that was said or completed; 0 for any other event."""
+    match event:
+        case TurnCompleted(number=number):
+            return number
+        case AgentSaid(turn=turn):
+            return turn
+        case UserSaid(turn=turn):
+            return max(0, turn - 1)
+    return 0

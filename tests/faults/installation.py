@@ -160,7 +160,7 @@ class Installation:
     async def owner(self, sid: str) -> str:
         """The worker that has a session."""
         async with self.log() as log:
-            owned = [one.event async for one in log.read_all(sid, writer="voice", type="session.owned")]
+            owned = [one.event async for one in log.read_all(sid, writer="voice", types=("session.owned",))]
         assert isinstance(owned[-1], SessionOwned)
         worker = owned[-1].worker
         return next(name for name in WORKERS if any(worker in line.split()[2:3] for line in self._running[name].lines))
@@ -186,7 +186,7 @@ class Installation:
     async def logged(self, sid: str, writer: str, type: str, count: int) -> None:
         """Wait until the log of a session has so many events of this type."""
         async with self.log() as log, asyncio.timeout(BOUND_S):
-            while len([one async for one in log.read_all(sid, writer=writer, type=type)]) < count:  # noqa: ASYNC110 - it is asked again
+            while len([one async for one in log.read_all(sid, writer=writer, types=(type,))]) < count:  # noqa: ASYNC110 - it is asked again
                 await asyncio.sleep(0.01)
 
     async def begun(self, folder: Path, count: int) -> None:

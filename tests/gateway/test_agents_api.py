@@ -73,7 +73,7 @@ def to(sid: str) -> str:
 
 
 async def asked_for(log: Log, sid: str) -> list[events.Event]:
-    return [one.event async for one in log.read_all(sid, writer="gateway", type="handoff.requested")]
+    return [one.event async for one in log.read_all(sid, writer="gateway", types=("handoff.requested",))]
 
 
 async def test_agents_are_shown_without_their_prompts_and_with_the_keys_that_they_lack(

@@ -265,6 +265,6 @@ async def test_a_session_with_events_that_cannot_be_read_is_shown_with_the_other
     assert [entry["text"] for entry in detail["transcript"]] == ["before", "after"]
     page = (await running.get(f"/api/sessions/{session.sid}/events")).json()
     (shown,) = [one for one in page["events"] if one["seq"] == broken]
-    assert shown["type"] == "text.received"
+    assert shown["type"] == events.UNREADABLE
     assert f"position {broken} cannot be read" in shown["data"]["unreadable"]
     assert "voxbridge_gateway_events_unreadable_total" in (await running.get("/metrics")).text

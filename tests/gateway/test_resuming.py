@@ -101,7 +101,7 @@ async def test_another_gateway_tells_exactly_what_was_missed_and_goes_on(running
         assert await client.next() == reply
         await session.moment(moments.StateChanged(state="speaking"))
         assert await client.next() == {"type": "state", "state": "speaking"}
-    connected = [one.event async for one in voice.log.read_all(session.sid, writer="gateway", type="client.connected")]
+    connected = [one.event async for one in voice.log.read_all(session.sid, writer="gateway", types=("client.connected",))]
     assert [(one.gateway, one.resumed, one.last_seq) for one in connected if isinstance(one, events.gateway.ClientConnected)] == [
         (running.gateway.resources.process_id, False, 0),
         (other.gateway.resources.process_id, True, ready["seq"]),
@@ -154,7 +154,7 @@ async def test_a_call_of_the_page_that_was_open_is_answered_on_the_new_socket_an
     async with asyncio.timeout(PATIENCE_S):
         answers: list[Any] = []
         while len(answers) < 2:
-            answers = [one.event async for one in voice.log.read_all(session.sid, writer="gateway", type="browser_call.answered")]
+            answers = [one.event async for one in voice.log.read_all(session.sid, writer="gateway", types=("browser_call.answered",))]
     assert [(one.call_id, one.result) for one in answers] == [("c1", {"n": 1}), ("c2", {"n": 2})]
 
 
@@ -235,7 +235,7 @@ async def test_a_second_client_takes_the_session_over_and_the_first_is_told_and_
         assert await second.close_code() == 4010
         seq = await session.says(said(1))
         assert (await third.next())["seq"] == seq
-    gone = [one async for one in voice.log.read_all(session.sid, writer="gateway", type="client.disconnected")]
+    gone = [one async for one in voice.log.read_all(session.sid, writer="gateway", types=("client.disconnected",))]
     assert len(gone) <= 1  # the third's; a socket that was taken over ends nothing
 
 
@@ -437,7 +437,7 @@ async def test_a_gateway_that_is_killed_loses_nothing_and_its_clients_resume_at_
             return await processes.store.gateways_alive([first.name, second.name, again.name]) == [False, False, True]
 
         await eventually(only_the_last_lives)  # nobody wrote that the first two sockets ended: it shows here
-    gone = [one async for one in voice.log.read_all(session.sid, writer="gateway", type="client.disconnected")]
+    gone = [one async for one in voice.log.read_all(session.sid, writer="gateway", types=("client.disconnected",))]
     assert len(gone) <= 1
     await nc.close()
 

@@ -133,7 +133,7 @@ async def test_broken_events_forsaken_sessions_and_a_lost_index_are_said(config:
         findings = await examine(replace(config, nats_url=nats_url, redis_url=redis_url))
     events = named(findings, "event log", "events")
     assert events.level == "WARN"
-    assert f"{broken} (user.said of session {sid[:8]})" in events.says
+    assert f"{broken} (unreadable of session {sid[:8]})" in events.says
     owners = named(findings, "sessions", "owners")
     assert (owners.level, sid[:8] in owners.says) == ("WARN", True)
     assert named(findings, "sessions", "index").level == "WARN"

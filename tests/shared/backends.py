@@ -128,7 +128,7 @@ def names() -> tuple[str, ...]:
 
 def bus_names() -> tuple[str, ...]:
     """The backends of the bus and the log."""
-    return names()
+    return (*names(), "cluster")
 
 
 def nats_server(backend: str, folder: Path) -> Server:

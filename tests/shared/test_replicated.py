@@ -10,11 +10,13 @@ from shared.ids import new_session_id
 from shared.log import Log
 from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from shared.writer import SessionWriter
+from tests.begun_feeds import begun_beside_appends
 from tests.cluster import Cluster
 from tests.shared.backends import open_log
 
 RACES = 120
 SIDE_BY_SIDE = 12
+FEEDS = 192
 
 
 async def test_the_loser_of_a_race_of_two_writers_is_told_a_conflict(nats_cluster: Cluster) -> None:
@@ -83,3 +85,7 @@ async def test_a_server_that_is_not_in_the_list_is_signed_in_to_with_its_credent
         assert client.connected_url.port == own_cluster.servers[1].port
     finally:
         await close_nats(client)
+
+
+async def test_feeds_begun_beside_appends_are_complete_over_kills_of_the_leader_and_a_follower_that_lags(own_cluster: Cluster) -> None:
+    assert await begun_beside_appends(own_cluster, feeds=FEEDS) == []

@@ -93,7 +93,7 @@ async def test_a_copy_of_a_session_neither_takes_its_notes_along_nor_brings_them
         assert await recalled(other, "r2") == []
         await store.redis.flushall()
         assert await recalled(other, "r3") == [], "though the other copy is still in the log"
-        assert [one.type async for one in log.read_all(copies[1], type="note.remembered")] == ["note.remembered"]
+        assert [one.type async for one in log.read_all(copies[1], types=("note.remembered",))] == ["note.remembered"]
 
 
 class Held(Store):

@@ -144,7 +144,7 @@ async def _broken(nc: Client, log: Log) -> list[Finding]:
         headers = message.headers or {}
         sid, writer, visible = bus.parse_event_subject(headers["Nats-Subject"])
         seq = int(headers["Nats-Sequence"])
-        read = events.read(message.data, seq=seq, sid=sid, writer=writer, visible=visible, type=bus.event_type(headers["Nats-Subject"]))
+        read = events.read(message.data, seq=seq, sid=sid, writer=writer, visible=visible, type=bus.named_type(headers["Nats-Subject"]))
         if isinstance(read.event, events.Unreadable):
             broken.append(f"{seq} ({read.type} of session {sid[:8]})")
     if broken:
