@@ -17,6 +17,7 @@ from bench import machine, pages, report
 from bench.appends import appends
 from bench.audio import Found, audio, memory, sessions
 from bench.barge_in import barge_in
+from bench.choices import choices
 from bench.kills import kills
 from bench.live_calls import live_calls
 from bench.load import LoadError
@@ -64,6 +65,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "barge_in": barge_in,
     "busy": busy,
     "warm": warm,
+    "choices": choices,
     "peers": peers,
 }
 """Areas that start what they need."""

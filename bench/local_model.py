@@ -67,6 +67,11 @@ class Service:
         self._child: Child | None = None
 
     @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self._config.models_port}"
+
+    @property
     def process(self) -> psutil.Process:
         """The service."""
         if self._child is None:
@@ -112,7 +117,7 @@ class Service:
         return Answer(round((first or whole) * 1_000, 1), round(whole * 1_000, 1), round(machine.load_average(), 2))
 
     def _client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=f"http://127.0.0.1:{self._config.models_port}", timeout=ANSWER_S, trust_env=False)
+        return httpx.AsyncClient(base_url=self.url, timeout=ANSWER_S, trust_env=False)
 
     async def _ready(self, client: httpx.AsyncClient) -> bool:
         try:
@@ -127,10 +132,11 @@ def _says_something(line: str) -> bool:
 
 
 @asynccontextmanager
-async def _service() -> AsyncIterator[Service]:
-    with ExitStack() as running:
-        folder = running.enter_context(TemporaryDirectory(prefix="voxbridge-bench-", ignore_cleanup_errors=True))
-        service = Service(Path(folder), running)
+async def running() -> AsyncIterator[Service]:
+    """A service that is ready; raises `StackError`."""
+    with ExitStack() as children:
+        folder = children.enter_context(TemporaryDirectory(prefix="voxbridge-bench-", ignore_cleanup_errors=True))
+        service = Service(Path(folder), children)
         await service.start()
         yield service
 
@@ -154,7 +160,7 @@ async def busy(quick: bool, say: Say) -> Found:
     """The same answers with nothing beside them, and with two and four busy loops."""
     count = 4 if quick else ANSWERS
     taken: dict[str, list[Answer]] = {}
-    async with _service() as service:
+    async with running() as service:
         await service.ask("Hello!")
         for load in LOADS:
             say(f"local model: {count} answers beside {load} busy loops")
@@ -182,7 +188,7 @@ async def warm(quick: bool, say: Say) -> Found:
     """What a prompt costs that was read before: after a kill, a start, and from one agent to the next."""
     rounds = 1 if quick else ROUNDS
     taken: dict[str, list[Answer]] = {"warm": [], "killed": [], "stopped": [], "engine killed": [], "handoff": []}
-    async with _service() as service:
+    async with running() as service:
         await service.ask("Hello!")
         for number in range(4 * rounds):
             taken["warm"].append(await service.ask(PLAIN[number % len(PLAIN)]))
