@@ -38,6 +38,8 @@ class Prompts:
     def __init__(self, folder: Path, maker: tuple[object, ...]) -> None:
         self.folder = folder
         self._maker = sha256(repr(maker).encode()).hexdigest()[:16]
+        self._whole: dict[str, tuple[int, int, int]] = {}
+        """Files that were seen to be whole by this process, as they were then."""
 
     def open(self) -> bool:
         """Make the folder and clear it of what is no prompt; false where it cannot be written."""
@@ -57,7 +59,7 @@ class Prompts:
         path = self._file(prompt)
         if path is not None:
             with suppress(OSError):
-                os.utime(path)
+                self._use(path)
         return path is not None
 
     def find(self, prompt: str) -> str | None:
@@ -66,10 +68,12 @@ class Prompts:
         if path is None:
             return None
         try:
-            if path.name != self._name(prompt, path):
-                path.unlink()
-                return None
-            os.utime(path)
+            if self._whole.get(path.name) != _stamp(path):
+                if path.name != self._name(prompt, path):
+                    path.unlink()
+                    return None
+                self._whole[path.name] = _stamp(path)
+            self._use(path)
         except OSError:
             return None
         return path.name
@@ -87,6 +91,7 @@ class Prompts:
             if (before := self._file(prompt)) is not None:
                 self.drop(before.name)
             path.replace(self.folder / name)
+            self._whole[name] = _stamp(self.folder / name)
         except OSError:
             self.drop(written)
             return False
@@ -95,8 +100,15 @@ class Prompts:
 
     def drop(self, name: str) -> None:
         """Remove a file that is of no use."""
+        self._whole.pop(name, None)
         with suppress(OSError):
             (self.folder / name).unlink(missing_ok=True)
+
+    def _use(self, path: Path) -> None:
+        whole = self._whole.get(path.name) == _stamp(path)
+        os.utime(path)
+        if whole:
+            self._whole[path.name] = _stamp(path)
 
     def _file(self, prompt: str) -> Path | None:
         begin = f"{self._maker}-{digest(prompt)}-"
@@ -123,4 +135,9 @@ class Prompts:
             for count, (path, stat) in enumerate(known, 1):
                 total += stat.st_size
                 if count > FILES or total > BYTES:
-                    path.unlink(missing_ok=True)
+                    self.drop(path.name)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    stat = path.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -67,6 +67,13 @@ def test_a_torn_file_is_removed_and_not_believed(prompts: Prompts) -> None:
     assert not path.exists()
 
 
+def test_a_file_is_read_once_by_a_process_to_see_that_it_is_whole(prompts: Prompts, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = _kept(prompts, "a")
+    assert prompts.has("a")
+    monkeypatch.setattr(Prompts, "_name", lambda *_: pytest.fail("it was read again"))
+    assert prompts.find("a") == name
+
+
 def test_what_another_engine_or_other_weights_wrote_is_not_believed(prompts: Prompts) -> None:
     _kept(prompts, "a")
     assert Prompts(prompts.folder, ("engine 2", "weights")).find("a") is None
