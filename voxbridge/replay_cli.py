@@ -20,7 +20,7 @@ from shared import events
 from shared.config import Config
 from shared.errors import Code, VoxbridgeError
 from shared.ids import new_session_id
-from voxbridge import recorded_test, replay, session_files, sessions
+from voxbridge import otlp, recorded_test, replay, session_files, sessions
 from voxbridge.eventlog import opened
 
 CANNOT_TELL: Final = 2
@@ -46,7 +46,10 @@ _STDOUT: Final = Path("-")
     metavar="FILE",
     help="Write its recording as a stereo WAV file; `-` is standard output.",
 )
-def export_session(sid: str, file: Path | None, folder: Path | None, wav: Path | None) -> None:
+@click.option(
+    "--otlp", "as_trace", is_flag=True, help="Write it as an OpenTelemetry trace, OTLP in JSON, without the words that were said."
+)
+def export_session(sid: str, file: Path | None, folder: Path | None, wav: Path | None, as_trace: bool) -> None:
     """Write a call to a file: every event, as JSON Lines. Without FILE to standard output.
 
     \b
@@ -55,9 +58,12 @@ def export_session(sid: str, file: Path | None, folder: Path | None, wav: Path |
       voxbridge export 4f1c | jq .type        what happened in it
       voxbridge export 4f1c --as-test         a test that replays it, in tests/recorded/
       voxbridge export 4f1c --wav call.wav    the user on the left, the agent on the right
+      voxbridge export 4f1c --otlp | curl -H 'Content-Type: application/json' --data-binary @- localhost:4318/v1/traces
 
     The file holds what was said. It is written for you alone to read.
     """
+    if as_trace and (folder is not None or wav is not None):
+        raise click.UsageError("--otlp goes without --as-test and --wav.")
     if wav is not None:
         if file is not None or folder is not None:
             raise click.UsageError("--wav goes without FILE and --as-test.")
@@ -70,7 +76,23 @@ def export_session(sid: str, file: Path | None, folder: Path | None, wav: Path |
         return
     if file is not None and folder is not None:
         raise click.UsageError("Either FILE or --as-test.")
-    asyncio.run(_export(sid, file, folder))
+    asyncio.run(_export_trace(sid, file) if as_trace else _export(sid, file, folder))
+
+
+async def _export_trace(sid: str, file: Path | None) -> None:
+    async with opened(Config.from_env()) as found:
+        sid = await sessions.find(found.log, sid)
+        made = otlp.Trace(sid)
+        async for recorded in found.log.read_all(sid):
+            made.take(recorded)
+    if file is None:
+        sys.stdout.buffer.write(made.encode())
+        return
+    try:
+        with session_files.whole_file(file) as out:
+            out.write(made.encode())
+    except OSError as error:
+        raise VoxbridgeError(Code.UNAVAILABLE, f"{file} cannot be written: {(error.strerror or str(error)).lower()}.") from error
 
 
 async def _export(sid: str, file: Path | None, folder: Path | None) -> None:
