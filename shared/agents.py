@@ -130,11 +130,10 @@ class Roster(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def identity(agent: Agent) -> str:
-    """The block that tells an agent who it is; empty for one that has no identity."""
-    lines = [f"{label}: {value}" for label, value in (("Role", agent.role), ("Task", agent.description), ("Scope", agent.scope)) if value]
-    if not lines:
-        return ""
-    return "\n".join(["## Who you are", f"Name: {agent.name}", *lines])
+    """Return the block that tells an agent who it is, the same for every kind of model; empty for one that has no identity."""
+    known = (("Role", agent.role), ("Description", agent.description), ("Scope", agent.scope))
+    lines = [f"{label}: {value}" for label, value in known if value]
+    return "\n".join(["--- Agent Identity ---", *lines]) if lines else ""
 
 
 def instructions(agent: Agent) -> str:

@@ -15,3 +15,8 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     parameters: dict[str, Any]
     kind: Literal["server", "browser", "async"] = "server"
     timeout_s: float = 30.0
+
+
+def failed_result(code: str, message: str) -> dict[str, Any]:
+    """Return the result of a call that failed, as models and clients are told it: `success` is false, `error` says why in words."""
+    return {"success": False, "error": message, "code": code}

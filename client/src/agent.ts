@@ -11,14 +11,14 @@ import { afterClose, AgentError, type AgentErrorFields, type Closed, describeClo
 import { Emitter, type Unsubscribe } from "./events";
 import * as news from "./news";
 import type { VoiceAgentOptions } from "./options";
-import { Probe } from "./probe";
+import type { Probe } from "./probe";
 import { type ClientMessage, decode, type ServerMessage, SUBPROTOCOL } from "./protocol";
 import { Resumption } from "./resumption";
 import { type Levels, Stage } from "./stage";
 import { disconnected, INITIAL, receive, reconnecting, type Snapshot, typed } from "./state";
 import { browser, type Surroundings, type Wire } from "./surroundings";
 import type { Ticket } from "./ticket";
-import { PageTools } from "./tools";
+import { declared, PageTools } from "./tools";
 
 export type AgentEvents = {
   [Message in ServerMessage as Message["type"]]: Message;
@@ -55,7 +55,7 @@ export class VoiceAgent {
   constructor(options: VoiceAgentOptions = {}, around: Surroundings = browser) {
     this.#options = options;
     this.#around = around;
-    this.probe = options.probe === true ? new Probe() : null;
+    this.probe = options.probe ?? null;
     this.#resumption = new Resumption(around);
     this.#stage = new Stage(around, this.probe, {
       levels: (levels) => this.#emitter.emit("levels", levels),
@@ -64,7 +64,7 @@ export class VoiceAgent {
       microphoneLost: () => this.#onMicrophoneLost(),
       devicesChanged: () => this.#emitter.emit("devices", undefined),
     });
-    this.#tools = new PageTools((name) => this.#options.tools?.[name], (message) => this.#send(message), around.later);
+    this.#tools = new PageTools(() => this.#options.tools, (message) => this.#send(message), around.later);
   }
 
   /** An agent whose call is up. Rejects with an `AgentError`. */
@@ -211,8 +211,8 @@ export class VoiceAgent {
   #hello(): ClientMessage {
     const { ticket } = this.#resumption;
     if (ticket !== null) return this.#resumption.hello(ticket);
-    const { mode = "local", model, voice, systemPrompt, agent, output, record, filler, token } = this.#options;
-    const wishes = Object.entries({ model, voice, systemPrompt, agent, output, record, filler, token }).filter(([, wish]) => wish !== undefined && wish !== "");
+    const { mode = "local", model, voice, systemPrompt, agent, output, record, filler, token, tools } = this.#options;
+    const wishes = Object.entries({ model, voice, systemPrompt, agent, output, record, filler, token, tools: tools && declared(tools) }).filter(([, wish]) => wish !== "");
     return { type: "start", mode, ...Object.fromEntries(wishes) };
   }
 

@@ -8,4 +8,4 @@ export type { Marks, Recording } from "./probe";
 export { type Json, type Latency, type Mode, type ServerMessage, type SessionState, type Speaker, type Stamp, STAMPS, type Usage } from "./protocol";
 export type { Levels } from "./stage";
 export type { AgentState, Call, Connection, Entry, Handoff, Microphone, Notice, Said, Snapshot, Task } from "./state";
-export type { Tool } from "./tools";
+export type { Run, Tool, Tools } from "./tools";

@@ -1,6 +1,7 @@
 /** What a page may choose about a call. */
 import type { Mode } from "./protocol";
-import type { Tool } from "./tools";
+import type { Probe } from "./probe";
+import type { Tools } from "./tools";
 
 export interface VoiceAgentOptions {
   /** The gateway, as `wss://host` or `https://host`; the page's own by default. */
@@ -26,10 +27,10 @@ export interface VoiceAgentOptions {
   directOutput?: boolean;
   /** Start muted; the microphone is open while `pushToTalk(true)` holds. */
   pushToTalk?: boolean;
-  /** What the page itself answers, by function name. */
-  tools?: Record<string, Tool>;
+  /** What the page itself answers, by function name; declared when a call starts. */
+  tools?: Tools;
   /** How long a lost call is tried for, in ms; 120,000, as long as a gateway keeps it, by default. 0 ends it with its socket. */
   resumeWindow?: number;
-  /** Keep copies of samples and marks for measurements (docs/studio.md). */
-  probe?: boolean;
+  /** Keeps copies of samples and marks for measurements (docs/studio.md). */
+  probe?: Probe | null;
 }

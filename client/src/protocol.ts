@@ -33,11 +33,21 @@ export const STAMPS = [
 export type Stamp = (typeof STAMPS)[number];
 export type Latency = Partial<Record<Stamp, number>>;
 
+/** A function of the page, as the model is told of it. */
+export interface DeclaredTool {
+  name: string;
+  description?: string | undefined;
+  /** A JSON Schema of an object; without it the function has no arguments. */
+  parameters?: Json | undefined;
+  /** How long the page may take; 30,000 by default. */
+  timeoutMs?: number | undefined;
+}
+
 export type ClientMessage =
-  | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string; agent?: string; output?: "audio" | "text"; record?: boolean; filler?: boolean; token?: string }
+  | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string; agent?: string; output?: "audio" | "text"; record?: boolean; filler?: boolean; token?: string; tools?: DeclaredTool[] }
   | { type: "resume"; sessionId: string; resumeToken: string; last_seq: number }
   | { type: "text"; text: string }
-  | { type: "browser_function_result"; name: string; result: Json; fn_call_id?: string }
+  | { type: "browser_function_result"; name: string; result: Json; fn_call_id?: string | undefined }
   | ({ type: "playback" } & PlaybackReport)
   | { type: "interrupt" }
   | { type: "audio_end" }

@@ -2,9 +2,13 @@
  * The functions that the page answers itself, each call once.
  * Owns which calls wait. A call that is told in a replay is answered only when the replay is over and nothing else answered it.
  */
-import type { ClientMessage, Json, ServerMessage } from "./protocol";
+import type { ClientMessage, DeclaredTool, Json, ServerMessage } from "./protocol";
 
-export type Tool = (args: Json) => Json | Promise<Json>;
+/** Answers a call. What is no object becomes `{ result }`; what is thrown, or a promise that is refused, the model is told as a failure. */
+export type Run = (args: Json) => unknown;
+/** A function of the page: alone, or with what the model is told of it. */
+export type Tool = Run | (Omit<DeclaredTool, "name"> & { run: Run });
+export type Tools = Record<string, Tool>;
 type CallMessage = Extract<ServerMessage, { type: "function_call" }>;
 
 /** A replay has no last message; when none came for so long, it is over. */
@@ -12,12 +16,17 @@ export const SETTLE_MS = 250;
 
 const TOOL_FAILED = "The page's function failed";
 
+/** What `start` says of the page's functions; JSON leaves out what is not said. */
+export function declared(tools: Tools): DeclaredTool[] {
+  return Object.entries(tools).map(([name, tool]) => Object.assign({}, tool, { name, run: undefined }));
+}
+
 export class PageTools {
   #waiting: CallMessage[] = [];
   #settling: (() => void) | null = null;
 
   constructor(
-    private readonly find: (name: string) => Tool | undefined,
+    private readonly tools: () => Tools | undefined,
     private readonly send: (message: ClientMessage) => void,
     private readonly later: (ms: number, work: () => void) => () => void,
   ) {}
@@ -51,13 +60,16 @@ export class PageTools {
   }
 
   async #answer(call: CallMessage): Promise<void> {
-    const tool = this.find(call.name);
-    let result: Json;
+    const { name, args, fn_call_id } = call;
+    const tool = this.tools()?.[name];
+    let result: unknown;
     try {
-      result = tool === undefined ? { success: false, error: `This page has no function ${call.name}.` } : await tool(call.args);
+      if (tool === undefined) throw new Error(`it has no ${name}`);
+      result = await (typeof tool === "function" ? tool : tool.run)(args);
+      if (typeof result !== "object" || result === null || Array.isArray(result)) result = { result };
     } catch (cause) {
       result = { success: false, error: `${TOOL_FAILED}: ${cause instanceof Error ? cause.message : String(cause)}` };
     }
-    this.send({ type: "browser_function_result", name: call.name, result, ...(call.fn_call_id === undefined ? {} : { fn_call_id: call.fn_call_id }) });
+    this.send({ type: "browser_function_result", name, result: result as Json, fn_call_id });
   }
 }

@@ -431,6 +431,34 @@ test("a page's function is called once: not again for what was answered, and for
   assert.deepEqual(answered, ["c1", "c3"]);
 });
 
+test("a page's functions are declared when the call starts, and answered with whatever they make of a call", async () => {
+  const world = new World();
+  const parameters = { type: "object", properties: { place: { type: "string" } } };
+  const tools = {
+    title: () => "Prices",
+    map: { description: "Show a place.", parameters, timeoutMs: 5_000, run: ({ place }: Json): Json => ({ place }) },
+    nothing: () => undefined,
+    fails: (): never => {
+      throw new Error("no such page");
+    },
+  };
+  await world.call({ tools });
+  const { tools: declared } = world.gateway.newest.messages[0] as { tools: unknown };
+  assert.deepEqual(declared, [{ name: "title" }, { description: "Show a place.", parameters, timeoutMs: 5_000, name: "map" }, { name: "nothing" }, { name: "fails" }]);
+  for (const name of ["title", "map", "nothing", "fails", "unknown"]) {
+    world.gateway.fact({ type: "function_call", name, args: { place: "Rome" }, server_handled: false, fn_call_id: name });
+    await flushPromises();
+  }
+  const results = world.gateway.said.map((data) => (JSON.parse(data as string) as Json)["result"]);
+  assert.deepEqual(results, [
+    { result: "Prices" },
+    { place: "Rome" },
+    {},
+    { success: false, error: "The page's function failed: no such page" },
+    { success: false, error: "The page's function failed: it has no unknown" },
+  ]);
+});
+
 test("a gateway that does not know how to resume ends the call with its reason", async () => {
   const world = new World();
   const agent = await world.call();

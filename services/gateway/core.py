@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from services.gateway import messages, outbound, resume, session_token
+from services.gateway import messages, outbound, page_functions, resume, session_token
 from services.gateway.calls import Calls
 from services.gateway.messages import ClientMessage
 from services.gateway.outputs import (
@@ -320,6 +320,7 @@ class Connection:
             output=message.output or "",  # type: ignore[arg-type]  # checked against OUTPUTS
             record=message.record,
             filler=message.filler,
+            functions=page_functions.check(message.tools),
             client=events.gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reader.v1 else "vox"),
             resume_hash=self._resume_hash,
         )

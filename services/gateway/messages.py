@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
+from services.gateway import page_functions
+from services.gateway.page_functions import PageFunction
 from shared import frames
 from shared.depth import DEPTH_LIMIT, is_deep_json
 from shared.errors import Code, VoxbridgeError
@@ -47,6 +49,7 @@ class Start(msgspec.Struct, frozen=True, tag="start", rename="camel"):
     record: bool | None = None
     filler: bool | None = None
     token: str | None = None
+    tools: list[PageFunction] = []
     session_token: str | None = msgspec.field(name="session_token", default=None)
 
 
@@ -172,6 +175,8 @@ def _check(message: ClientMessage) -> None:
                 _among("output", message.output, OUTPUTS)
             _at_most("token", message.token, TOKEN_LIMIT)
             _at_most("session_token", message.session_token, TOKEN_LIMIT)
+            _storable("tools", {"tools": message.tools})
+            page_functions.check(message.tools)
         case Resume():
             if SESSION_ID.fullmatch(message.session_id) is None:
                 raise VoxbridgeError(

@@ -14,6 +14,7 @@ import msgspec
 from services.gateway.resume import Known
 from shared import events, frames, moments
 from shared.errors import VoxbridgeError
+from shared.functions import failed_result
 
 Message = dict[str, Any]
 
@@ -231,12 +232,12 @@ def _tool_completed(event: events.tools.ToolCompleted, _: Reader) -> Message:
 
 @_makes(events.tools.ToolFailed)
 def _tool_failed(event: events.tools.ToolFailed, _: Reader) -> Message:
-    return {"type": "function_result", "name": event.name, "result": {"error": failure(event.error)}, "fn_call_id": event.call_id}
+    return {"type": "function_result", "name": event.name, "result": _failed(event.error), "fn_call_id": event.call_id}
 
 
 @_makes(events.tools.ToolInterrupted)
 def _tool_interrupted(event: events.tools.ToolInterrupted, _: Reader) -> Message:
-    return {"type": "function_result", "name": event.name, "result": {"error": _CUT_SHORT}, "fn_call_id": event.call_id}
+    return {"type": "function_result", "name": event.name, "result": _failed(_CUT_SHORT), "fn_call_id": event.call_id}
 
 
 @_makes(events.tools.TaskStarted)
@@ -251,19 +252,17 @@ def _task_completed(event: events.tools.TaskCompleted, _: Reader) -> Message:
 
 @_makes(events.tools.TaskFailed)
 def _task_failed(event: events.tools.TaskFailed, _: Reader) -> Message:
-    return _task_over(event.task_id, event.function, {"error": failure(event.error)})
+    return _task_over(event.task_id, event.function, _failed(event.error))
 
 
 @_makes(events.tools.TaskCancelled)
 def _task_cancelled(event: events.tools.TaskCancelled, _: Reader) -> Message:
-    return _task_over(
-        event.task_id, event.function, {"error": {"code": "CANCELLED", "message": f"Cancelled: {event.reason}.", "retryable": False}}
-    )
+    return _task_over(event.task_id, event.function, _failed(events.voice.Failure(code="CANCELLED", message=f"Cancelled: {event.reason}.")))
 
 
 @_makes(events.tools.TaskInterrupted)
 def _task_interrupted(event: events.tools.TaskInterrupted, _: Reader) -> Message:
-    return _task_over(event.task_id, event.function, {"error": _CUT_SHORT})
+    return _task_over(event.task_id, event.function, _failed(_CUT_SHORT))
 
 
 def _task_over(task_id: str, function: str, result: dict[str, Any]) -> Message:
@@ -275,8 +274,10 @@ def failure(error: events.voice.Failure) -> dict[str, Any]:
     return {"code": error.code, "message": error.message, "retryable": error.retryable}
 
 
-_CUT_SHORT: Final = {
-    "code": "INTERRUPTED",
-    "message": "The executor stopped while this ran. Whether it took effect is not known, and it is not run again.",
-    "retryable": False,
-}
+def _failed(error: events.voice.Failure) -> dict[str, Any]:
+    return {**failed_result(error.code, error.message), "retryable": error.retryable}
+
+
+_CUT_SHORT: Final = events.voice.Failure(
+    code="INTERRUPTED", message="The executor stopped while this ran. Whether it took effect is not known, and it is not run again."
+)

@@ -10,16 +10,15 @@ import asyncio
 import logging
 from typing import Any, Final
 
-from services.gateway import calls, resume, tokens
+from services.gateway import calls, page_functions, resume, tokens
 from shared import bus, events
 from shared.errors import VoxbridgeError
 from shared.log import Log, decode, position
 from shared.store import Resumable, Store
 
-CALL_AGE_S: Final = 3_600
-"""A call of the page that was made longer ago is not open any more, whatever its function declares."""
-CALL_SLACK_S: Final = 60
-"""How much later than its limit a call may still be open: its session may have had no worker for a while."""
+CALL_AGE_S: Final = page_functions.TIMEOUT_MS[1] // 1_000 + 60
+"""A call of the page that was made longer ago is not open any more: the longest time-out that a page may declare, and a minute in which
+the session may have had no worker."""
 
 _CLOCKS_US: Final = 60_000_000
 """How far the clocks of two machines may lie apart."""
@@ -56,10 +55,9 @@ async def facts(log: Log, sid: str) -> list[events.Recorded]:
     return sorted(by_type.values(), key=lambda one: one.seq)
 
 
-async def open_calls(log: Log, store: Store, sid: str, *, now: int, limit_s: float) -> calls.Calls:
-    """The calls of the page that are open. `now` in µs of the Unix clock; `limit_s` is what a function may take that declares no
-    other limit."""
-    since = now - int(await _call_age_s(store, limit_s) * 1_000_000)
+async def open_calls(log: Log, sid: str, *, now: int) -> calls.Calls:
+    """The calls of the page that are open. `now` in µs of the Unix clock."""
+    since = now - CALL_AGE_S * 1_000_000
     past = [
         *await _since(log, sid, since, writer="voice", visibility="c", topic=bus.SESSION),
         *await _since(log, sid, since, writer="voice", visibility="c", topic="tool.>"),  # as the first release stored them
@@ -86,14 +84,6 @@ async def _since(log: Log, sid: str, since: int, *, writer: str, visibility: str
         if not page.more:
             return found
         page = await log.page(sid, writer=writer, visibility=visibility, topic=topic, after=position(page.messages[-1]))
-
-
-async def _call_age_s(store: Store, limit_s: float) -> float:
-    try:
-        declared = [function.timeout_s for function in await store.functions() if function.kind == "browser"]
-    except VoxbridgeError:
-        return CALL_AGE_S
-    return min(max(limit_s, *declared, 0) + CALL_SLACK_S, CALL_AGE_S)
 
 
 async def _kept(store: Store, sid: str) -> Resumable | None:

@@ -252,8 +252,7 @@ class Vox:
         await self._follow(position)
         self._catching_up = False
         # Last, because it is read from the beginning: only answers to calls wait for it.
-        limit_s = house.resources.config.tool_timeout_s
-        calls = await resumption.open_calls(house.log, house.store, self.sid, now=self._clock.now_us(), limit_s=limit_s)
+        calls = await resumption.open_calls(house.log, self.sid, now=self._clock.now_us())
         self._perform(self.core.calls_known(calls, self._now_ms()))
 
     def _new_writer(self) -> SessionWriter:

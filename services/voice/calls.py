@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from services.voice import handoffs, heard, live, provider, speaking, turns, words
+from services.voice import handoffs, heard, live, page_functions, provider, speaking, turns, words
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import OpenCall
 from shared.agents import HANDOFF
 from shared.errors import Code
 from shared.events import voice as ev
+from shared.functions import failed_result
 
 CALLS_LIMIT: Final = 32
 """Calls that may be open at a time."""
@@ -35,7 +36,7 @@ def call_requested(d: Draft, input: provider.CallRequested) -> None:
     if input.name == HANDOFF:
         refusal = handoffs.called(d, input.arguments)
         if refusal:
-            error = {"error": {"code": "INVALID_ARGUMENT", "message": refusal}}
+            error = failed_result(Code.INVALID_ARGUMENT.value, refusal)
             d.outputs.append(out.Answer(effect=line.effect, ref=input.ref, name=input.name, result=error))
             live.change(d, called=True, over=False)
             words.wait_for_an_answer(d)
@@ -52,7 +53,7 @@ def call_requested(d: Draft, input: provider.CallRequested) -> None:
     browser = function is not None and function.kind == "browser"
     call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=line.effect, browser=browser)
     live.change(d, calls=(*words.line_of(d).calls, call), called=True, over=False, awaited=True)
-    d.set_timer(f"call:{call_id}", timeout_ms + turns.CALL_MARGIN_MS)
+    d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, turns.CALL_MARGIN_MS))
 
 
 def _in_a_round(d: Draft) -> bool:
@@ -70,7 +71,7 @@ def _in_a_round(d: Draft) -> bool:
 
 
 def _refuse(d: Draft, input: provider.CallRequested, message: str) -> None:
-    error = {"error": {"code": Code.OVERLOADED.value, "message": message}}
+    error = failed_result(Code.OVERLOADED.value, message)
     if input.effect:
         d.outputs.append(out.Answer(effect=input.effect, ref=input.ref, name=input.name, result=error))
     else:  # the model wrote it
@@ -105,7 +106,7 @@ def call_timed_out(d: Draft, call_id: str) -> None:
     """No executor answered in time."""
     call = next(call for call in words.line_of(d).calls if call.call_id == call_id)
     d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
-    answered(d, call_id, {"error": {"code": "TIMED_OUT", "message": f"{call.name} did not answer in time."}})
+    answered(d, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
     d.forget_call(call_id)
 
 

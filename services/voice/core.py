@@ -30,6 +30,7 @@ from services.voice import (
     live,
     noises,
     outages,
+    page_functions,
     pauses,
     provider,
     speaking,
@@ -44,6 +45,7 @@ from shared.agents import HANDOFF, Agent
 from shared.errors import Code
 from shared.events import gateway, tools
 from shared.events import voice as ev
+from shared.functions import failed_result
 from shared.step import LogInput
 
 GRACE_MS: Final = 10_000
@@ -126,10 +128,10 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case tools.ToolCompleted(call_id=call_id, result=result):
             _answered(d, call_id, result)
         case tools.ToolFailed(call_id=call_id, error=error):
-            _answered(d, call_id, {"error": {"code": error.code, "message": error.message}})
+            _answered(d, call_id, failed_result(error.code, error.message))
         case tools.ToolInterrupted(call_id=call_id, name=name):
             message = f"{name} was interrupted; whether it took effect is not known."
-            _answered(d, call_id, {"error": {"code": "INTERRUPTED", "message": message}})
+            _answered(d, call_id, failed_result(Code.INTERRUPTED.value, message))
         case tools.TaskCompleted(announce=announce) if announce:
             turns.notice(d, announce)
         case tools.TaskFailed(function=function, error=error):
@@ -253,13 +255,15 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.append(ev.SessionOwned(worker=input.worker, term=input.term))
     agents = cast.of(request, input)
     code, message = _wrong(request.mode, agents[0], input.providers)
+    if not message and request.functions:
+        code, message = page_functions.wrong(request.functions, input.functions, agents)
     if message:
         _end(d, "refused", ev.Failure(code=code, message=f"Session start failed: {message}"))
         return
     d.state.phase = "open"
     d.state.recorded = input.record
     d.state.reports_playback = request.client.protocol == "voxbridge.v1"
-    d.state.catalogue = input.functions if request.mode != "echo" else ()
+    d.state.catalogue = (*input.functions, *request.functions) if request.mode != "echo" else ()
     d.state.speak_results = input.speak_results
     d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s

@@ -39,7 +39,7 @@ OPENING: Final = "(The call begins.)"
 GO_ON: Final = "(Go on.)"
 """What the user is taken to say where a vendor wants the user first or last, and the user said nothing."""
 
-UNANSWERED: Final = '{"error":{"code":"INTERRUPTED","message":"The call was interrupted; it has no result."}}'
+UNANSWERED: Final = '{"success":false,"error":"The call was interrupted; it has no result.","code":"INTERRUPTED"}'
 
 TOO_LONG: Final = ("context_length", "context length", "context window")
 """Words of servers that refuse a conversation for its length with no status of its own."""
@@ -112,9 +112,9 @@ def _add(found: list[Turn], turn: Turn) -> None:
 def _result(use: ToolUse, text: str) -> Result:
     try:
         value = msgspec.json.decode(text, type=dict[str, Any])
-        failed = bool(value.get("error"))
+        failed = value.get("success") is False or bool(value.get("error"))
     except msgspec.DecodeError:
-        failed = text.startswith('{"error":')  # a long result was cut
+        failed = text.startswith(('{"success":false', '{"error":'))  # a long result was cut
     return Result(use=use, text=text, failed=failed)
 
 

@@ -375,7 +375,7 @@ class OpenAIConnection:
         if problem:
             _log.warning("OpenAI: a call of %s was refused: %s", plain(item.name), problem)
             self._refusals += 1
-            await self._create(shapes.result(item.call_id, {"error": problem}))
+            await self._create(shapes.result(item.call_id, {"success": False, "error": problem}))
             if self._refusals <= REFUSALS_LIMIT:
                 self._responses.owe(response)
             return

@@ -316,7 +316,7 @@ class VoiceService(Service):
         keyless = self._place.config.named_endpoints  # those that want a key say so themselves
         providers = ("local", "echo", *(name for name, has in usable.items() if has or name in keyless))
         members = self._agents.current().cast(request.agent) if request.agent else None
-        for name, unknown in cast.unknown_functions(members.agents if members else (), functions):
+        for name, unknown in cast.unknown_functions(members.agents if members else (), (*functions, *request.functions)):
             _log.warning("agent %s: there is no function %s; it begins without", name, ", ".join(unknown))
         return Offer(functions=functions, providers=providers, cast=members)
 

@@ -10,14 +10,14 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import cast, costs, heard, pauses, prompt
+from services.voice import cast, costs, heard, page_functions, pauses, prompt
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Call, Reply, Stamps
 from shared.agents import HANDOFF
 from shared.errors import Code
 from shared.events import voice as ev
-from shared.functions import Function
+from shared.functions import Function, failed_result
 from shared.moments import PartialTranscript
 
 REPORT_WAIT_MS: Final = 400
@@ -161,7 +161,7 @@ def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
     call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
     use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
     d.state.reply = msgspec.structs.replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use))
-    d.set_timer(f"call:{call_id}", timeout_ms + CALL_MARGIN_MS)
+    d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
 
 
 def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, code: Code = Code.INVALID_ARGUMENT) -> None:
@@ -170,7 +170,7 @@ def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, co
     d.state.calls += 1
     use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.state.calls}", name=name, arguments=arguments)
     d.state.reply = msgspec.structs.replace(reply, uses=(*reply.uses, use))
-    d.state.results = (*d.state.results, (use.call_id, {"error": {"code": code.value, "message": message}}))
+    d.state.results = (*d.state.results, (use.call_id, failed_result(code.value, message)))
 
 
 def open_call(d: Draft, name: str, arguments: dict[str, Any], *, turn: int) -> tuple[str, Function | None, int]:
@@ -208,7 +208,7 @@ def call_timed_out(d: Draft, call_id: str) -> None:
     if call is None:
         return
     d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
-    answered(d, call_id, {"error": {"code": "TIMED_OUT", "message": f"{call.name} did not answer in time."}})
+    answered(d, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
     d.forget_call(call.call_id)
 
 
@@ -338,7 +338,7 @@ def _cancel_calls(d: Draft, reply: Reply, by: CancelledBy) -> None:
         d.cancel_timers(f"call:{call.call_id}")
         d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason=by))
         d.forget_call(call.call_id)
-        d.state.results = (*d.state.results, (call.call_id, {"error": {"code": "CANCELLED", "message": why}}))
+        d.state.results = (*d.state.results, (call.call_id, failed_result(Code.CANCELLED.value, why)))
 
 
 def resolve_cut(d: Draft, played_ms: int | None) -> None:

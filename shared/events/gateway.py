@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from shared.events.envelope import Event, event
+from shared.functions import Function
 
 Mode = Literal["local", "echo", "gemini", "openai", "claude"]
 PlaybackState = Literal["playing", "finished", "flushed"]
@@ -37,6 +38,9 @@ class SessionRequested(Event, frozen=True, kw_only=True):
 
     filler: bool | None = None
     """Whether a wait is covered by a few words; nothing: as the agent and the installation say."""
+
+    functions: tuple[Function, ...] = ()
+    """Those that the page answers itself, as it declared them."""
 
     account: str = "local"
     client: ClientCapabilities = ClientCapabilities()

@@ -1,5 +1,6 @@
 /** The frame around the rooms: navigation, theme, help. Owns the call, so that it goes on while another room is open. */
-import { Fragment, type ReactElement, useEffect, useRef } from "react";
+import { Fragment, type ReactElement, useEffect, useRef, useState } from "react";
+import { Probe } from "voxbridge/probe";
 import { useVoiceAgent } from "voxbridge/react";
 import { lock, useLocked, useRound } from "./access";
 import { AgentsRoom } from "./agents/room";
@@ -22,7 +23,8 @@ const ROOMS: [path: string, name: string][] = [
 ];
 
 export function App(): ReactElement {
-  const call = useVoiceAgent({ probe: isProbing() });
+  const [probe] = useState(() => (isProbing() ? new Probe() : null));
+  const call = useVoiceAgent({ probe });
   const path = usePath();
   const [theme, nextTheme] = useTheme();
   const help = useRef<HTMLDialogElement>(null);

@@ -115,6 +115,7 @@ class Session:
         self._detects = self._interrupts = True
         self._poisoned = False
         self._nonblocking: dict[str, bool] = {}
+        self.offered: list[str] = []
         self._held: list[dict[str, Any]] = []
 
     @property
@@ -266,6 +267,7 @@ class Session:
         self.changed()
 
     def _declare(self, tools: list[dict[str, Any]]) -> None:
+        self.offered = [str(one["name"]) for one in functions(tools)]
         self._nonblocking = {one["name"]: one["behavior"] == "NON_BLOCKING" for one in functions(tools) if "behavior" in one}
 
     def _echo(self, message: bytes) -> bytes | None:

@@ -17,6 +17,7 @@ PLAIN, V1 = Reader(SID, False), Reader(SID, True, "the-token")
 v, t = events.voice, events.tools
 FAILURE = v.Failure(code="TIMED_OUT", message="Too slow.", retryable=True)
 FAILED = {"code": "TIMED_OUT", "message": "Too slow.", "retryable": True}
+FAILED_RESULT = {"success": False, "error": "Too slow.", "code": "TIMED_OUT", "retryable": True}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ FAILED = {"code": "TIMED_OUT", "message": "Too slow.", "retryable": True}
         ),
         (
             t.ToolFailed(call_id="c", name="n", error=FAILURE, ms=1),
-            {"type": "function_result", "name": "n", "result": {"error": FAILED}, "fn_call_id": "c"},
+            {"type": "function_result", "name": "n", "result": FAILED_RESULT, "fn_call_id": "c"},
             {},
         ),
         (
@@ -80,7 +81,7 @@ FAILED = {"code": "TIMED_OUT", "message": "Too slow.", "retryable": True}
         ),
         (
             t.TaskFailed(task_id="k", function="timer", error=FAILURE),
-            {"type": "async_task_complete", "task_id": "k", "function": "timer", "result": {"error": FAILED}},
+            {"type": "async_task_complete", "task_id": "k", "function": "timer", "result": FAILED_RESULT},
             {},
         ),
         (v.ProviderFailed(part="llm", error=FAILURE, turn=1), {"type": "error", **FAILED}, {}),
@@ -105,7 +106,8 @@ def test_what_was_cut_short_is_told_as_an_error(event: events.Event, code: str) 
     for reader in (PLAIN, V1):
         message = outbound.of_event(recorded(event, 9), reader)
         assert message is not None
-        assert message["result"]["error"]["code"] == code
+        assert (message["result"]["success"], message["result"]["code"]) == (False, code)
+        assert isinstance(message["result"]["error"], str)
 
 
 @pytest.mark.parametrize(

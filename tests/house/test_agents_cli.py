@@ -73,8 +73,7 @@ def test_an_agent_is_shown_as_its_model_gets_it(team: Path) -> None:
 What the model is told
   Be brief.
   
-  ## Who you are
-  Name: desk
+  --- Agent Identity ---
   Role: Front desk
 
 handoff_conversation(target: sales)

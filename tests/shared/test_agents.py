@@ -38,9 +38,9 @@ def targets(agent: Agent, others: tuple[Agent, ...]) -> list[str]:
     return function.parameters["properties"]["target"]["enum"] if function else []
 
 
-def test_an_agent_knows_its_name_and_what_its_file_says_of_it() -> None:
-    assert identity(DESK).splitlines() == ["## Who you are", "Name: desk", "Role: Front desk", "Task: Finds out what it is about."]
-    assert identity(Agent(name="a", scope="Bikes only.")).endswith("Name: a\nScope: Bikes only.")
+def test_an_agent_knows_what_its_file_says_of_it() -> None:
+    assert identity(DESK).splitlines() == ["--- Agent Identity ---", "Role: Front desk", "Description: Finds out what it is about."]
+    assert identity(Agent(name="a", scope="Bikes only.")) == "--- Agent Identity ---\nScope: Bikes only."
 
 
 def test_an_agent_without_role_description_and_scope_has_no_identity() -> None:

@@ -17,10 +17,8 @@ from shared.store import Function
 
 SID = "0123456789abcdef0123456789abcdef"
 START_US = 1_800_000_000_000_000
-FUNCTIONS = (
-    Function(name="current_time", description="The time.", parameters={"type": "object"}, timeout_s=5),
-    Function(name="open_page", description="Open a page.", parameters={"type": "object"}, kind="browser", timeout_s=5),
-)
+FUNCTIONS = (Function(name="current_time", description="The time.", parameters={"type": "object"}, timeout_s=5),)
+PAGE_FUNCTIONS = (Function(name="open_page", description="Open a page.", parameters={"type": "object"}, kind="browser", timeout_s=5),)
 E = TypeVar("E")
 
 
@@ -40,6 +38,7 @@ class Conversation:
         filler: bool = False,
         wishes: bool | None = None,
         cast: Cast | None = None,
+        functions: tuple[Function, ...] = PAGE_FUNCTIONS,
     ) -> None:
         self.state: State = core.initial(SID)
         self.now_ms = 0
@@ -48,7 +47,7 @@ class Conversation:
         self._timers: dict[str, int] = {}
         self._seq = 0
         client = gateway.ClientCapabilities(protocol=protocol)
-        self.log(gateway.SessionRequested(mode=mode, system_prompt=prompt, client=client, filler=wishes))
+        self.log(gateway.SessionRequested(mode=mode, system_prompt=prompt, client=client, filler=wishes, functions=functions))
         self.take(
             inputs.Opened(
                 worker="voice-1",

@@ -14,7 +14,6 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
-import msgspec
 import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -25,6 +24,7 @@ from shared.functions import Function
 from shared.store import Store
 from tests.answers import answers, apologies
 from tests.voice.conftest import Page, Workers
+from tests.voice.page_suite import PageFunctionsSuite, Reply
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asks, restored, said, user_said
 from tests.voice.replaying import causes_come_first, replay, stored
 from tests.voice.sounds import silence, speech
@@ -34,28 +34,11 @@ _PLACE: Final = {"type": "object", "properties": {"place": {"type": "string"}}}
 FUNCTIONS: Final = (
     Function(name="get_time", description="The time in a place.", parameters=_PLACE),
     Function(name="get_weather", description="The weather in a place.", parameters=_PLACE),
-    Function(name="open_page", description="Open a page.", parameters={"type": "object", "properties": {}}, kind="browser"),
 )
 
 Limit = Literal["connection", "truncation", "interruption"]
 """What not every provider has: a connection that lasts as long as the session, a way to be told how much was heard, a way to be told to
 stop, and a voice that is not the model's own."""
-
-
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model makes of what it is asked next. Of one sentence, without commas."""
-
-    hears: str = ""
-    """What the user is taken to have said aloud."""
-
-    says: str = ""
-    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    after: str = ""
-    """What it says when all of `calls` are answered."""
-
-    lasts_ms: int = 300
-    holds: bool = False
-    """It does not come to the end of `says` before the provider is killed or the user interrupts."""
 
 
 class Provider:
@@ -112,6 +95,10 @@ class Provider:
         """What the model is told to be now."""
         raise NotImplementedError
 
+    def offered(self) -> set[str]:
+        """The functions that the model may call now, by name."""
+        raise NotImplementedError
+
     def opened(self) -> int:
         """Connections so far; 0 where none lasts."""
         return 0
@@ -137,16 +124,23 @@ class Stage:
         self._connection = connection
         self._running = AsyncExitStack()
 
-    async def open(self, *, plays: bool = True, agents: Path | None = None) -> Page:
-        """A worker, and a session whose model listens."""
+    async def open(self, *, plays: bool = True, agents: Path | None = None, functions: tuple[Function, ...] = ()) -> Page:
+        """A worker, and a session whose model listens, of a page that declares `functions`."""
         settings = {**self.provider.settings, **({"agents_dir": agents} if agents is not None else {})}
         options: dict[str, Any] = {"agent": "host"} if agents is not None else {"mode": self.provider.mode, "output": "audio"}
         self._running.enter_context(logged_to(self.logged))
         await self._connection.subscribe(">", cb=self._overheard)
-        await self._running.enter_async_context(self._workers.running(**settings))
-        await self.page.open(**options, plays=plays)
+        self._worker = await self._running.enter_async_context(self._workers.running(**settings))
+        self._settings = settings
+        await self.page.open(**options, plays=plays, functions=functions)
         await self.page.until(ev.ProviderConnected if self.provider.can("connection") else ev.SessionStarted)
         return self.page
+
+    async def replace_worker(self) -> None:
+        """Have another worker carry the session on."""
+        await self._running.enter_async_context(self._workers.running(**self._settings))
+        await self._worker.drain()
+        await self.page.until(ev.SessionOwned, 2)
 
     async def close(self) -> None:
         """End the session; its log comes out the same again, and nothing secret was said."""
@@ -208,7 +202,7 @@ def went_on(page: Page, provider: Provider) -> None:
         assert [(one.part, one.handled) for one in page.told(ev.ProviderFailed)] == [("llm", True)]
 
 
-class ProviderSuite:
+class ProviderSuite(PageFunctionsSuite):
     """Inherit it beside a fixture `provider`."""
 
     @pytest.fixture
@@ -278,17 +272,6 @@ class ProviderSuite:
         assert [provider.knows().count(result) for result in ("12:07", "rain-42")] == [1, 1]
         assert said(page) == ["Noon and rain."]
         assert numbers(page) == [(1, "completed")]
-
-    async def test_a_browser_function_has_its_real_result(self, stage: Stage, provider: Provider) -> None:
-        provider.script(Reply(calls=(("open_page", {}),), after="The page is open."))
-        page = await stage.open()
-        await asks(page, "Open the page.")
-        called = await page.event(ev.ToolCalled)
-        assert called.kind == "browser"
-        await page.says(gateway.BrowserCallAnswered(call_id=called.call_id, name="open_page", result={"title": "Prices-2026"}))
-        await page.until(ev.TurnCompleted, reason="completed")
-        assert provider.knows().count("Prices-2026") == 1
-        assert said(page) == ["The page is open."]
 
     async def test_barge_in_flushes_at_once_and_only_heard_words_are_history(self, stage: Stage, provider: Provider) -> None:
         provider.script(Reply(says=STORY, lasts_ms=5_000, holds=True), Reply(hears="Stop.", says="All right."))

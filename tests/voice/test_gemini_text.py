@@ -101,7 +101,7 @@ async def test_all_calls_are_answered_in_the_next_turn_and_each_is_signed(server
     called, answered = server.bodies[0]["contents"][1:]
     assert [part.get("thoughtSignature") for part in called["parts"]] == [None, UNSIGNED, UNSIGNED]
     first, second, text = answered["parts"]
-    assert first["functionResponse"]["response"]["error"]["code"] == "INTERRUPTED"
+    assert first["functionResponse"]["response"]["code"] == "INTERRUPTED"
     assert second["functionResponse"] == {"id": "fc_2", "name": "current_time", "response": {"time": "12:00"}}
     assert text == {"text": "And?"}
 

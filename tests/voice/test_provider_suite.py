@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 import pytest
 
-pytest.register_assert_rewrite("tests.voice.provider_suite")
+pytest.register_assert_rewrite("tests.voice.provider_suite", "tests.voice.page_suite")
 
 from services.voice import capabilities, endpoints, live
 from shared.events import gateway
@@ -29,7 +29,8 @@ from tests.fakes.openai_realtime import OpenAIRealtimeServer
 from tests.fakes.openai_realtime import Session as OpenAISession
 from tests.fakes.openai_realtime_turns import Turn as OpenAITurn
 from tests.voice.model_server import Fault, ModelServer, Status, call
-from tests.voice.provider_suite import STORY, Limit, Provider, ProviderSuite, Reply, Stage
+from tests.voice.page_suite import Reply
+from tests.voice.provider_suite import STORY, Limit, Provider, ProviderSuite, Stage
 from tests.voice.realtime_calls import BARGE_IN, asks
 
 pytestmark = pytest.mark.timeout(120)
@@ -121,6 +122,9 @@ class Gemini(Provider):
     def instructions(self) -> str:
         return self.server.sessions[-1].instruction
 
+    def offered(self) -> set[str]:
+        return set(self.server.sessions[-1].offered)
+
     def opened(self) -> int:
         return len(self.server.sessions)
 
@@ -169,6 +173,9 @@ class OpenAI(Provider):
 
     def instructions(self) -> str:
         return str(self.session.settings["instructions"])
+
+    def offered(self) -> set[str]:
+        return {tool["name"] for tool in self.session.settings["tools"]}
 
     def opened(self) -> int:
         return len(self.server.sessions)
@@ -229,6 +236,9 @@ class Cascade(Provider):
     def instructions(self) -> str:
         return str(self.models.asked("llm")[-1]["messages"][0]["content"])
 
+    def offered(self) -> set[str]:
+        return {tool["function"]["name"] for tool in self.models.asked("llm")[-1]["tools"]}
+
     async def stopped(self) -> None:
         async with asyncio.timeout(10):
             await self.models.left.wait()
@@ -269,6 +279,9 @@ class Claude(Cascade):
 
     def instructions(self) -> str:
         return json.dumps(self.server.bodies[-1]["system"])
+
+    def offered(self) -> set[str]:
+        return {tool["name"] for tool in self.server.bodies[-1]["tools"]}
 
     async def stopped(self) -> None:
         await self.server.until_dropped()

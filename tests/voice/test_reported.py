@@ -159,7 +159,7 @@ async def test_a_timeout_after_an_intermediate_result(
         await page.until(ev.TurnCompleted, reason="completed")
         await page.ends()
     assert [(one.call_id, one.reason) for one in page.told(ev.ToolCancelled)] == [(called.call_id, "timed_out")]
-    assert google.sessions[0].answers[0]["response"]["error"]["code"] == "TIMED_OUT"
+    assert google.sessions[0].answers[0]["response"]["code"] == "TIMED_OUT"
 
 
 async def test_a_cancelled_call_that_may_not_run_twice_has_its_late_result_recorded_and_not_spoken(

@@ -104,11 +104,11 @@ async def test_a_barge_in_is_a_flush_after_which_nothing_of_the_old_reply_is_sen
     assert said.unheard
 
 
-async def test_a_call_is_made_and_its_result_spoken(workers: Workers, page: Page, model_server: ModelServer, store: Store) -> None:
-    await store.publish_functions([Function(name="open_page", description="Open a page.", parameters={"type": "object"}, kind="browser")])
+async def test_a_call_is_made_and_its_result_spoken(workers: Workers, page: Page, model_server: ModelServer) -> None:
+    function = Function(name="open_page", description="Open a page.", parameters={"type": "object"}, kind="browser")
     model_server.script("llm", ["One moment.", *call("open_page", '{"url": "/"}', pieces=3)], ["It is open."])
     async with workers.running():
-        await page.open()
+        await page.open(functions=(function,))
         await page.until(ev.SessionStarted, tools=("open_page",))
         await page.says(gateway.TextReceived(text="Open the page"))
         called = (await page.until(ev.ToolCalled)).event

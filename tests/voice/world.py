@@ -24,7 +24,7 @@ from shared.events import gateway, tools
 from shared.events import voice as ev
 from shared.events.journal import Taken, VoiceJournal
 from shared.step import Append, LogInput, fold
-from tests.voice.conversation import FUNCTIONS, SID, START_US
+from tests.voice.conversation import FUNCTIONS, PAGE_FUNCTIONS, SID, START_US
 
 JOURNAL_MS = 100
 MS_PER_CHARACTER = 50
@@ -88,7 +88,7 @@ class World:
         """Hears what the client is told of the moment."""
 
         client = gateway.ClientCapabilities(protocol="voxbridge.v1" if reports else "vox")
-        self._requested = self._store("gateway", gateway.SessionRequested(mode="local", client=client), None)
+        self._requested = self._store("gateway", gateway.SessionRequested(mode="local", client=client, functions=PAGE_FUNCTIONS), None)
         self._open()
 
     def at(self, ms: int, do: Callable[[], None]) -> None:

@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent } from "react";
 import type { UseVoiceAgent } from "voxbridge/react";
 
 export const KEYS: [key: string, meaning: string][] = [
-  ["Space", "Hold to talk; release to end your turn"],
+  ["Space", "Start talking; in a call, hold to talk and release to end your turn"],
   ["M", "Mute or unmute"],
   ["Esc", "Stop the agent's speech"],
   ["/", "Type a message"],
@@ -17,12 +17,14 @@ function isTaken(target: EventTarget | null, key: string): boolean {
   return key === " " && target.closest("button, a, summary") !== null;
 }
 
-export function useKeys({ agent, microphone, state }: UseVoiceAgent, focusText: () => void): void {
+export function useKeys({ agent, connection, microphone, state }: UseVoiceAgent, focusText: () => void, start: () => void): void {
   const down = useEffectEvent((event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTaken(event.target, event.key)) return;
     if (event.key === " ") {
       event.preventDefault();
-      if (!event.repeat) agent.pushToTalk(true);
+      if (event.repeat) return;
+      if (connection !== "idle" && connection !== "closed") agent.pushToTalk(true);
+      else if (state !== "elsewhere") start();
     } else if (event.key === "Escape") {
       if (state === "speaking" || state === "thinking" || state === "calling_tool") agent.interrupt();
     } else if (event.key === "/") {

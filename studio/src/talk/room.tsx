@@ -34,9 +34,9 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
   const readiness = useReadiness();
   const recording = useRecording();
   const field = useRef<HTMLInputElement>(null);
-  useKeys(call, () => field.current?.focus());
   // What goes wrong is in the snapshot, and shown from there.
   const start = (): void => void agent.start({ ...options, ...optionsOf(choice, true), token: accessToken(), microphone: true }).catch(() => undefined);
+  useKeys(call, () => field.current?.focus(), start);
   const startInText = (text: string): void => {
     agent.start({ ...options, ...optionsOf(choice, false), token: accessToken(), microphone: false }).then(() => agent.sendText(text)).catch(() => undefined);
   };

@@ -1,0 +1,187 @@
+"""Functions of a page in a real browser: the example of docs/studio.md as it stands there, and answers that come after kills.
+
+The language model is scripted, since it is the page that is tested; all else is the product.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.product import Product, running
+from tests.browser.speech import RATE, pcm16, spoken
+from tests.browser.studio import MICROPHONE, ROOT, WAIT_MS, Studio
+from tests.running_models import RunningModels
+from tests.voice.model_server import ModelServer, call
+
+pytestmark = pytest.mark.timeout(300)
+TITLE = "Prices of tea 2026"
+OpenPage = Callable[[str], Page]
+
+
+@contextmanager
+def scripted() -> Iterator[ModelServer]:
+    """A language model that says what it is told to, in a thread of its own."""
+    server, loop = ModelServer(), asyncio.new_event_loop()
+    ready, over = threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with server:
+            ready.set()
+            await over.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(10)
+        loop.close()
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    with scripted() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def own_product(models: RunningModels, model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    environment = {"VOXBRIDGE_LLM_URL": model.url, "VOXBRIDGE_GREETING": ""}
+    with running(tmp_path_factory.mktemp("page-functions"), models, environment=environment) as found:
+        yield found
+
+
+@pytest.fixture
+def open_page(own_product: Product, browser: Browser) -> Iterator[OpenPage]:
+    """`open_page(html)`: a page of the product's origin with this content, whose microphone says what it is told to."""
+    complaints: list[str] = []
+    with ExitStack() as pages:
+
+        def open_page(html: str) -> Page:
+            context = browser.new_context(bypass_csp=True)  # the document that it replaces allows no script of its own
+            pages.callback(context.close)
+            page = context.new_page()
+            page.set_default_timeout(WAIT_MS)
+            page.add_init_script(path=MICROPHONE)
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("console", lambda message: complaints.append(message.text))
+            page.goto(f"{own_product.url}/healthz")
+            page.set_content(html)
+            return page
+
+        yield open_page
+    sys.stdout.write("\n".join(complaints))
+
+
+def example() -> str:
+    """The page that docs/studio.md shows."""
+    found = re.search(r"## A page with a voice\n```html\n(.*?)```", (ROOT / "docs" / "studio.md").read_text(), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def told(model: ModelServer) -> list[str]:
+    """The results of functions that the model was given."""
+    return [message["content"] for message in model.asked("llm")[-1]["messages"] if message["role"] == "tool"]
+
+
+def begun(product: Product) -> str:
+    """The id of the call that a page has just begun, once it listens."""
+    deadline = time.monotonic() + 20
+    while True:
+        found = httpx.get(f"{product.url}/api/sessions").raise_for_status().json()["sessions"]
+        live = [str(one["id"]) for one in found if one["state"] == "live"]
+        if live:
+            product.logged(live[0], "session.started")
+            return live[0]
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+
+
+def test_the_example_of_the_docs_answers_what_the_model_asks_of_the_page(
+    own_product: Product, model: ModelServer, open_page: OpenPage
+) -> None:
+    model.script("llm", call("page_title", "{}"), ["The title is prices of tea."])
+    page = open_page(f"<title>{TITLE}</title>{example()}")
+    data = base64.b64encode(pcm16(spoken(own_product.models, "What is the title of this page?"))).decode()
+    page.evaluate("([data, rate]) => window.__microphone.load('question', data, rate)", [data, RATE])
+    page.get_by_role("button", name="Talk").click()
+    begun(own_product)
+    with page.expect_console_message(lambda message: message.text.startswith("assistant The title is")):
+        page.evaluate("() => window.__microphone.say('question')")
+    assert [json.loads(one) for one in told(model)] == [{"title": TITLE}]
+    assert "page_title" in [tool["function"]["name"] for tool in model.asked("llm")[0]["tools"]]
+
+
+PENDING = """<title>Pending</title><button>Ask</button><script type="module">
+  import { VoiceAgent } from "/client.js";
+  const show_map = {
+    description: "Show a place.",
+    parameters: { type: "object", properties: { place: { type: "string" } }, required: ["place"] },
+    timeoutMs: 120000,
+    run: (args) => new Promise((resolve) => { window.answer = () => resolve({ shown: args.place }); }),
+  };
+  window.agent = new VoiceAgent({ microphone: false, tools: { show_map } });
+  document.querySelector("button").onclick = () => agent.sendText("Show me Rome.");
+</script>"""
+
+
+def test_a_page_answers_after_the_gateway_and_the_worker_were_killed(own_product: Product, model: ModelServer, open_page: OpenPage) -> None:
+    model.script("llm", call("show_map", '{"place": "Rome"}'), ["There is Rome."])
+    page = open_page(PENDING)
+    page.get_by_role("button", name="Ask").click()
+    page.wait_for_function("() => window.answer !== undefined")
+    sid = str(page.evaluate("() => agent.getSnapshot().sessionId"))
+    own_product.kill("gateway")
+    page.wait_for_function("() => agent.getSnapshot().connection === 'reconnecting'")
+    page.wait_for_function("() => agent.getSnapshot().connection === 'connected'")
+    own_product.kill("voice")
+    own_product.logged(sid, "session.restored")
+    page.evaluate("() => window.answer()")
+    page.wait_for_function("() => agent.getSnapshot().conversation.some((e) => e.kind === 'said' && e.text.includes('There is Rome'))")
+    assert [json.loads(one) for one in told(model)] == [{"shown": "Rome"}]
+    assert len(own_product.logged(sid, "tool.called")) == 1
+    page.evaluate("() => agent.end()")
+    own_product.logged(sid, "session.ended")
+
+
+def test_a_page_that_takes_a_name_of_the_installation_is_told_so(open_page: OpenPage) -> None:
+    page = open_page("<title>Clash</title>")
+    error = page.evaluate(
+        """async () => {
+          const { VoiceAgent } = await import("/client.js");
+          const starting = VoiceAgent.start({ microphone: false, tools: { calculate: () => 5 } });
+          return starting.then(() => null, ({ code, message }) => ({ code, message }));
+        }"""
+    )
+    assert (error["code"], "calculate" in error["message"]) == ("INVALID_ARGUMENT", True)
+
+
+def test_the_space_bar_starts_to_talk_on_the_empty_page(own_product: Product, browser: Browser) -> None:
+    with ExitStack() as pages:
+        context = browser.new_context(viewport={"width": 1280, "height": 820})
+        pages.callback(context.close)
+        studio = Studio(context.new_page(), own_product.url)
+        studio.page.add_init_script(path=MICROPHONE)
+        studio.open()
+        studio.page.keyboard.press("Space")
+        studio.connected()
+        assert studio.snapshot()["microphone"] == "on"
+        studio.end()
+        studio.page.keyboard.press("Space")
+        studio.until("(s) => s.connection === 'connected'")
+        studio.end()
