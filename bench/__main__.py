@@ -18,6 +18,7 @@ from bench.appends import appends
 from bench.audio import Found, audio, memory, sessions
 from bench.barge_in import barge_in
 from bench.choices import choices
+from bench.doors import doors
 from bench.kills import kills
 from bench.live_calls import live_calls
 from bench.load import LoadError
@@ -60,6 +61,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "resumes": resumes,
     "takeovers": takeovers,
     "kills": kills,
+    "doors": doors,
     "past": past,
     "long_call": long_call,
     "barge_in": barge_in,

@@ -32,6 +32,11 @@ class Divider:
 
         self._off = False
 
+    @property
+    def kept(self) -> bytes:
+        """What waits for its rest."""
+        return self._rest
+
     def divide(self, data: bytes) -> bytes:
         """Hand over what is for listeners; returns what is for the client."""
         if self._off:
@@ -57,6 +62,8 @@ class Divider:
                 try:
                     number, length = int(words[2]), int(words[-1])
                 except (ValueError, IndexError):
+                    return self._give_up(others, data[at:])
+                if length < 0:
                     return self._give_up(others, data[at:])
                 stop = begin + length + 2
                 listener = self._listeners.get(number)

@@ -144,6 +144,8 @@ def read_line(text: bytes, number: int, *, after: int) -> Line:
         raise _wrong(number, error) from error
     except RecursionError:
         deep = True
+    except OverflowError as error:
+        raise _refused(number, "data", "whole numbers have at most 64 bits", limit="64 bits") from error
     except ValueError as error:
         raise _refused(number, "raw_b64" if found.raw_b64 else "data_b64", f"expected base64 ({error})") from error
     if deep:
@@ -277,6 +279,6 @@ def _wrong(number: int, error: BaseException, *, inside: str = "") -> VoxbridgeE
     return _refused(number, field, what[:200].rstrip("."))
 
 
-def _refused(number: int, field: str, what: str, *, limit: float | None = None) -> VoxbridgeError:
+def _refused(number: int, field: str, what: str, *, limit: float | str | None = None) -> VoxbridgeError:
     place = f"line {number}, {field}" if field else f"line {number}"
     return VoxbridgeError(Code.INVALID_ARGUMENT, f"{place[0].upper()}{place[1:]}: {what}.", field=place, limit=limit)

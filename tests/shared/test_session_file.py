@@ -207,3 +207,9 @@ def test_what_is_nested_too_deep_is_refused_by_line_and_field() -> None:
         with pytest.raises(VoxbridgeError) as caught:
             session_file.read_line(encoded(data=None, data_b64=b64encode(packed).decode()), 2, after=0)
         assert (caught.value.field, caught.value.limit) == ("line 2, data", session_file.EVENT_DEPTH)
+
+
+def test_a_whole_number_that_the_log_cannot_keep_is_refused_by_line_and_field() -> None:
+    with pytest.raises(VoxbridgeError) as caught:
+        session_file.read_line(encoded(data=msgspec.Raw(b'{"text":18446744073709551616}')), 2, after=0)
+    assert (caught.value.code, caught.value.field) == (Code.INVALID_ARGUMENT, "line 2, data")

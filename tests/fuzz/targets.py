@@ -1,0 +1,159 @@
+"""Parsers of what comes from outside, and what has to hold of them whatever comes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from services.gateway import core, messages
+from shared import agent_files, depth, events, frames, nats_frames, session_file, websocket_frames
+from shared.agent_files import AgentsRefused
+from shared.errors import VoxbridgeError
+from shared.nats_frames import Divider
+from shared.websocket_frames import TEXT, Cutter, Receiver
+
+CORPUS: Final = Path(__file__).parent / "corpus"
+LIMIT: Final = 1_000
+
+
+class Target(NamedTuple):
+    """A parser: what holds of it, its code, and words of its language."""
+
+    check: Callable[[bytes], None]
+    files: tuple[str, ...]
+    words: tuple[bytes, ...]
+
+
+def _pieces(data: bytes) -> tuple[bytes, list[bytes]]:
+    """An input and the same in pieces, as its first byte says."""
+    if not data:
+        return b"", []
+    size, data = data[0] % 32 + 1, data[1:]
+    return data, [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def websocket(given: bytes) -> None:
+    """What is read does not depend on how it is cut, text is UTF-8, and no more is held than may be."""
+    data, pieces = _pieces(given)
+    whole, cut = Receiver(limit=LIMIT), Receiver(limit=LIMIT)
+    found = whole.receive(data)
+    assert found == [one for piece in pieces for one in cut.receive(piece)]
+    assert (whole.fault, whole.held) == (cut.fault, cut.held)
+    assert whole.held <= 2 * LIMIT + 14
+    for opcode, payload in found:
+        assert len(payload) <= LIMIT
+        if opcode == TEXT:
+            payload.decode()
+    one, other = Cutter(limit=LIMIT), Cutter(limit=LIMIT)
+    simple = [part for part in one.cut(data) if part[0]]
+    assert simple == [part for piece in pieces for part in other.cut(piece) if part[0]]
+
+
+def nats(given: bytes) -> None:
+    """What is handed over, and what is left to the client, does not depend on how it is cut."""
+    data, pieces = _pieces(given)
+    results = []
+    for parts in ([data], pieces):
+        heard: list[bytes] = []
+        divider = Divider({1: heard.append, 7: heard.append}, lambda listener, payload: listener(payload))
+        left = b"".join(divider.divide(part) for part in parts)
+        results.append((heard, left + divider.kept))
+    assert results[0] == results[1]
+
+
+def client(data: bytes) -> None:
+    """A message is read or refused with a typed error, and a connection says something about it or takes it, in every phase."""
+    try:
+        message = messages.read(data)
+    except VoxbridgeError as error:
+        _held(error.message)
+    else:
+        assert not depth.is_deep(msgspec.to_builtins(message))
+    for v1 in (True, False):
+        connection = core.Connection(sid="0" * 32, v1=v1, gateway="g", name="n", resume_token="t", resume_hash="h")
+        connection.receive_binary(data, 1)
+        for _ in range(2):
+            for output in connection.receive_text(data, 1):
+                msgspec.json.encode(getattr(output, "message", None))
+            connection.receive_binary(data, 1)
+            connection.opened()
+
+
+def agent(data: bytes) -> None:
+    """A file of an agent is taken, or is a problem with a place in it."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        (Path(folder) / "x.yaml").write_bytes(data)
+        try:
+            agent_files.load(Path(folder))
+        except AgentsRefused as refused:
+            _held(refused.problems, all(problem.message for problem in refused.problems))
+
+
+def session(data: bytes) -> None:
+    """A line of the file of a session is read or refused by line and field; what is read can be stored, shown and renumbered."""
+    lines = data.split(b"\n")
+    try:
+        session_file.read_header(lines[0])
+    except VoxbridgeError as error:
+        _held(error.field)
+    after = 0
+    for number, text in enumerate(lines[1:8], 2):
+        try:
+            line = session_file.read_line(text, number, after=after)
+            session_file.payload(line, "0" * 32)
+            positions = {seq: seq + 5 for seq in session_file.named(line)}
+            session_file.renumbered(line, line.seq + 5, positions, number)
+            recorded = session_file.recorded(line, "0" * 32, number)
+        except VoxbridgeError as error:
+            _held(error.field)
+            continue
+        after = line.seq
+        msgspec.json.encode(msgspec.to_builtins(msgspec.msgpack.decode(msgspec.msgpack.encode(recorded.event)), str_keys=True))
+
+
+def _file(module: object) -> str:
+    return str(getattr(module, "__file__", ""))
+
+
+def _held(*conditions: object) -> None:
+    assert all(conditions)
+
+
+def _words(text: bytes, *others: bytes) -> tuple[bytes, ...]:
+    return (*text.split(), *others)
+
+
+TARGETS: Final = {
+    "websocket": Target(
+        websocket,
+        (_file(websocket_frames),),
+        (b"\x81\x85", b"\x82\xfe", b"\x82\xff", b"\x01\x80", b"\x80\x80", b"\x89\x80", b"\x88\x82", b"\xc3\xa9"),
+    ),
+    "nats": Target(nats, (_file(nats_frames),), (b"MSG s 1 5\r\n", b"HMSG s 7 3 9\r\n", b"\r\n", b"PING\r\n", b"MSG ", b" -9\r\n")),
+    "client": Target(
+        client,
+        (_file(messages), _file(core), _file(depth), _file(frames)),
+        _words(
+            b'"type": "start" "audio" "text" "end" "playback" "interrupt" "audio_end" "resume" "mode" "local" "data" { } [ ] : ,',
+            b"null",
+            b"\\ud800",
+        ),
+    ),
+    "agent": Target(
+        agent,
+        (_file(agent_files),),
+        _words(b"- [ ] { } &a *a !! ?", b"role: ", b"model: ", b"\n", b"  ", b": ", b"|\n", b"handoffs: "),
+    ),
+    "session": Target(
+        session,
+        (_file(session_file), _file(depth), _file(events.envelope)),
+        _words(
+            b'"seq": "data": "data_b64":" "raw_b64":" "cause": "type":" voice.journal {"inputs":[[1,2,{}]]} kZGRkA== [',
+            b"\n",
+        ),
+    ),
+}
