@@ -24,7 +24,7 @@ def main() -> None:
     except VoxbridgeError as error:
         sys.exit(error.message)
     # As in `llama`, for the threads of Whisper.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     # Only now: these imports take a second, and the engines of a service that died wait for the next one to be there.
     import uvicorn
 

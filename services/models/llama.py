@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import msgspec
 
-# Threads that wait for each other sleep instead of spinning: beside other work a token takes a sixth of the time, and on a quiet machine
-# hardly more. OpenMP reads it when it is loaded.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Threads that wait for each other spin for some ten microseconds and then sleep. They would spin for milliseconds: beside other work the
+# processor is then lost to a thread that waits for one that may not run, and a token takes several times as long.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 import xllamacpp
 
 BATCH_TOKENS: Final = 64
