@@ -17,9 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from shared import events
+from shared.clock import SystemClock
 from shared.config import Config
 from shared.feed import Feed
 from shared.log import Log
+from shared.silences import silences
 from voxbridge import move, sessions
 from voxbridge.eventlog import opened
 from voxbridge.replay import moment
@@ -61,6 +63,7 @@ def group() -> None:
     Examples:
       voxbridge sessions ls                   the newest calls
       voxbridge sessions show 4f1c            the call whose id begins with 4f1c
+      voxbridge sessions why 4f1c             why it was silent, and what to do
       voxbridge sessions tail 4f1c --json     every event as it is recorded, one JSON object a line
       voxbridge sessions move 4f1c            have another voice worker go on with the call
       voxbridge sessions workers              the voice workers, their calls and their load
@@ -96,6 +99,34 @@ def list_sessions(limit: int, as_json: bool) -> None:
         state = Text(one.reason or one.state, style)
         table.add_row(one.id, _local(one.started_at_ms)[:-3], one.mode, str(one.turns), length, state)
     Console(soft_wrap=True).print(table)
+
+
+@group.command()
+@click.argument("sid")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def why(sid: str, as_json: bool) -> None:
+    """Say why a call was silent: each stretch of more than 2.5 s in which somebody waited, its cause, and what to do.
+
+    SID is the id of the call, or enough of its beginning.
+    """
+
+    async def read() -> tuple[list[events.Recorded], int]:
+        async with opened(Config.from_env()) as found:
+            whole = [one async for one in found.log.read_all(await sessions.find(found.log, sid))]
+            return whole, SystemClock().now_us() if found.live else 0
+
+    log, now_us = asyncio.run(read())
+    found = silences(log, now_us or None)
+    if as_json:
+        for one in found:
+            click.echo(msgspec.json.encode(one))
+        return
+    if not found:
+        click.echo("Nobody waited for longer than 2.5 s in this call.")
+    for one in found:
+        goes_on = ", and goes on" if one.open else ""
+        click.echo(f"{moment(one.from_ms * 1_000)}  silent for {(one.to_ms - one.from_ms) / 1_000:.1f} s{goes_on}")
+        click.echo(f"  {one.why}\n  {one.todo}")
 
 
 @group.command()

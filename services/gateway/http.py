@@ -113,6 +113,11 @@ def _sessions(gateway: Gateway) -> APIRouter:
         page = await gateway.sessions.events(session_id, after=after, limit=limit, journals=journals)
         return Response(page, media_type="application/json")
 
+    @whole.get("/{session_id}/silences", response_model=views.Silences, responses=_BAD | _NONE | _AWAY)
+    async def session_silences(session_id: SessionId) -> Any:
+        """Why a session was silent: each stretch of more than 2.5 s in which somebody waited, with its cause and what to do."""
+        return await gateway.sessions.silences(session_id)
+
     @whole.get("/{session_id}/state", response_model=views.StateView, responses=_BAD | _NONE | _AWAY)
     async def session_state(
         session_id: SessionId,

@@ -22,12 +22,16 @@ from shared.clock import Clock
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.ids import check_session_id
 from shared.log import LAST_LIMIT, Log, Page, decode, position, type_of
+from shared.silences import silences
 from shared.store import Store
 
 LIST_LIMIT: Final = 200
 EVENTS_LIMIT: Final = 1_000
 TRANSCRIPT_LIMIT: Final = 5_000
 """Entries of a transcript; a longer one is cut and says so."""
+
+SILENCES_READ: Final = 20_000
+"""Events that are looked at for silences, from the beginning of a session."""
 
 _ENDS: Final = (bus.SESSION, "session.ended")
 """Where the voice service says that a session ended, and where it did in the first release."""
@@ -106,6 +110,19 @@ class Sessions:
             raise _not_found()
         # In a thread, so that the audio of live sessions does not wait for somebody's thousand events.
         return await asyncio.to_thread(_page, found, after, journals)
+
+    async def silences(self, sid: str) -> dict[str, Any]:
+        """Why a session was silent, where somebody waited; raises `NOT_FOUND`."""
+        await self.began_us(sid)
+        log: list[events.Recorded] = []
+        async for recorded in self._log.read_all(sid):
+            if recorded.type != "journal":
+                log.append(recorded)
+            if len(log) == SILENCES_READ:
+                break
+        live = bool(log) and not any(isinstance(one.event, events.voice.SessionEnded) for one in log[-50:])
+        found = silences(log, self._clock.now_us() if live else None)
+        return {"silences": msgspec.to_builtins(found), "live": live}
 
     async def began_us(self, sid: str) -> int:
         """When a session was requested, µs; raises `NOT_FOUND`."""

@@ -66,6 +66,27 @@ class SessionDetail(Session):
     truncated: bool | None = None
 
 
+class SilenceView(BaseModel):
+    """A stretch in which somebody waited and nothing was heard, in ms since the session was requested. `seq` is the position of the event
+    that explains it, 0 where none does; `open`: it goes on."""
+
+    from_ms: int
+    to_ms: int
+    cause: str
+    why: str
+    todo: str
+    turn: int
+    seq: int
+    open: bool
+
+
+class Silences(BaseModel):
+    """Why a session was silent, the newest hundred stretches; `live` while it has not ended."""
+
+    silences: list[SilenceView]
+    live: bool
+
+
 class EventView(BaseModel):
     """An event of the log. `ts` is in microseconds of the Unix clock; `visibility` is `c` when the client sees it."""
 

@@ -107,3 +107,17 @@ function session(id: string): string {
 export function isLive(session: Pick<SessionSummary, "state">): boolean {
   return session.state !== "ended";
 }
+
+/** A stretch in which somebody waited and nothing was heard, in ms since the session was requested. */
+export interface Silence {
+  from_ms: number;
+  to_ms: number;
+  cause: string;
+  why: string;
+  todo: string;
+  open: boolean;
+}
+
+export async function readSilences(id: string): Promise<readonly Silence[]> {
+  return (await ask<{ silences: Silence[] }>(`/api/sessions/${id}/silences`)).silences;
+}

@@ -9,6 +9,7 @@ import { hasEnded, useFacts } from "./follow";
 import { type Gap, gaps as gapsOf } from "./gaps";
 import { Interruptions } from "./interruptions";
 import { lastBefore, layout, stateAt, spentIn, text, type Timeline } from "./layout";
+import { Silences } from "./silences";
 import { StatePanel } from "./state-panel";
 import { TimelineView } from "./timeline";
 import { Transcript } from "./transcript";
@@ -112,6 +113,7 @@ export function SessionRoom({ id }: { id: string }): ReactElement {
           <div className="session-panels">
             <div>
               <Transcript events={events} times={times} selected={selected} onSelect={select} />
+              <Silences id={id} onGo={(ms) => move(ms)} />
               <Interruptions gaps={gaps} open={asked} onGo={(gap) => { move(gap.from, gap.index); ask(gap); }} />
               <TurnPanel turns={timeline.turns} at={at} />
             </div>

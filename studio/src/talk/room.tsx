@@ -2,6 +2,7 @@
 import { type ReactElement, useRef, useState } from "react";
 import type { UseVoiceAgent, VoiceAgentOptions } from "voxbridge/react";
 import { accessToken } from "../access";
+import { WhySilent } from "../sessions/silences";
 import { hint, STATE_WORDS } from "../words";
 import { type Choice, optionsOf, remember, remembered, wayOf } from "./choice";
 import { Composer } from "./composer";
@@ -57,6 +58,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
               <h1>{STATE_WORDS[call.state]}</h1>
               <p className="hint">{hint(call)}</p>
               <News call={call} />
+              {call.sessionId !== null && (call.state === "thinking" || call.state === "calling_tool") && <WhySilent id={call.sessionId} />}
             </div>
             {call.interruption !== null && <NextTry call={call} interruption={call.interruption} />}
             <Who snapshot={call} />
