@@ -94,6 +94,7 @@ DOORS: Final[tuple[Door, ...]] = (
     *_heard("voice", ("gateway",), bus.moments("*")),
     *_asked("voice", ("gateway",), "vx.svc.voice.health", "vx.svc.voice.state", bus.MICROPHONE),
     *_asked("tools", ("gateway",), "vx.svc.tools.health", "vx.svc.tools.list"),
+    *(door for name in ("voice", "tools") for door in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),
     *(door for name in SERVICES for door in _asked(name, (ADMIN,), f"vx.svc.{name}.>", DISCOVERY, many=True)),
     # Without this one the server has an answer of its own to each request to JetStream: that the account has none.
     *_asked(ADMIN, _EVERYONE, f"{API}.INFO"),

@@ -27,6 +27,7 @@ import msgspec
 import nats.micro
 import uvloop
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.micro.request import Request
 from nats.micro.service import EndpointStats
@@ -108,6 +109,18 @@ class Resources:
         if denied(self.events_nc) or denied(self.audio_nc):
             found["permissions"] = Condition("down", "NATS refuses what this service does; the log of the process says what.")
         return found
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process answers on `figures_subject`: its figures by name."""
+
+    process: str
+    figures: dict[str, float]
+
+
+def figures_subject(name: str) -> str:
+    """Return where every process of a service is asked for its figures."""
+    return f"vx.svc.{name}.figures"
 
 
 def health_subject(name: str, host: str = "", pid: int = 0) -> str:
@@ -197,7 +210,7 @@ async def connected(
         closing.push_async_callback(redis.aclose)
         figures: list[Service] = []
 
-        def stats(_: EndpointStats) -> dict[str, float]:
+        def stats(_: EndpointStats | None = None) -> dict[str, float]:
             own = dict(figures[0].stats()) if figures else {}
             return {**own, "events_unreadable": BROKEN.count, "events_appended": logs[0].appends.acknowledged}
 
@@ -205,6 +218,11 @@ async def connected(
             events, name=f"voxbridge-{name}", version=version("voxbridge"), metadata={"process": process_id}, stats_handler=stats
         )
         closing.push_async_callback(_leave, micro)
+
+        async def asked(message: Msg) -> None:
+            await message.respond(msgspec.json.encode(Figures(process=process_id, figures=stats())))
+
+        await events.subscribe(figures_subject(name), cb=asked)
         yield Resources(
             config=config,
             clock=clock,

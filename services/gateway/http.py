@@ -15,7 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from services.gateway import agents_api, config_api, pages, tokens_api, views
+from services.gateway import agents_api, config_api, figures, pages, tokens_api, views
 from services.gateway.access import owns
 from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT
 from services.gateway.waveforms import BINS_LIMIT, LONGEST_MS
@@ -208,7 +208,8 @@ def _operations(gateway: Gateway) -> APIRouter:
     )
     async def metrics() -> Response:
         """Figures for Prometheus."""
-        return Response(gateway.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        found = await figures.ask(gateway.resources.events_nc)
+        return Response(gateway.metrics.text(figures.families(found)), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return router
 

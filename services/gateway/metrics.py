@@ -51,9 +51,21 @@ class Metrics(Collector):
 
         yield _by("voxbridge_gateway_resumes", "Resumes asked for: recovered, answered by a snapshot, refused.", "answer", self.resumes)
 
-    def text(self) -> bytes:
-        """The exposition format."""
-        return generate_latest(self._registry)
+    def text(self, services: Iterable[Metric] = ()) -> bytes:
+        """Return the exposition format of these figures and of those that other services told."""
+        told = _Told(services)
+        return generate_latest(self._registry) + generate_latest(told)
+
+
+class _Told(CollectorRegistry):
+    """Families that were collected elsewhere."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        super().__init__(auto_describe=False)
+        self._families = tuple(families)
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
 
 
 def _by(name: str, help: str, label: str, counts: Counter[str] | Counter[int]) -> CounterMetricFamily:

@@ -437,3 +437,12 @@ async def test_the_end_of_a_session_without_calls_leaves_no_word(
         await other.next(ToolCompleted)
         await acknowledged(connection)
     assert [recorded.type async for recorded in log.read_all(silent.sid)] == ["session.ended"]
+
+
+async def test_an_executor_tells_its_figures(executors: Executors, caller: Caller, connection: Client) -> None:
+    async with executors.running():
+        await caller.call("echo", text="hello")
+        await caller.next(ToolCompleted)
+        told = json.loads((await connection.request("vx.svc.tools.figures", b"")).data)
+    assert told["process"].startswith("tools-")
+    assert told["figures"]["events_appended"] > 0
