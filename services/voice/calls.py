@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from services.voice import handoffs, heard, live, page_functions, provider, speaking, turns, words
+from services.voice import handoffs, heard, live, memory, page_functions, provider, speaking, turns, words
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import OpenCall
@@ -28,7 +28,8 @@ def call_requested(d: Draft, input: provider.CallRequested) -> None:
     turns_before = d.state.turns
     words.expect(d)
     words.begin_turn(d)
-    words.final(d)
+    if not words.are_due(d):
+        words.final(d)
     if d.reply is not None and d.reply.line == words.line_of(d).effect and not d.reply.closed and d.state.turns != turns_before:
         speaking.close(d, heard.made_ms(d.reply))  # it answers nobody, or somebody else
     line = words.line_of(d)
@@ -75,7 +76,7 @@ def _refuse(d: Draft, input: provider.CallRequested, message: str) -> None:
     if input.effect:
         d.outputs.append(out.Answer(effect=input.effect, ref=input.ref, name=input.name, result=error))
     else:  # the model wrote it
-        live.say(d, RESULT.format(name=input.name, result=turns.as_text(error)))
+        live.say(d, RESULT.format(name=input.name, result=memory.as_text(error)))
 
 
 def waits_for(d: Draft, call_id: str) -> bool:
@@ -90,7 +91,7 @@ def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
     call = next(call for call in line.calls if call.call_id == call_id)
     live.change(d, calls=tuple(other for other in line.calls if other is not call), answered=True)
     d.cancel_timers(f"call:{call_id}")
-    turns.remember_call(d, out.ToolUse(call_id=call_id, name=call.name, arguments=call.arguments), result)
+    memory.remember_call(d, out.ToolUse(call_id=call_id, name=call.name, arguments=call.arguments), result)
     if line.ready and call.effect == line.effect:
         d.append(ev.ToolDelivered(call_id=call_id, how="response"))
         d.outputs.append(out.Answer(effect=line.effect, ref=call.ref, name=call.name, result=result))
@@ -98,7 +99,7 @@ def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
         d.append(ev.ToolDelivered(call_id=call_id, how="content"))
         live.change(d, go_on=False)
         others = line.ready and any(other.effect != line.effect for other in words.line_of(d).calls)
-        live.say(d, RESULT.format(name=call.name, result=turns.as_text(result)), respond=not others)
+        live.say(d, RESULT.format(name=call.name, result=memory.as_text(result)), respond=not others)
     words.wait_for_an_answer(d)
 
 

@@ -26,6 +26,7 @@ from services.voice import (
     heard,
     inputs,
     lateness,
+    ledger,
     listening,
     live,
     noises,
@@ -35,11 +36,12 @@ from services.voice import (
     provider,
     speaking,
     takeover,
+    trailing,
     turns,
     words,
 )
 from services.voice import outputs as out
-from services.voice.draft import Draft
+from services.voice.draft import ANSWER, Draft
 from services.voice.state import Mark, Piece, Reply, Stamps, State
 from shared.agents import HANDOFF, Agent
 from shared.errors import Code
@@ -81,9 +83,11 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
     handoffs.settle(d)
     faults.settle(d)
     live.leave_if_due(d)
+    filler.watch(d)
     _next_notice(d)
     noises.watch(d)
-    filler.watch(d)
+    ledger.settle(d)
+    live.watch(d)
     d.show()
     return d.state, d.outputs
 
@@ -228,17 +232,19 @@ def _input(d: Draft, input: Any) -> None:
             if d.state.phase == "new":
                 d.append(ev.SessionOwned(worker=worker, term=term))
             _end(d, "refused", error)
-        case inputs.TakenOver() if d.state.phase == "open":
-            takeover.taken_over(d, input)
+        case inputs.TakenOver():
+            if d.state.phase == "open":
+                takeover.taken_over(d, input)
             if d.state.away_since:
                 d.set_timer("grace", max(GRACE_MS, _window_ms(d) - (d.now - d.state.away_since) // 1_000))
         case inputs.Released(worker=worker, term=term, reason=why):
             d.append(ev.SessionReleased(worker=worker, term=term, reason=why))
             d.state.released = True
             d.outputs.append(out.Close())
-        case inputs.GatewayLost(gateway=lost) if d.state.gateway == lost and not d.state.away_since:
-            _away(d)
-            d.state.presumed = True
+        case inputs.GatewayLost(gateway=lost):
+            if d.state.gateway == lost and not d.state.away_since and d.state.phase == "open":
+                _away(d)
+                d.state.presumed = True
         case inputs.CauseFound():
             lateness.cause_found(d, input)
         case inputs.Orphaned():
@@ -347,7 +353,11 @@ def _connected(d: Draft, event: gateway.ClientConnected) -> None:
         return
     if event.resumed and unplayed is not None and d.utterance is None:
         _, _, again = heard.resume(unplayed.pieces, unplayed.played_ms)
-        turns.say(d, " ".join(piece.text for piece in unplayed.pieces[again:]), turn=0)
+        rest = " ".join(piece.text for piece in unplayed.pieces[again:])
+        if state.line is not None and rest:  # in the voice that it was begun in
+            turns.notice(d, rest)
+        elif rest:
+            turns.say(d, rest, turn=0)
 
 
 def _timer(d: Draft, name: str) -> None:
@@ -360,7 +370,11 @@ def _timer(d: Draft, name: str) -> None:
             noises.due(d)
         case filler.QUIET:
             filler.over(d)
-        case "turn" if d.state.line is not None and (d.reply is None or d.reply.line or d.reply.filler):
+        case _ if name == ANSWER:
+            d.state.watched = False
+            if d.state.line is not None:
+                dialogue.silent(d)
+        case "turn" if d.state.line is not None and (d.reply is None or d.reply.line or d.reply.filler):  # in journals from before `ANSWER`
             dialogue.silent(d)
         case "turn":
             speaking.silent_model(d)
@@ -383,6 +397,8 @@ def _timer(d: Draft, name: str) -> None:
         case outages.TIMER:
             listening.try_again(d)
             speaking.try_again(d)
+        case trailing.TIMER:
+            turns.trailed(d)
         case "played":
             _played_by_the_clock(d)
         case "grace":
@@ -398,7 +414,7 @@ def _played_by_the_clock(d: Draft) -> None:
     if reply is None:
         return
     turns.finish_reply(d)
-    if d.state.reports_playback and reply.turn and heard.made_ms(reply) - reply.played_ms > UNPLAYED_MS:
+    if d.state.reported and reply.turn and heard.made_ms(reply) - reply.played_ms > UNPLAYED_MS:
         d.state.unplayed = reply
 
 
@@ -412,26 +428,30 @@ def _idle(d: Draft) -> None:
 
 
 def _next_notice(d: Draft) -> None:
-    reply = d.reply
     if d.state.phase != "open" or d.state.released:
         return
-    if d.state.notices and d.utterance is None and reply is None and d.state.cut is None and not d.state.away_since:
-        line = d.state.line
-        if line is not None and (not line.ready or line.asking or line.notice or line.go_on):
-            return
+    reply = d.reply
+    if reply is not None and not pauses.waits(d):
+        if pauses.was_heard(reply):
+            turns.finish_reply(d)
+        elif (reply.closed and reply.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
+            speaking.speak(d)
+    while d.state.notices and _nobody_speaks(d):
         text, *rest = d.state.notices
         d.state.notices = tuple(rest)
-        if line is not None:
+        if d.state.line is not None:
             dialogue.notice(d, text)
-            return
-        turns.say(d, text, turn=0)
-        speaking.speak(d)
-    elif reply is None or pauses.waits(d):
-        return
-    elif pauses.was_heard(reply):
-        turns.finish_reply(d)
-    elif (reply.closed and reply.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
-        speaking.speak(d)
+        else:
+            turns.say(d, text, turn=0)
+            speaking.speak(d)
+
+
+def _nobody_speaks(d: Draft) -> bool:
+    """Whether there is room for an announcement: nobody speaks, or waits for an answer."""
+    line = d.state.line
+    if d.utterance is not None or d.reply is not None or d.state.cut is not None or d.state.away_since or d.state.handoff is not None:
+        return False
+    return line is None or (line.ready and not (line.asking or line.notice or line.go_on or line.going_on or line.active))
 
 
 def _first_unspoken(reply: Reply) -> tuple[Piece, ...]:
@@ -447,7 +467,10 @@ def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:
         words.final(d)
     turns.cancel_reply(d, "end")
     turns.resolve_cut(d, None)
+    turns.cut_trailing(d)
     live.leave(d)
+    d.state.redo = 0
+    ledger.settle(d)
     duration_ms = (d.now - (d.state.requested_at or d.now)) // 1_000
     usage = d.state.uncounted if d.state.uncounted != ev.Usage() else msgspec.UNSET
     d.append(ev.SessionEnded(reason=reason, turns=d.state.turns, duration_ms=duration_ms, error=error, usage=usage))

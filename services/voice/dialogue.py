@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from services.voice import calls, calltext, costs, filler, heard, live, phrases, provider, speaking, turns, words
+from services.voice import calls, calltext, costs, filler, heard, ledger, live, memory, phrases, provider, speaking, turns, words
 from services.voice import outputs as out
-from services.voice.draft import Draft
+from services.voice.draft import ANSWER, Draft
 from services.voice.state import Reply, Stamps
 from shared.events import voice as ev
 
@@ -28,11 +28,11 @@ def typed(d: Draft, text: str) -> None:
     turns.cancel_reply(d, "text")
     turns.resolve_cut(d, None)
     words.leave_unanswered(d)
-    d.state.turns += 1
-    d.append(ev.UserSaid(text=text, turn=d.state.turns, source="text"))
-    turns.remember_user(d, text)
-    live.change(d, asked=text, asking=True, going_on=d.state.turns, go_on=False, said="", asked_again=False, notice=False, ended_at=d.now)
-    live.change(d, awaited=True)
+    turn = ledger.begin(d)
+    d.append(ev.UserSaid(text=text, turn=turn, source="text"))
+    memory.remember_user(d, text)
+    live.put_back_notice(d)
+    live.change(d, asked=text, asking=True, going_on=turn, go_on=False, said="", asked_again=False, awaited=True, ended_at=d.now)
     if words.line_of(d).ready:
         live.say(d, text)
     else:
@@ -42,7 +42,7 @@ def typed(d: Draft, text: str) -> None:
 
 def notice(d: Draft, text: str) -> None:
     """Have the model say something of its own accord."""
-    live.change(d, notice=True, announced=text, asked="", asked_again=True)
+    live.change(d, notice=True, announced=text, asked="", asked_again=False)
     live.say(d, ANNOUNCE.format(text))
     words.wait_for_an_answer(d)
 
@@ -51,9 +51,11 @@ def agent_audio(d: Draft, input: provider.AgentAudio) -> None:
     """The model speaks."""
     if words.line_of(d).muted:
         return
+    before_ms = words.line_of(d).counted_ms
     reply = _response(d, input.audio_ms)
     earlier, last = heard.newest(reply.pieces)
-    last = msgspec.structs.replace(last, ms=max(last.ms, input.ms - heard.model_ms(earlier)))
+    last = msgspec.structs.replace(last, ms=max(last.ms, input.ms - before_ms - heard.model_ms(earlier)))
+    reply = heard.resumed(reply, d.now)
     d.state.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=speaking.sounds(reply, d.now))
     # Where the microphone is: a connection that is opened in the middle of a long answer need not hear all that it was given over.
     live.change(d, audio_ms=max(words.line_of(d).audio_ms, input.audio_ms))
@@ -65,15 +67,17 @@ def agent_words(d: Draft, input: provider.AgentWords) -> None:
     line, reply = words.line_of(d), d.reply
     if line.muted:
         return
+    before_ms = 0
     elsewhere = reply is not None and line.going_on not in (0, reply.turn)  # a call was made since: the answer begins
     if reply is None or reply.line != line.effect or (reply.closed and (line.over or elsewhere)):
+        before_ms = line.counted_ms
         reply = _response(d, line.audio_ms)
         words.wait_for_an_answer(d)
     elif line.awaited:
         reply = _comes(d, reply)
     earlier, last = heard.newest(reply.pieces)
     room = TEXT_LIMIT - sum(len(piece.text) for piece in reply.pieces)
-    ms = max(last.ms, input.ms - heard.model_ms(earlier))
+    ms = max(last.ms, input.ms - before_ms - heard.model_ms(earlier))
     last = msgspec.structs.replace(last, text=(last.text + input.text[: max(0, room)]).lstrip(), ms=ms)
     stamps = msgspec.structs.replace(reply.stamps, llm_first_token=reply.stamps.llm_first_token or d.now)
     d.state.reply = reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
@@ -89,17 +93,20 @@ def agent_text(d: Draft, input: provider.AgentText) -> None:
 
 def interrupted(d: Draft, input: provider.Interrupted) -> None:
     """The user spoke over the model, or typed: then it is the response before the typed question that ends here."""
-    line = words.line_of(d)
     words.final(d)
+    live.put_back_notice(d)
+    line = words.line_of(d)
     typed_over = (line.muted or d.reply is None or d.reply.filler) and bool(line.asked) and not line.go_on
     if not typed_over:
         words.leave_unanswered(d)
     live.change(
         d,
         cut=True,
+        counted_ms=0,
         muted=False,
         asking=True,
         awaited=typed_over,
+        called=False,
         go_on=False,
         asked=line.asked if typed_over else "",
         going_on=line.going_on if typed_over else 0,
@@ -114,15 +121,16 @@ def interrupted(d: Draft, input: provider.Interrupted) -> None:
 
 def stop(d: Draft) -> None:
     """The user wants the model to be silent."""
-    if _mute(d):
-        d.outputs.append(out.Interrupt(words.line_of(d).effect))
-    if words.line_of(d).go_on:
-        words.leave_unanswered(d)
-    live.change(d, go_on=False, asked="", awaited=False)
+    line = words.line_of(d)
+    due = line.ready and (line.notice or line.going_on != 0) and not line.go_on  # it was told, and has not begun
+    if _mute(d) or (due and (d.reply is None or d.reply.line != line.effect)):
+        d.outputs.append(out.Interrupt(line.effect))
+        live.change(d, muted=True)
+    live.change(d, awaited=False)
     turns.cancel_reply(d, "client")
-    if d.state.cut is not None and d.state.cut.turn == words.line_of(d).going_on:
-        live.change(d, going_on=0)
-    if words.line_of(d).asking or words.line_of(d).going_on:
+    live.change(d, go_on=False, asked="", asked_again=False, said="", notice=False, announced="", asking=bool(line.words) or line.active)
+    words.leave_unanswered(d)
+    if words.line_of(d).asking or words.line_of(d).muted:
         words.wait_for_an_answer(d)
 
 
@@ -139,7 +147,7 @@ def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
     mine = reply if reply is not None and reply.line == line.effect and line.going_on in (0, reply.turn) else None
     written = line.written
     count(d, input)
-    live.change(d, muted=False, cut=False, written="", called=False, over=True, answered_at=d.now)
+    live.change(d, muted=False, cut=False, written="", called=False, over=True, counted_ms=0, answered_at=d.now)
     if line.muted or line.cut:
         return
     live.change(d, awaited=bool(line.calls))
@@ -158,9 +166,14 @@ def model_turn_done(d: Draft, input: provider.ModelTurnDone) -> None:
         _said_all(d)
     elif not line.over:
         return  # what it made was heard to its end before; what is asked by now is for its next turn
+    elif line.notice and line.announced and not line.called:
+        _passed_over(d, "The model passed over what it was to announce.")
+    elif line.notice and not line.called:  # nobody asked anything
+        live.change(d, notice=False, asked="", asked_again=False, said="")
+        d.cancel_timers(ANSWER)
     elif input.waiting:
         _unfinished(d)
-    elif (line.asking or line.asked or line.notice) and not line.called:
+    elif (line.asking or line.asked) and not line.called:
         _unanswered(d, f"The model ended its turn without a word{': ' + input.reason if input.reason else ''}.")
 
 
@@ -174,17 +187,22 @@ def _unfinished(d: Draft) -> None:
     words.finish(d)
     going_on = words.line_of(d).going_on
     if going_on:
-        d.append(ev.TurnCompleted(number=going_on, reason="completed"))
+        ledger.complete(d, going_on, "completed")
     live.change(d, asking=False, asked="", asked_again=False, tries=0, going_on=0)
-    d.cancel_timers("turn")
+    d.cancel_timers(ANSWER)
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
 
 
 def _said_all(d: Draft) -> None:
     """Asked to go on after what was heard, the model has nothing to add."""
-    d.append(ev.TurnCompleted(number=words.line_of(d).going_on, reason="completed"))
+    turn, reply = words.line_of(d).going_on, d.reply
     live.change(d, tries=0, asking=False, asked="", asked_again=False, said="", going_on=0)
-    d.cancel_timers("turn")
+    if reply is not None and reply.turn == turn:  # it is being heard still
+        d.state.reply = msgspec.structs.replace(reply, goes_on=False)
+        speaking.end_speech(d)
+    else:
+        ledger.complete(d, turn, "completed")
+    d.cancel_timers(ANSWER)
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
 
 
@@ -192,16 +210,17 @@ def silent(d: Draft) -> None:
     """Nothing came for the time a turn may take."""
     live.change(d, speaking=False)
     line, reply = words.line_of(d), d.reply
-    if line.calls or not line.ready:
-        d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    if line.calls or not line.ready or (reply is not None and not (reply.line or reply.filler)):
+        words.wait_for_an_answer(d)
         return
+    live.change(d, muted=False)
     if reply is not None and not reply.closed and reply.line == line.effect:
         live.break_off(d)
     elif line.words and not line.turn and line.ended_at < line.answered_at:
         # Said beside the model's words, and the model let it pass.
         words.finish(d)
         live.change(d, asked="", going_on=0)
-        d.append(ev.TurnCompleted(number=d.state.turns, reason="no_speech"))
+        ledger.complete(d, d.state.turns, "no_speech")
         d.set_timer("idle", d.state.idle_timeout_s * 1_000)
         return
     elif not (line.words or line.asked or line.go_on or line.notice or line.going_on):
@@ -209,7 +228,11 @@ def silent(d: Draft) -> None:
         live.change(d, asking=False)  # what sounded like speech had no words
         d.set_timer("idle", d.state.idle_timeout_s * 1_000)
         return
-    _unanswered(d, f"Nothing came for {d.state.turn_timeout_s} s.", reconnect=True)
+    message = f"Nothing came for {d.state.turn_timeout_s} s."
+    if line.notice and line.announced:
+        _passed_over(d, message)
+    else:
+        _unanswered(d, message, reconnect=True)
 
 
 def _response(d: Draft, audio_ms: int) -> Reply:
@@ -220,10 +243,10 @@ def _response(d: Draft, audio_ms: int) -> Reply:
     begun = None
     if reply is not None and reply.filler:
         begun, d.state.reply = _comes(d, reply), None
-    elif reply is not None and reply.turn != line.going_on and not reply.goes_on:
-        turns.finish_reply(d)
+    elif reply is not None and not (reply.line or turns.made(reply)):
+        turns.cancel_reply(d, "handoff")  # the model speaks itself after all
     elif reply is not None:
-        turns.hand_on(d)
+        turns.hand_on(d, goes_on=reply.goes_on or reply.turn == line.going_on)
     words.expect(d)
     words.begin_turn(d)
     line = words.line_of(d)
@@ -237,7 +260,7 @@ def _response(d: Draft, audio_ms: int) -> Reply:
     reply = msgspec.structs.replace(reply, turn=turn, line=line.effect, agent=d.state.agent.name, voice=d.state.voice, stamps=stamps)
     d.state.reply, d.state.unplayed = reply, None
     d.outputs.append(out.Play(line.effect, reply.generation))
-    live.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, announced="", over=False, cut=False)
+    live.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, announced="", over=False, cut=False, counted_ms=0)
     live.change(d, awaited=False, speaking=False)
     return reply
 
@@ -272,7 +295,7 @@ def _written(d: Draft, text: str) -> None:
         return
     words.begin_turn(d)
     turn = 0 if line.notice else d.state.turns
-    live.change(d, tries=0, asked="", asked_again=False, going_on=0, notice=False)
+    live.change(d, tries=0, asked="", asked_again=False, going_on=0, notice=False, announced="")
     d.append(
         ev.ProviderFailed(
             part="tts",
@@ -282,7 +305,26 @@ def _written(d: Draft, text: str) -> None:
         )
     )
     words.leave_reply(d)
+    if d.reply is not None:
+        turns.hand_on(d, goes_on=d.reply.goes_on)
     turns.say(d, phrases.written(text), turn=turn)
+
+
+def _passed_over(d: Draft, message: str) -> None:
+    """The model did not say what it was to announce: tell it once more, then have the installation's own voice say it."""
+    line = words.line_of(d)
+    again = not line.asked_again
+    error = ev.Failure(code="PROVIDER_REFUSED", message=message, retryable=True)
+    d.append(ev.ProviderFailed(part="llm", error=error, turn=0, handled=True))
+    if again:
+        live.change(d, asked_again=True)
+        live.say(d, ANNOUNCE.format(line.announced))
+        words.wait_for_an_answer(d)
+    else:
+        live.change(d, notice=False, announced="", asked_again=False)
+        d.cancel_timers(ANSWER)
+        if d.state.owns_up:
+            _own_up(d, "", 0, instead=line.announced)
 
 
 def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
@@ -302,24 +344,23 @@ def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
     if again:
         live.change(d, asked_again=True, asked=line.asked or live.ANSWER_AGAIN)
         if reconnect:
-            live.change(d, lost_at=d.now, restoring=True, go_on=bool(line.asked or line.going_on) or line.go_on)
+            live.change(d, lost_at=d.now, restoring=True, go_on=bool(line.asked or line.said or line.going_on) or line.go_on)
             live.connect(d)
         else:
             live.say(d, line.asked or live.ANSWER_AGAIN)
         live.change(d, awaited=True)
         words.wait_for_an_answer(d)
         return
-    notice = line.announced if line.notice else ""
     live.change(d, asking=False, asked="", asked_again=False, go_on=False, said="", notice=False, announced="", awaited=False)
-    d.cancel_timers("turn")
+    d.cancel_timers(ANSWER)
     words.leave_reply(d)
     turn = line.going_on or line.turn
     words.final(d)
     live.change(d, going_on=0)
     if d.state.owns_up:
-        _own_up(d, speaking.APOLOGIES["silence" if reconnect else "llm"], turn, instead=notice)
+        _own_up(d, speaking.APOLOGIES["silence" if reconnect else "llm"], turn)
     elif turn:
-        d.append(ev.TurnCompleted(number=turn, reason="failed"))
+        ledger.complete(d, turn, "failed")
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
 
 
@@ -327,7 +368,7 @@ def _own_up(d: Draft, apology: str, turn: int, *, instead: str = "") -> None:
     """Have the installation's own voice say, in the same turn, that there will be no answer; or `instead`, what the model was to say of
     its own accord. No model is told of the apology."""
     if d.reply is not None:
-        turns.finish_reply(d)
+        turns.hand_on(d, goes_on=d.reply.goes_on)
     turns.say(d, instead or apology, turn=turn, failed=not instead)
     speaking.speak(d)
 

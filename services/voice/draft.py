@@ -17,6 +17,8 @@ LATE: Final = "late"
 
 LATE_MS: Final = 3_000
 """Without a sign of life from a model before it is said that it is late: a warm one needs a third of that on a quiet machine."""
+ANSWER: Final = "answer"
+"""The timer for an answer of a realtime model. A reply that the cascade speaks meanwhile has its own, `turn`."""
 
 _AWAY: Final = "The {} is not there. Trying again."
 _LATE: Final = "{}, so this takes longer."
@@ -48,10 +50,14 @@ class Draft:
 
     def set_timer(self, name: str, after_ms: int) -> None:
         """Set or replace a timer."""
+        if name == ANSWER:
+            self.state.watched = True
         self.outputs.append(out.SetTimer(name, max(0, after_ms)))
 
     def cancel_timers(self, *names: str) -> None:
         """Forget timers."""
+        if ANSWER in names:
+            self.state.watched = False
         self.outputs.extend(out.CancelTimer(name) for name in names)
 
     def tell(self, moment: moments.Moment) -> None:

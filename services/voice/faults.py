@@ -6,15 +6,18 @@ told and somebody is there to hear it. What was asked and not answered is asked 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from services.voice import calls, filler, live, provider, turns, words
 from services.voice import outputs as out
-from services.voice.draft import Draft
+from services.voice.draft import ANSWER, Draft
 from services.voice.state import Line
 from shared.events import voice as ev
+
+STILL_MS: Final = 1_000
+"""After a takeover in the middle of speech, the time in which the detector notices that it goes on."""
 
 
 def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
@@ -22,15 +25,23 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
     hear it. `left_ms` is how much of its audio had left for the client, where that is known."""
     reply = d.reply
     if reply is None or filler.drop(d):
+        turns.cut_trailing(d)
         return
+    turns.resolve_cut(d, None)
+    turns.cut_trailing(d)
     line = words.line_of(d)
+    d.cancel(*(piece.effect for piece in reply.pieces if not piece.done))
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
     d.outputs.append(out.Flush(reply.generation))
-    d.cancel_timers("turn", "played")
+    d.cancel_timers("turn", "played", ANSWER)
+    if reply.line:
+        turns.stop_playing(d, reply.line)
     reply = msgspec.structs.replace(reply, left_ms=left_ms)
-    live.change(d, muted=line.muted or (line.ready and not reply.closed), go_on=True, going_on=line.going_on or reply.turn)
+    mine = line.going_on in (0, reply.turn)  # else the model goes on with another turn
+    being_made = line.ready and reply.line == line.effect and not line.over
+    live.change(d, muted=line.muted or being_made, go_on=True, going_on=line.going_on or reply.turn)
     d.state.reply = None
-    d.state.cut = msgspec.structs.replace(reply, goes_on=True)
+    d.state.cut = msgspec.structs.replace(reply, goes_on=mine)
     d.state.cut_by_speech = False
     if by == "disconnect" or reply.sent is None:
         turns.resolve_cut(d, reply.played_ms)
@@ -48,8 +59,10 @@ def taken_over(d: Draft, *, left_ms: int | None) -> None:
     if d.reply is not None and not filler.drop(d):
         pause(d, "takeover", left_ms=left_ms)
         live.change(d, go_on=not (line.called and line.calls))
-    elif line.asked and not line.calls:  # the result of a call is an answer's beginning
+    elif (line.asked or line.said) and not line.calls:  # the result of a call is an answer's beginning
         _ask_again_later(d, line)
+    if words.line_of(d).active:  # the detector tells again if the user still speaks
+        d.set_timer(words.PAUSE, STILL_MS)
     d.state.generation += 1  # one may have begun that the journal does not know
     d.outputs.append(out.Flush(d.state.generation))
     live.taken_over(d)
@@ -64,7 +77,7 @@ def lost(d: Draft, input: provider.ProviderLost) -> None:
     line = words.line_of(d)
     if d.reply is not None and d.reply.line == line.effect and not d.reply.closed:
         live.break_off(d)
-    elif line.asked and not line.calls and not (d.reply is not None and d.reply.line == line.effect):
+    elif (line.asked or line.said) and not line.calls and not (d.reply is not None and d.reply.line == line.effect):
         _ask_again_later(d, line)
     live.lost(d, input)
 
@@ -72,6 +85,7 @@ def lost(d: Draft, input: provider.ProviderLost) -> None:
 def settle(d: Draft) -> None:
     """Have the model go on with what a fault cut off, as soon as it can be told and somebody is there to hear it."""
     line = d.state.line
+    _end_what_nothing_follows(d)
     if line is None or not (line.go_on and line.ready) or d.state.cut is not None or d.state.away_since:
         return
     text = ""
@@ -90,6 +104,16 @@ def settle(d: Draft) -> None:
         live.say(d, text)
     if text or line.asking:
         words.wait_for_an_answer(d)
+
+
+def _end_what_nothing_follows(d: Draft) -> None:
+    """A response that a fault cut off, and that the model will not go on with, is over when it was heard."""
+    line, reply = d.state.line, d.reply
+    if reply is None or not (reply.goes_on and reply.closed):
+        return
+    if line is None or not (line.go_on or line.notice or (line.going_on and line.going_on == reply.turn)):
+        d.state.reply = msgspec.structs.replace(reply, goes_on=False)
+        turns.end_of_sound(d)
 
 
 def _found(d: Draft) -> list[str]:

@@ -84,7 +84,9 @@ def phrase(language: str, sid: str, turn: int, count: int) -> str:
 
 def watch(d: Draft) -> None:
     """Notice, after each input, where a wait begins and where it is over."""
-    reply = d.reply
+    line, reply = d.state.line, d.reply
+    if line is not None and line.awaited and not (line.asking or line.going_on or line.calls or line.go_on or line.notice):
+        live.change(d, awaited=False)  # it owes nothing
     if reply is not None and reply.filler and not _for_the_model(d):
         _finish(d, reply)
     waits = _waits(d)

@@ -15,13 +15,16 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import cast, inputs, listening, live, turns
+from services.voice import cast, inputs, listening, live, memory, turns, words
 from services.voice import outputs as out
-from services.voice.draft import Draft
+from services.voice.draft import ANSWER, Draft
 from services.voice.state import Handoff, Line, Reply, Stamps, State
 from shared.agents import REASON_LIMIT, SUMMARY_LIMIT, Agent
 from shared.errors import Code
 from shared.events import voice as ev
+
+WORDS_MS: Final = 1_500
+"""How long a handoff waits for the words that it is to answer: over the next connection they do not come."""
 
 ARRIVAL: Final = "(Note: It is your turn now. Go on with what the user wants.)"
 
@@ -74,6 +77,8 @@ def start(d: Draft, target: str, *, reason: str = "", summary: str = "", by: Lit
     note = f"(Note: {source or 'the agent before you'} has handed this conversation over to you, {target}. {said}".strip() + ")"
     state.handoff = Handoff(source=source, target=target, at=d.now, note=note)
     state.returned = -1
+    if state.line is not None and words.are_due(d):
+        d.set_timer(words.WORDS, WORDS_MS)
 
 
 def unreached(d: Draft, error: ev.Failure) -> bool:
@@ -118,7 +123,9 @@ def _give_back(d: Draft, first: str, error: ev.Failure) -> None:
 def settle(d: Draft) -> None:
     """Let the other one begin as soon as the first one's words are made."""
     state, handoff = d.state, d.state.handoff
-    if handoff is None or state.agent.name == handoff.target or state.cut is not None:
+    if handoff is None or state.agent.name == handoff.target or state.cut is not None or _user_speaks(state):
+        return
+    if state.line is not None and state.line.ready and words.are_due(d):
         return
     reply = d.reply
     if reply is not None and not reply.line and (reply.calls or not turns.made(reply)):
@@ -130,10 +137,9 @@ def settle(d: Draft) -> None:
     if reply is not None and reply.turn == turn:
         turns.hand_on(d)
     elif reply is not None:  # its turn is another one
-        d.outputs.append(out.FinishSpeech(reply.generation))
-        turns.finish_reply(d)
+        turns.hand_on(d, goes_on=False)
     line = state.line
-    turns.remember_note(d, handoff.note)
+    memory.remember_note(d, handoff.note)
     cast.enter(d, agent)
     d.outputs.append(out.Route(listening.route_of(d)))
     arrival = ARRIVAL if handoff.back else _arrival(agent)
@@ -142,7 +148,7 @@ def settle(d: Draft) -> None:
         live.say(d, arrival)
         asked = f"{handoff.note} {arrival}"
         live.change(d, asking=False, asked=asked, go_on=False, said="", notice=not turn, announced="", going_on=turn, words=(), turn=0)
-        d.set_timer("turn", state.turn_timeout_s * 1_000)
+        d.set_timer(ANSWER, state.turn_timeout_s * 1_000)
         return
     if line is not None:
         for call in line.calls:
@@ -151,11 +157,16 @@ def settle(d: Draft) -> None:
             d.forget_call(call.call_id)
         live.leave(d)
     if agent.arrival and not handoff.back:
-        turns.remember_note(d, f"(Note: {agent.arrival})")
+        memory.remember_note(d, f"(Note: {agent.arrival})")
     completed(d, "log")
     turns.begin_reply(d, turn, _stamps(reply, line, turn))
     if d.reply is not None and reply is not None and reply.turn == turn:
         d.state.reply = msgspec.structs.replace(d.reply, usage=reply.usage)
+
+
+def _user_speaks(state: State) -> bool:
+    """Whether the user is being listened to by the one who leaves: the end of it would never be heard."""
+    return state.utterance is not None or (state.line is not None and state.line.active)
 
 
 def completed(d: Draft, history: Literal["handle", "seed", "summary", "log"]) -> None:

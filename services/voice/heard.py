@@ -15,6 +15,9 @@ REPORT_EVERY_MS: Final = 1_100
 MS_PER_CHARACTER: Final = 65
 """For a piece whose audio is not finished: about what a voice takes."""
 
+STARVED_MS: Final = 1_500
+"""By the clock a client has played this much more than there is: it waits for more. A realtime model's sound is counted each second."""
+
 _SENTENCE_ENDS: Final = (".", "!", "?", "…", "。", "！", "？")
 _AFTER_END: Final = " \"'”’)]"
 
@@ -121,6 +124,17 @@ def after_a_wait(reply: Reply, now: int) -> Reply:
     if reply.sent is None:
         return reply
     return msgspec.structs.replace(reply, sent=max(reply.sent, now - made_ms(reply) * 1_000), quiet=False)
+
+
+def resumed(reply: Reply, now: int) -> Reply:
+    """The reply, more of which was made just now: if all of it must have been played long before, it is heard from here on."""
+    since = reply.played_at if reply.played_at is not None else reply.sent
+    if since is None or not reply.playing:
+        return reply
+    made = made_ms(reply)
+    if reply.played_ms + (now - since) // 1_000 < made + STARVED_MS:
+        return reply
+    return msgspec.structs.replace(reply, played_ms=max(reply.played_ms, made), played_at=now)
 
 
 def estimate(reply: Reply, now: int) -> int:

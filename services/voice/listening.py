@@ -109,6 +109,7 @@ def lose(d: Draft) -> None:
     d.cancel_timers("endpoint", "partial")
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
     turns.resolve_cut(d, None)
+    d.state.resume, d.state.redo = "", 0  # it is asked for again: what it cut off is over
     if d.reply is None:  # else what the user typed meanwhile is being answered
         turns.say(d, speaking.APOLOGIES["stt"], turn=0, failed=True)
         speaking.speak(d)

@@ -14,9 +14,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import capabilities, prompt, provider
+from services.voice import capabilities, prompt, provider, turns
 from services.voice import outputs as out
-from services.voice.draft import Draft
+from services.voice.draft import ANSWER, Draft
 from services.voice.state import Line, Note, State
 from shared.agents import Agent
 from shared.events import voice as ev
@@ -38,7 +38,8 @@ BACK_OFF_MS: Final = (0, 0, 500, 1_000, 2_000, 4_000, 4_000)
 REPLAY_MS: Final = 1_500
 """Words come this much after they were spoken: so much of the microphone is heard again over a new connection."""
 
-NOTES_LIMIT: Final = 16
+NOTES_LIMIT: Final = 48
+"""Texts that wait for a connection: the results of as many calls as may be open (`calls.CALLS_LIMIT`), and 16 others."""
 
 _RUNGS: Final[dict[str, Literal["handle", "reseeded", "fresh"]]] = {"handle": "handle", "seed": "reseeded", "summary": "fresh", "": "fresh"}
 
@@ -75,7 +76,7 @@ def leave(d: Draft) -> None:
     line = d.state.line
     if line is not None:
         d.cancel(line.effect)
-        d.cancel_timers(LEAVE, "turn", "words", "pause")
+        d.cancel_timers(LEAVE, ANSWER, "words", "pause")
         d.state.line = None
 
 
@@ -83,11 +84,11 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
     """Open a connection in place of the one there is, on the highest rung of the ladder that still holds."""
     state, line = d.state, _line(d)
     able = can(line)
-    if line.notice and line.announced:  # it was not begun
-        state.notices = (line.announced, *state.notices)
-        change(d, notice=False, announced="")
-    elif line.notice and (line.said or line.asked):
-        change(d, notice=False, go_on=True)  # what a noise cut off was not gone on with
+    unfinished = line.notice and not line.announced and bool(line.said or line.asked)
+    put_back_notice(d)
+    if unfinished:
+        change(d, go_on=True)  # what a noise or a fault cut off was not gone on with
+    line = _line(d)
     d.cancel(line.effect or None)
     d.cancel_timers(LEAVE)
     limit, earlier = prompt.room(state.agent), state.earlier
@@ -134,6 +135,7 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         speaking=False,
         called=False,
         over=True,
+        counted_ms=0,
         written="",
         words=() if line.asking and not line.turn else line.words,  # those that nobody answered will be transcribed again
     )
@@ -161,7 +163,7 @@ def ready(d: Draft, input: provider.ProviderReady) -> None:
     for note in _joined(notes):
         say(d, note.text, respond=note.respond)
     if line.asking or line.going_on:
-        d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+        d.set_timer(ANSWER, d.state.turn_timeout_s * 1_000)
     able = can(line)
     if not able.warns:
         d.set_timer(LEAVE, (able.connection_s - EARLY_S) * 1_000)
@@ -259,10 +261,23 @@ def break_off(d: Draft) -> None:
     if reply is None or not reply.line or reply.closed:
         return
     text = " ".join(piece.text for piece in reply.pieces).strip()
-    d.state.reply = msgspec.structs.replace(reply, closed=True, goes_on=True)
     line = _line(d)
+    mine = line.going_on in (0, reply.turn)  # else it is heard to its end, and the model goes on with another turn
+    d.state.reply = msgspec.structs.replace(reply, closed=True, goes_on=mine)
     waits = line.called and bool(line.calls)  # its result is what it goes on with
-    change(d, go_on=not waits, said=" ".join(filter(None, [line.said, text])), going_on=line.going_on or reply.turn, written="")
+    change(d, go_on=not waits, written="")
+    if mine:
+        change(d, said=" ".join(filter(None, [line.said, text])), going_on=reply.turn)
+    else:
+        turns.end_of_sound(d)
+
+
+def put_back_notice(d: Draft) -> None:
+    """What the model was to announce and has not begun is announced later."""
+    line = _line(d)
+    if line.notice and line.announced:
+        d.state.notices = (line.announced, *d.state.notices)[: turns.NOTICES_LIMIT]
+    change(d, notice=False, announced="")
 
 
 def say(d: Draft, text: str, *, respond: bool = True) -> None:
@@ -293,6 +308,16 @@ def taken_over(d: Draft) -> None:
 def change(d: Draft, **changes: Any) -> None:
     """Note something about the connection."""
     d.state.line = msgspec.structs.replace(_line(d), **changes)
+
+
+def watch(d: Draft) -> None:
+    """Whatever the model owes is waited for: it comes, or the timer says that it does not."""
+    line, reply, cut = d.state.line, d.state.reply, d.state.cut
+    if line is None or not line.ready or d.state.watched or d.state.away_since:
+        return
+    unanswered = line.going_on and all(one is None or one.turn != line.going_on for one in (reply, cut))
+    if line.asking or line.notice or line.muted or unanswered:
+        d.set_timer(ANSWER, d.state.turn_timeout_s * 1_000)
 
 
 def _is_good(d: Draft, line: Line) -> bool:

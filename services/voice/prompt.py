@@ -149,12 +149,13 @@ def is_cut(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlie
 
 def window(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> tuple[Message, ...]:
     """The system prompt and the newest whole turns that fit, at least the last turn, shortened where it does not; the first of them with
-    what was said before, where something was. User messages in a row are one."""
+    what was said before, where something was. Messages in a row of the same speaker are one, up to a call."""
     start = begins(history, limit=limit, earlier=earlier)
     recent: list[Message] = [Message(role="system", text=system)]
     for message in history[start:]:
-        if message.role == "user" and recent[-1].role == "user":
-            recent[-1] = Message(role="user", text=f"{recent[-1].text} {message.text}")
+        if message.role == recent[-1].role and message.role in _SPEAKERS and not recent[-1].uses:
+            text = " ".join(filter(None, [recent[-1].text, message.text]))
+            recent[-1] = Message(role=message.role, text=text, uses=message.uses)
         else:
             recent.append(message)
     if len(recent) > 1 and is_cut(history, limit=limit, earlier=earlier):

@@ -481,4 +481,4 @@ class Session:
 
 
 def _between_turns(state: State) -> bool:
-    return state.reply is None and state.utterance is None and state.cut is None
+    return state.reply is None and state.utterance is None and state.cut is None and not state.trailing

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
-from services.voice import costs, filler, heard, inputs, outages, pauses, phrases, turns, words
+from services.voice import costs, filler, heard, inputs, live, outages, pauses, phrases, turns, words
 from services.voice import outputs as out
-from services.voice.draft import Draft
+from services.voice.draft import ANSWER, Draft
 from services.voice.state import Piece, Reply, Stamps
 from shared.events import voice as ev
 
@@ -101,7 +101,7 @@ def completed(d: Draft, input: inputs.Completed) -> None:
     if reply.uses:
         speak(d)
         turns.next_round(d)
-    elif not (heard.has_words(reply.pieces) or reply.unsplit.strip() or reply.before or reply.held or d.state.handoff is not None):
+    elif not (heard.has_words(reply.pieces) or reply.unsplit.strip() or reply.before or reply.held or turns.leaves(d)):
         _failed(d, "llm", ev.Failure(code="PROVIDER_REFUSED", message="The language model ended its turn without a word.", retryable=True))
     else:
         speak(d)
@@ -167,7 +167,7 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
         return
     if not reply.pieces[index].ms:
         reply = heard.after_a_wait(reply, d.now)
-    d.state.reply = reply = msgspec.structs.replace(reply, stamps=sounds(reply, d.now), tts_away=0)
+    d.state.reply = reply = msgspec.structs.replace(heard.resumed(reply, d.now), stamps=sounds(reply, d.now), tts_away=0)
     _replace_piece(d, index, ms=input.ms, done=input.done)
     _watch_voice(d)
     if input.done:
@@ -193,6 +193,7 @@ def _watch_voice(d: Draft) -> None:
 def audio_sent(d: Draft, generation: int, sequence: int) -> None:
     """The first frame of a generation is on its way; a client that reports nothing is taken to play it now."""
     reply = d.reply
+    turns.sent(d, generation)
     if reply is None or reply.generation != generation:
         return
     d.state.sequence = sequence
@@ -216,10 +217,11 @@ def close(d: Draft, ms: int) -> None:
     last = msgspec.structs.replace(last, text=last.text.strip(), ms=max(last.ms, ms - heard.model_ms(earlier)))
     pieces = tuple(piece for piece in (*earlier, last) if piece.text or piece.ms)
     d.state.reply = msgspec.structs.replace(reply, closed=True, pieces=pieces)
-    d.cancel_timers("turn")
+    if not words.line_of(d).over:
+        live.change(d, counted_ms=ms)
+    if not words.line_of(d).asking:
+        d.cancel_timers(ANSWER)
     end_speech(d)
-    if words.line_of(d).asking:
-        words.wait_for_an_answer(d)
 
 
 def end_speech(d: Draft) -> None:
@@ -230,11 +232,7 @@ def end_speech(d: Draft) -> None:
     if d.state.output == "text" or not reply.pieces:
         turns.finish_reply(d)
         return
-    d.outputs.append(out.FinishSpeech(reply.generation))
-    d.cancel_timers("turn")
-    elapsed = (d.now - reply.sent) // 1_000 if reply.sent is not None else 0
-    margin = turns.REPORT_MARGIN_MS if d.state.reports_playback else turns.PLAYED_MARGIN_MS
-    d.set_timer("played", heard.made_ms(reply) - elapsed + margin)
+    turns.end_of_sound(d)
 
 
 def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:

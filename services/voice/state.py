@@ -6,6 +6,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from services.voice.marks import Handoff as Handoff
+from services.voice.marks import Late as Late
+from services.voice.marks import Mark as Mark
+from services.voice.marks import Note as Note
 from services.voice.outputs import Message, ToolUse
 from services.voice.prompt import NOTHING, Earlier
 from shared.agents import Agent
@@ -158,6 +162,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     goes_on: bool = False
     """Of a reply that was stopped: its turn goes on with another one."""
 
+    remembered: bool = False
+    """The history has its words: another one follows it."""
+
     agent: str = ""
     voice: str = ""
     filler: bool = False
@@ -175,13 +182,6 @@ class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
 
     effect: int
     browser: bool = False
-
-
-class Note(msgspec.Struct, frozen=True):
-    """Text that waits for a connection."""
-
-    text: str
-    respond: bool
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,6 +247,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 0
     """The turn that these words belong to, once the model has begun to answer them."""
 
+    asked_at: int = 0
+    """How much had been remembered of the conversation when that turn began (`State.remembered`)."""
+
     ended_at: int = 0
     """When the last of it came, µs."""
 
@@ -298,6 +301,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     over: bool = True
     """The model is in no turn."""
 
+    counted_ms: int = 0
+    """Of the audio that the connection counts in the model's turn, what is of a reply that is closed."""
+
     written: str = ""
     """Text of the response that was not spoken."""
 
@@ -313,37 +319,6 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """The turn that is not over: it is to be answered, or its answer goes on."""
 
 
-class Handoff(msgspec.Struct, frozen=True, kw_only=True):
-    """A handoff under way."""
-
-    source: str
-    target: str
-    at: int
-    """When it started, µs."""
-
-    note: str = ""
-    """What the one who goes on is told."""
-
-    back: bool = False
-    """The source could not be reached, and the target is who had handed over to it."""
-
-
-class Late(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that has shown no sign of life for a while, and why, once that is known."""
-
-    effect: int
-    part: Literal["stt", "llm", "tts"]
-    cause: str = ""
-
-
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one microphone frame lies: it ends at this sample of the session."""
-
-    samples: int
-    sequence: int
-    time_ms: int
-
-
 class State(msgspec.Struct, kw_only=True):
     """A session. `step` copies it before it changes anything; what it holds is never changed in place."""
 
@@ -356,6 +331,11 @@ class State(msgspec.Struct, kw_only=True):
     voice: str = ""
     output: Literal["audio", "text"] = "audio"
     reports_playback: bool = False
+    """The client's protocol has it tell what it has played."""
+
+    reported: bool = False
+    """It has told so. One that never does is taken to play by the clock."""
+
     functions: tuple[Function, ...] = ()
     speak_results: bool = False
     idle_timeout_s: int = 600
@@ -379,6 +359,9 @@ class State(msgspec.Struct, kw_only=True):
 
     prices: dict[str, tuple[float, float]] = {}
     turns: int = 0
+    open: tuple[int, ...] = ()
+    """The turns that are not over."""
+
     generation: int = 0
     effects: int = 0
     calls: int = 0
@@ -396,6 +379,8 @@ class State(msgspec.Struct, kw_only=True):
     """A reply that was stopped and whose heard part is not yet known."""
 
     cut_by_speech: bool = False
+    trailing: tuple[Reply, ...] = ()
+    """Replies that are still being heard while another one follows."""
 
     paused: Reply | None = None
     """What the current reply was before it was stopped to be gone on with, until it is known what was heard of it."""
@@ -470,6 +455,9 @@ class State(msgspec.Struct, kw_only=True):
     line: Line | None = None
     """The connection of an agent that is a realtime model; nothing for one of the cascade."""
 
+    watched: bool = False
+    """The timer for an answer of the realtime model runs."""
+
     usual: str = ""
     """The name of the installation's own language model."""
 
@@ -482,6 +470,9 @@ class State(msgspec.Struct, kw_only=True):
 
     uncounted: Usage = Usage()
     """Tokens of a realtime model that no completed turn has counted yet."""
+
+    remembered: int = 0
+    """Messages that ever came into the history."""
 
     asked: int = 0
     """Messages of the user that ever came into the history."""

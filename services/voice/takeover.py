@@ -23,6 +23,8 @@ def taken_over(d: Draft, input: inputs.TakenOver) -> None:
     lost = ["What was to be echoed meanwhile was not."] if echo and input.gap_ms else []
     if state.cut is not None:
         turns.resolve_cut(d, heard.estimate(state.cut, d.now - input.gap_ms * 1_000))
+    if state.line is None:
+        turns.cut_trailing(d)
     if state.line is not None:
         faults.taken_over(d, left_ms=input.left_ms if d.reply is not None and input.generation == d.reply.generation else 0)
     else:

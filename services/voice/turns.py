@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import cast, costs, heard, page_functions, pauses, prompt
+from services.voice import cast, costs, heard, ledger, memory, page_functions, pauses, prompt, trailing
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Call, Reply, Stamps
@@ -36,13 +36,6 @@ REFUSALS_LIMIT: Final = 2 * CALLS_LIMIT
 """Calls in one round that the model gets an answer to: what was called, and then what was not."""
 NOTICES_LIMIT: Final = 16
 
-HISTORY_LIMIT: Final = 400
-HISTORY_KEPT: Final = 300
-"""Messages after the history was shortened; of those that go a summary stays (`State.earlier`)."""
-
-RESULT_LIMIT: Final = 4_000
-"""Characters of a call's result that the model is given; the log has all of it."""
-
 CancelledBy = Literal["barge_in", "client", "text", "end", "failure", "handoff"]
 
 
@@ -50,21 +43,29 @@ def user_said(d: Draft, text: str, *, source: Literal["speech", "text"], stamps:
     """The user's turn is final: record it and let the agent answer."""
     cancel_reply(d, "text" if source == "text" else "barge_in")
     resolve_cut(d, None)
-    d.state.turns += 1
     d.state.resume, d.state.redo = "", 0
-    d.append(ev.UserSaid(text=text, turn=d.state.turns, source=source, **audio))
-    remember_user(d, text)
-    begin_reply(d, d.state.turns, stamps)
+    ledger.settle(d)
+    turn = ledger.begin(d)
+    d.append(ev.UserSaid(text=text, turn=turn, source=source, **audio))
+    memory.remember_user(d, text)
+    begin_reply(d, turn, stamps)
 
 
 def begin_reply(d: Draft, turn: int, stamps: Stamps) -> None:
-    """Ask the language model for an answer to the conversation so far."""
+    """Ask the language model for an answer to the conversation so far. Where somebody else is to go on, that one is asked for it."""
     d.state.generation += 1
     d.state.results = ()
     d.state.unplayed = None
     name, voice = speaker(d)
-    d.state.reply = Reply(generation=d.state.generation, turn=turn, stamps=stamps, agent=name, voice=voice)
-    ask(d)
+    d.state.reply = Reply(generation=d.state.generation, turn=turn, stamps=stamps, agent=name, voice=voice, closed=leaves(d))
+    if not leaves(d):
+        ask(d)
+
+
+def leaves(d: Draft) -> bool:
+    """Whether somebody else goes on at once. While the user speaks to the one who leaves, that one stays."""
+    handoff = d.state.handoff
+    return handoff is not None and handoff.target != d.state.agent.name and d.utterance is None
 
 
 def ask(d: Draft, *, plain: bool = False) -> None:
@@ -131,7 +132,7 @@ def apologise(d: Draft, apology: str) -> None:
         return
     _cancel_calls(d, reply, "failure")
     if reply.uses:
-        _remember_round(d, reply)
+        memory.remember_round(d, reply)
         reply = new_round(reply)
     changed = msgspec.structs.replace(reply, effect=None, calls=(), unsplit=apology, closed=True, failed=True)
     d.state.reply = msgspec.structs.replace(changed, apology=d.state.owns_up)
@@ -218,8 +219,8 @@ def next_round(d: Draft) -> None:
     if reply.effect is not None or reply.calls or not reply.uses:
         return
     words = reply_in_result(d, reply)
-    _remember_round(d, reply)
-    if d.state.handoff is not None:  # somebody else goes on
+    memory.remember_round(d, reply)
+    if leaves(d):
         d.state.reply = msgspec.structs.replace(new_round(reply), closed=True)
     elif words:
         d.state.reply = msgspec.structs.replace(new_round(reply), unsplit=words, closed=True)
@@ -238,6 +239,8 @@ def reply_in_result(d: Draft, reply: Reply) -> str:
 
 def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
     """The client told how far it has played."""
+    d.state.reported = d.state.reports_playback
+    trailing.reported(d, generation, played_ms, state, _close_turn)
     cut, reply = d.state.cut, d.reply
     if cut is not None and generation == cut.generation and state != "playing":
         resolve_cut(d, played_ms)
@@ -245,8 +248,12 @@ def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
     if reply is None or generation != reply.generation:
         return
     played(d, played_ms)
-    if state == "finished" and spoken_out(_reply(d)):
+    if not spoken_out(_reply(d)) or not reply.pieces or reply.held or reply.goes_on:
+        return
+    if state == "finished":
         finish_reply(d)
+    elif d.state.handoff is None:
+        _wait_until_heard(d)
 
 
 def played(d: Draft, played_ms: int) -> None:
@@ -263,49 +270,58 @@ def spoken_out(reply: Reply) -> bool:
     return reply.closed and not reply.unsplit and all(piece.done for piece in reply.pieces)
 
 
+def end_of_sound(d: Draft) -> None:
+    """All of the reply was made: mark its end, and wait until it was heard."""
+    reply = _reply(d)
+    d.outputs.append(out.FinishSpeech(reply.generation))
+    d.cancel_timers("turn")
+    _wait_until_heard(d)
+
+
+def _wait_until_heard(d: Draft) -> None:
+    reply = _reply(d)
+    since = reply.played_at if reply.played_at is not None else reply.sent
+    elapsed = (reply.played_ms if reply.played_at is not None else 0) + ((d.now - since) // 1_000 if since is not None else 0)
+    d.set_timer("played", heard.made_ms(reply) - elapsed + (REPORT_MARGIN_MS if d.state.reported else PLAYED_MARGIN_MS))
+
+
 def finish_reply(d: Draft) -> None:
     """The reply was heard to its end."""
     reply = _reply(d)
+    trailing.heard_to_the_end(d, _close_turn)
     text, filler = heard.text(reply.pieces), heard.fillers(reply.pieces)
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
     if text or filler:
         spoken = heard.made_ms(reply) if d.state.output == "audio" else None
-        d.append(
-            ev.AgentSaid(
-                text=text,
-                turn=reply.turn,
-                generation=reply.generation,
-                played_ms=spoken,
-                output=d.state.output,
-                agent=reply.agent,
-                voice=reply.voice,
-                apology=reply.apology,
-                filler=filler,
-            )
-        )
-    if not reply.failed:  # an apology in the history would be taken for the way to answer
-        _remember_text(d, " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])])))
+        d.append(trailing.said(d, reply, text, played_ms=spoken, filler=filler))
+    _remember_reply(d, reply)
     if not reply.goes_on:
         _close_turn(d, reply, "failed" if reply.failed else "completed")
     d.state.reply = None
-    d.cancel_timers("played")
-    line = d.state.line
-    if line is None or not (line.asking or line.going_on):
-        d.cancel_timers("turn")
+    d.cancel_timers("played", "turn")
 
 
-def hand_on(d: Draft) -> None:
-    """Another voice follows the reply as soon as it was played: all of it is taken to be heard, and its turn goes on."""
-    reply = _reply(d)
-    d.state.reply = msgspec.structs.replace(reply, goes_on=True, closed=True, calls=())
+def hand_on(d: Draft, *, goes_on: bool = True) -> None:
+    """Another voice follows the reply as soon as it was played; with `goes_on` it goes on with its turn."""
+    reply = msgspec.structs.replace(_reply(d), goes_on=goes_on, closed=True, calls=(), effect=None)
+    d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
     if d.state.output == "audio":
         d.outputs.append(out.FinishSpeech(reply.generation))
-    finish_reply(d)
+    _remember_reply(d, reply)
+    d.state.reply = None
+    d.cancel_timers("played", "turn")
+    trailing.follow(d, msgspec.structs.replace(reply, remembered=True), _close_turn)
+
+
+def _remember_reply(d: Draft, reply: Reply) -> None:
+    if not (reply.failed or reply.remembered):  # an apology in the history would be taken for the way to answer
+        memory.remember_text(d, " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])])))
 
 
 def cancel_reply(d: Draft, by: CancelledBy) -> None:
     """Stop the reply now: its effects, its calls, its sound. What was heard is settled when the client has told."""
     pauses.settle(d, None)
+    trailing.recall(d)
     reply = d.reply
     if reply is None:
         return
@@ -316,20 +332,30 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
     d.cancel(reply.effect, *(piece.effect for piece in reply.pieces if not piece.done))
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
     d.outputs.append(out.Flush(reply.generation))
+    if reply.line:
+        stop_playing(d, reply.line)
     d.cancel_timers("turn", "played")
+    cut_trailing(d)
     _cancel_calls(d, reply, by)
     if reply.uses:
-        _remember_round(d, reply)
+        memory.remember_round(d, reply)
         reply = new_round(reply)
     rest = " ".join(filter(None, [*(piece.text for piece in reply.pieces), reply.unsplit]))
-    d.state.redo = reply.turn if by == "barge_in" and not rest else 0
+    d.state.redo = reply.turn if by == "barge_in" and not rest and d.state.line is None else 0
     d.state.reply = None
-    d.state.cut = msgspec.structs.replace(reply, calls=(), effect=None, failed=reply.failed or by == "failure")
+    d.state.cut = msgspec.structs.replace(reply, calls=(), effect=None, failed=reply.failed or by == "failure", goes_on=False)
     d.state.cut_by_speech = by == "barge_in"
     if reply.sent is None:
         resolve_cut(d, 0)
     else:
         d.set_timer("heard", REPORT_WAIT_MS if d.state.reports_playback else 0)
+
+
+def stop_playing(d: Draft, effect: int) -> None:
+    """What a connection's model says from now on is of the next reply, and counted from there."""
+    d.outputs.append(out.Play(effect, 0))
+    if d.state.line is not None:
+        d.state.line = msgspec.structs.replace(d.state.line, counted_ms=0)
 
 
 def _cancel_calls(d: Draft, reply: Reply, by: CancelledBy) -> None:
@@ -356,40 +382,45 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
     said, unheard = heard.split(cut.pieces, played_ms)
     unheard, filler = " ".join(one for one in (unheard, cut.unsplit.strip()) if one), heard.fillers(cut.pieces, played_ms)
     if said or unheard or filler:
-        d.append(
-            ev.AgentSaid(
-                text=said,
-                unheard=unheard,
-                turn=cut.turn,
-                generation=cut.generation,
-                interrupted=True,
-                played_ms=played_ms,
-                output=d.state.output,
-                agent=cut.agent,
-                voice=cut.voice,
-                apology=cut.apology,
-                filler=filler,
-            )
-        )
+        d.append(trailing.said(d, cut, said, unheard=unheard, interrupted=True, played_ms=played_ms, filler=filler))
     earlier = heard.split(cut.pieces[: cut.first_piece], played_ms)[0]
     last = said[len(earlier) :].strip() or cut.part
-    if not cut.failed:
-        _remember_text(d, " ".join(filter(None, [cut.before, last])))
+    if cut.remembered:
+        trailing.shorten(d, cut, said)
+    elif not cut.failed:
+        memory.remember_text(d, " ".join(filter(None, [cut.before, last])))
     if cut.line:
         left = unheard or not cut.closed or heard.made_ms(cut) > played_ms
         d.state.broken = (said, False) if d.state.cut_by_speech and d.state.owns_up and left else None
         d.outputs.append(out.CutShort(cut.line, heard.model_ms(cut.pieces, played_ms)))
-    if cut.goes_on:
-        _goes_on(d, cut, said)
+    if cut.goes_on and _goes_on(d, cut, said):
         return
-    d.state.resume = unheard if d.state.cut_by_speech and not cut.line else ""
+    d.state.resume = unheard if d.state.cut_by_speech and d.state.line is None else ""
     _close_turn(d, cut, "failed" if cut.failed else "interrupted")
 
 
-def _goes_on(d: Draft, cut: Reply, said: str) -> None:
+def cut_trailing(d: Draft) -> None:
+    """Nothing of the replies that are still being heard while another one follows is heard from now on."""
+    trailing.cut(d, _close_turn)
+
+
+def trailed(d: Draft) -> None:
+    """By the clock they were heard."""
+    trailing.heard_to_the_end(d, _close_turn)
+
+
+def sent(d: Draft, generation: int) -> None:
+    """The first frame of a generation left."""
+    trailing.sent(d, generation, _close_turn)
+
+
+def _goes_on(d: Draft, cut: Reply, said: str) -> bool:
+    """Keep what was heard for the model that goes on after it; whether there is one still."""
     line = d.state.line
-    if line is not None:
-        d.state.line = msgspec.structs.replace(line, said=" ".join(filter(None, [line.said, said])))
+    if line is None or not (line.go_on or (line.going_on and line.going_on == cut.turn)):
+        return False
+    d.state.line = msgspec.structs.replace(line, said=" ".join(filter(None, [line.said, said])))
+    return True
 
 
 def no_words(d: Draft) -> None:
@@ -399,66 +430,15 @@ def no_words(d: Draft) -> None:
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
     if d.reply is None and rest:
         say(d, rest, turn=0)
-    elif d.reply is None and turn:
-        begin_reply(d, turn, Stamps(speech_ended=d.now))
-
-
-def _remember_round(d: Draft, reply: Reply) -> None:
-    """Put a round's words, calls and results into the history: every call with a result beside it."""
-    text = " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])]))
-    results = dict(d.state.results)
-    _remember(
-        d,
-        out.Message(role="assistant", text=text, uses=reply.uses),
-        *(out.Message(role="tool", call_id=use.call_id, text=as_text(results.get(use.call_id, {}))) for use in reply.uses),
-    )
-    d.state.results = ()
-
-
-def _remember_text(d: Draft, text: str) -> None:
-    if text:
-        _remember(d, out.Message(role="assistant", text=text))
-
-
-def remember_user(d: Draft, text: str) -> None:
-    """Put what the user said into the history."""
-    d.state.asked += 1
-    _remember(d, out.Message(role="user", text=text))
-
-
-def remember_note(d: Draft, text: str) -> None:
-    """Put what an agent has to know into the history."""
-    d.state.asked += 1
-    _remember(d, out.Message(role="user", text=text))
-
-
-def remember_call(d: Draft, use: out.ToolUse, result: dict[str, Any]) -> None:
-    """Put a call and its result into the history."""
-    _remember(d, out.Message(role="assistant", uses=(use,)), out.Message(role="tool", call_id=use.call_id, text=as_text(result)))
-
-
-def as_text(result: dict[str, Any]) -> str:
-    """A call's result as a model is given it: of a long one the beginning, and how much it was."""
-    text = _json(result)
-    return text if len(text) <= RESULT_LIMIT else f"{text[:RESULT_LIMIT]}… (the first {RESULT_LIMIT:,} of {len(text):,} characters)"
-
-
-def _remember(d: Draft, *messages: out.Message) -> None:
-    """Add to the history; of a long one the oldest turns go, whole."""
-    history = (*d.state.history, *messages)
-    if len(history) > HISTORY_LIMIT:
-        kept = range(len(history) - HISTORY_KEPT, len(history))
-        start = next((index for index in kept if history[index].role == "user"), kept.start)
-        d.state.earlier = prompt.forget(history[:start], d.state.earlier)
-        history = history[start:]
-    d.state.history = history
+    elif d.reply is None and turn:  # which was completed when it was cut off
+        begin_reply(d, ledger.begin(d), Stamps(speech_ended=d.now))
 
 
 def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
     if reply.turn:
         usage = costs.added(reply.usage, d.state.uncounted)
         d.state.uncounted = ev.Usage()
-        d.append(ev.TurnCompleted(number=reply.turn, reason=reason, latency=latency(reply.stamps), usage=usage))
+        ledger.complete(d, reply.turn, reason, latency=latency(reply.stamps), usage=usage)
         line = d.state.line
         if line is not None and line.going_on == reply.turn:
             line = msgspec.structs.replace(line, going_on=0)
@@ -476,10 +456,6 @@ def latency(stamps: Stamps) -> ev.Latency:
     names = ("end_of_turn", "stt_final", "llm_first_token", "first_sentence", "tts_first_audio", "first_audio_sent", "first_audio_heard")
     found = {name: getattr(stamps, name) for name in names}
     return ev.Latency(**{name: (at - start) // 1_000 for name, at in found.items() if at is not None})
-
-
-def _json(value: dict[str, Any]) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def speaker(d: Draft) -> tuple[str, str]:

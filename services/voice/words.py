@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from services.voice import live, noises, provider, turns
+from services.voice import ledger, live, memory, noises, provider, turns
 from services.voice import outputs as out
-from services.voice.draft import Draft
+from services.voice.draft import ANSWER, Draft
 from services.voice.state import Line
 from shared.events import voice as ev
 from shared.moments import PartialTranscript
@@ -41,6 +41,8 @@ def user_words(d: Draft, input: provider.UserWords) -> None:
     items[input.item] = text[:WORDS_LIMIT]
     words = tuple((item, text) for item, text in items.items() if text)
     answering = line.turn != 0
+    if not answering and d.reply is not None and not d.reply.filler:
+        _speaks_up(d)
     awaited = line.awaited or (not answering and bool(input.text.strip()))
     live.change(d, words=words, ended_at=d.now, audio_ms=input.audio_ms, asking=line.asking or not answering, awaited=awaited)
     shown = joined(words)
@@ -87,10 +89,10 @@ def activity(d: Draft, *, speaking: bool, audio_ms: int) -> None:
             _speaks_up(d)
             d.append(ev.SpeechStarted(source="vad", audio_ms=audio_ms))
             from_ms = max(line.from_ms, audio_ms - BEFORE_ONSET_MS)
-            live.change(d, active=True, asking=True, from_ms=from_ms, go_on=False, audio_ms=audio_ms)
+            live.change(d, active=True, asking=True, from_ms=from_ms, go_on=False, said="", audio_ms=audio_ms)
             d.outputs.append(out.Activity(line.effect, speaking=True))
             if d.reply is not None:
-                live.change(d, cut=True, going_on=0, said="", written="")
+                live.change(d, cut=not line.over, going_on=0, said="", written="")
                 turns.cancel_reply(d, "barge_in")
         d.cancel_timers(PAUSE, "idle")
     elif line.active:
@@ -120,9 +122,15 @@ def final(d: Draft) -> None:
     if text:
         turns.resolve_cut(d, None)  # what was heard before comes before
         d.append(ev.UserSaid(text=text, turn=turn, source="speech"))
-        turns.remember_user(d, text)
+        memory.remember_user(d, text, at=line.asked_at)
         if line_of(d).going_on == turn:  # else it was answered meanwhile
             live.change(d, asked=text)
+
+
+def are_due(d: Draft) -> bool:
+    """Whether the provider will still say what the user said, or has said only a part of it."""
+    line = line_of(d)
+    return line.turn != 0 and live.can(line).detects_voice
 
 
 def finish(d: Draft) -> None:
@@ -150,8 +158,20 @@ def begin_turn(d: Draft) -> None:
         live.change(d, asking=False)
         return
     leave_unanswered(d)
-    d.state.turns += 1
-    live.change(d, asking=False, turn=d.state.turns, going_on=d.state.turns, go_on=False, said="", notice=False, asked_again=False)
+    turns.resolve_cut(d, None)  # what was heard before comes before
+    turn = ledger.begin(d)
+    live.change(
+        d,
+        asked_at=d.state.remembered,
+        asking=False,
+        turn=turn,
+        going_on=turn,
+        go_on=False,
+        said="",
+        notice=False,
+        announced="",
+        asked_again=False,
+    )
     d.set_timer(WORDS, FINAL_WORDS_MS if live.can(line).detects_voice else WORDS_MS)
 
 
@@ -163,10 +183,8 @@ def leave_reply(d: Draft) -> None:
 
 def leave_unanswered(d: Draft) -> None:
     """Something else is answered from now on: a turn that is not over and that no reply ends is over."""
-    going_on = line_of(d).going_on
-    if going_on and all(reply is None or reply.turn != going_on or reply.goes_on for reply in (d.reply, d.state.cut)):
-        d.append(ev.TurnCompleted(number=going_on, reason="interrupted"))
-        live.change(d, going_on=0)
+    live.change(d, going_on=0)
+    ledger.settle(d)
 
 
 def joined(words: tuple[tuple[str, str], ...]) -> str:
@@ -174,7 +192,7 @@ def joined(words: tuple[tuple[str, str], ...]) -> str:
 
 
 def wait_for_an_answer(d: Draft) -> None:
-    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    d.set_timer(ANSWER, d.state.turn_timeout_s * 1_000)
 
 
 def line_of(d: Draft) -> Line:

@@ -148,12 +148,25 @@ def test_a_client_that_reports_nothing_is_taken_to_play_in_real_time() -> None:
     assert [event.reason for event in call.events(ev.TurnCompleted)] == ["completed"]
 
 
-def test_a_client_that_should_report_and_does_not_is_waited_for_and_then_not() -> None:
+def test_a_client_that_has_reported_and_ceases_to_is_waited_for_and_then_not() -> None:
     call = Conversation()
     call.speak("Hello?")
     call.write("Hello!")
     call.synthesize(ms_each=1_000)
-    call.pass_ms(3_999)
+    call.pass_ms(100)
+    call.play(100)
+    call.pass_ms(3_899)
+    assert call.events(ev.TurnCompleted) == []
+    call.pass_ms(1)
+    assert [event.reason for event in call.events(ev.TurnCompleted)] == ["completed"]
+
+
+def test_a_turn_of_a_client_that_never_reports_is_over_when_its_sound_is() -> None:
+    call = Conversation()
+    call.speak("Hello?")
+    call.write("Hello!")
+    call.synthesize(ms_each=1_000)
+    call.pass_ms(1_249)
     assert call.events(ev.TurnCompleted) == []
     call.pass_ms(1)
     assert [event.reason for event in call.events(ev.TurnCompleted)] == ["completed"]

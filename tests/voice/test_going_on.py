@@ -228,7 +228,6 @@ def test_notices_that_wait_are_said_once() -> None:
     call.log(tool_events.TaskCompleted(task_id="t", function="set_timer", result={}, announce="Your tea timer is done."))
     carried_on(call, left_ms=3_000)
     call.play(3_000, "finished", generation=1)
-    call.synthesize()
     carried_on(call, left_ms=0)
     call.synthesize()
     call.play(1_000, "finished")

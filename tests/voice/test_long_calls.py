@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from services.voice import live
-from services.voice.turns import HISTORY_LIMIT, RESULT_LIMIT
+from services.voice.memory import HISTORY_LIMIT, RESULT_LIMIT
 from shared.events import voice as ev
 from shared.functions import Function
 from shared.store import Store

@@ -1,0 +1,11 @@
+"""Calls in random order, in bulk: what `tests/voice/test_orders.py` plays a few of."""
+
+from __future__ import annotations
+
+from tests.voice.orders_rules import first_broken
+
+ORDERS = 100_000
+
+
+def test_any_order_of_what_may_happen_comes_to_rest() -> None:
+    assert not first_broken(ORDERS)
