@@ -8,6 +8,7 @@ import base64
 import json
 import os
 import sys
+import time
 from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -19,7 +20,8 @@ import httpx
 import pytest
 from nats.aio.msg import Msg
 
-from shared import bus
+from shared import access_tokens, bus
+from shared.access_tokens import Wishes
 from tests.fakes.gemini_turns import Call, Turn
 from tests.faults import orders
 from tests.faults.caller import Caller
@@ -95,6 +97,8 @@ class Owner:
         self.answers: list[bytes] = []
         self._base = f"http://127.0.0.1:{installation.config.port}"
         self._token = token
+        terms = access_tokens.terms(Wishes(account="ada"), now_s=int(time.time()), modes=())
+        self.access_token = access_tokens.sign(terms, token)
 
     async def asks(self, method: str, path: str, *, token: str = "", **options: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {token or self._token}"}
@@ -132,7 +136,7 @@ async def eventful_call(there: Installation, caller: Caller, owner: Owner, folde
     """A call in which everything dies once, a key changes, one is refused, and strangers try to get in."""
     google = there.google
     google.says(Turn(says="Hello."))
-    await caller.start(mode="gemini", agent="triage", session_token=SESSION_TOKEN)
+    await caller.start(mode="gemini", agent="triage", session_token=SESSION_TOKEN, token=owner.access_token)
     await caller.types("Hello?")
     await caller.until("turn_complete", turn=1)
 
@@ -223,7 +227,7 @@ async def test_no_secret_is_in_anything_that_an_installation_writes_or_says(tmp_
     secrets = {
         **ENVIRONMENT, **servers.secrets(), **handles,
         "session_token": SESSION_TOKEN, "resume token": caller.token, "stored key": STORED, "refused key": REFUSED, "wrong key": WRONG,
-        "stranger's token": STRANGER,
+        "stranger's token": STRANGER, "access token": owner.access_token,
     }  # fmt: skip
     assert len(handles) >= 5
     assert len(secrets) >= 25
