@@ -1,7 +1,8 @@
 # One file for every image: `--build-arg SERVICE=gateway|voice|tools|models|admin`, `--target gateway` for the one with the browser's files.
 # Each image holds the packages that uv.lock names for its own service and no others. docker-compose.yml builds them all.
-ARG PYTHON_IMAGE=python:3.11-slim-bookworm
-ARG NODE_IMAGE=node:24-bookworm-slim
+# Both images may be given with a digest of one's own: `--build-arg PYTHON_IMAGE=python:3.11.14-slim-bookworm@sha256:…`.
+ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
+ARG NODE_IMAGE=node:24.11.1-bookworm-slim
 
 FROM ${PYTHON_IMAGE} AS packages
 ARG SERVICE
@@ -11,7 +12,12 @@ ENV UV_LINK_MODE=copy \
     UV_PYTHON_DOWNLOADS=never \
     UV_SYSTEM_CERTS=true \
     UV_NATIVE_TLS=true
-RUN pip install --no-cache-dir --root-user-action=ignore uv==0.13.8
+# The same wheels as in deploy/bootstrap.py, for x86_64 and aarch64; another file is not installed.
+RUN set -eu; \
+    x86_64=e18a57b8b352eb7c8feb317b9f6f533c8f0ad9673fd6cf34bbe3cf1a9f6a8984; \
+    aarch64=0b3e8b1a4f5e405e31e2ff33de8af4744831e9f7338539671efbd8c3c94e791d; \
+    echo "uv==0.13.8 --hash=sha256:$x86_64 --hash=sha256:$aarch64" > /uv.txt; \
+    pip install --no-cache-dir --root-user-action=ignore --only-binary=:all: --no-deps --require-hashes -r /uv.txt
 WORKDIR /app
 COPY pyproject.toml uv.lock README.md LICENSE ./
 RUN set -eu; \

