@@ -93,6 +93,7 @@ async def stack(
                 models_port=free_port(),
                 models_url=models_url,
                 max_sessions=4_000,
+                starts_per_s=10_000,
                 greeting=usual.greeting if greeting else "",
                 log_level="warning",
             )

@@ -170,6 +170,31 @@ class Config:
     voice_workers: int = _setting(
         2, "Voice workers that `voxbridge up` keeps. With two, one that is killed is followed within a second by the other.", low=1, high=16
     )
+    session_hours: int = _setting(12, "Hours after which a call is ended.", low=1, high=168)
+    session_events: int = _setting(500_000, "Events that the workers of a call may write before it is ended.", low=1_000, high=100_000_000)
+    session_mb: int = _setting(64, "Megabytes that a client may write into the log over one connection.", low=1, high=10_000)
+    session_events_per_s: int = _setting(
+        50, "Events a second that a client may write into the log, and four times as many at once.", low=5, high=10_000
+    )
+    session_kb_per_s: int = _setting(
+        64, "Kilobytes a second that a client may write into the log, and a megabyte at once.", low=8, high=100_000
+    )
+    account_events_per_s: int = _setting(
+        4_000, "Events a second that all clients of an account may write through one gateway.", low=5, high=1_000_000
+    )
+    account_kb_per_s: int = _setting(
+        4_000, "Kilobytes a second that all clients of an account may write through one gateway.", low=8, high=1_000_000
+    )
+    starts_per_s: int = _setting(
+        50, "Calls that may begin in a second on one gateway, and four times as many at once.", low=1, high=100_000
+    )
+    log_mb: int = _setting(
+        10_000,
+        "Megabytes that the events may have. From 80 % on it is said, from 95 % on no call begins; less than the server's "
+        "`max_file_store` (16 GB).",
+        low=16,
+        high=100_000_000,
+    )
     max_sessions: int = _setting(400, "Sessions one voice process takes at a time.", low=1, high=10_000)
     idle_timeout_s: int = _setting(600, "Seconds without speech, text or an answer after which a session ends.", low=5, high=86_400)
     turn_timeout_s: int = _setting(30, "Seconds a model may stay silent in a turn before the agent says so.", low=2, high=600)

@@ -26,6 +26,7 @@ from shared import bus, events
 from shared.appends import is_full
 from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from shared.log import Log
+from shared.quotas import Quota
 
 PENDING_LIMIT: Final = 2048
 """Events that may wait for the log in one session."""
@@ -42,6 +43,9 @@ GIVE_UP_S: Final = 30.0
 
 FULL_GIVE_UP_S: Final = 600.0
 """How long it is tried while NATS is there and its disk takes nothing; what waits meanwhile is bounded by `PENDING_LIMIT`."""
+
+_NOT_COUNTED: Final = frozenset({"session.requested", "session.end_requested", "client.connected", "client.disconnected"})
+"""Events that a quota never holds back: without them nobody knows that a client came or went."""
 
 _FILTER: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
 OUT_OF_TURN: Final = frozenset({10071, 10158, 10164})
@@ -77,9 +81,11 @@ class SessionWriter:
         on_failed: Callable[[VoxbridgeError], None] | None = None,
         hold: Callable[[], Awaitable[None]] | None = None,
         give_up_s: float = GIVE_UP_S,
+        quota: Quota | None = None,
     ) -> None:
         """`stem` makes the ids unique where several processes write under one prefix without a fence;
-        `number` and `last_seq` continue where the log ends; `hold` is awaited before each append is tried."""
+        `number` and `last_seq` continue where the log ends; `hold` is awaited before each append is tried;
+        `quota` bounds what is written, beside what waits."""
         self.sid = sid
         self.writer = writer
         self.number = number
@@ -93,6 +99,7 @@ class SessionWriter:
         self._on_failed = on_failed
         self._hold = hold
         self._give_up_s = give_up_s
+        self._quota = quota
         self._queue: deque[_Pending] = deque()
         self._bytes = 0
         self._drain: asyncio.Task[None] | None = None
@@ -100,8 +107,8 @@ class SessionWriter:
     def submit(self, event: events.Event, *, ts: int, cause: int | str | None, acked: asyncio.Future[int] | None = None) -> str:
         """Queue an event; returns its id. `acked` gets its log position.
 
-        Raises `OVERLOADED` when `PENDING_LIMIT` events or `PENDING_BYTES` wait, `TOO_LARGE` for an event over `EVENT_LIMIT`,
-        `INTERNAL` for one that is another writer's, and the error that stopped the writer if one did.
+        Raises `OVERLOADED` when `PENDING_LIMIT` events or `PENDING_BYTES` wait or the quota is used up, `TOO_LARGE` for an event over
+        `EVENT_LIMIT`, `INTERNAL` for one that is another writer's, and the error that stopped the writer if one did.
         """
         if self.failed is not None:
             raise self.failed
@@ -123,6 +130,8 @@ class SessionWriter:
                 f"The log is behind: {len(self._queue)} events of this session, {self._bytes} bytes, wait for it.",
                 limit=PENDING_LIMIT if len(self._queue) >= PENDING_LIMIT else PENDING_BYTES,
             )
+        if self._quota is not None and kind.name not in _NOT_COUNTED:
+            self._quota.take(len(payload))
         self.number += 1
         self._bytes += len(payload)
         self._queue.append(_Pending(id, bus.event_subject(self.sid, self.writer, kind.visible, kind.name), payload, acked))

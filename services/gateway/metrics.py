@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from services.gateway.admission import Admission
 from shared.broken import BROKEN
 
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
@@ -22,6 +23,7 @@ class Metrics(Collector):
     """The counts of one gateway process."""
 
     def __init__(self) -> None:
+        self.admission: Admission | None = None
         self.sockets = 0
         self.sessions = 0
         self.frames_in = 0
@@ -45,6 +47,9 @@ class Metrics(Collector):
         frames.add_metric(["out"], self.frames_out)
         yield frames
         yield CounterMetricFamily("voxbridge_gateway_events_unreadable", "Events of the log that could not be read.", value=BROKEN.count)
+        if self.admission is not None:
+            yield GaugeMetricFamily("voxbridge_log_used_bytes", "Bytes of the event log.", value=self.admission.used)
+            yield GaugeMetricFamily("voxbridge_log_room_bytes", "Bytes that the event log may have.", value=self.admission.room)
         yield _by("voxbridge_gateway_frames_dropped", "Audio frames not forwarded, by reason.", "reason", self.dropped)
         yield _by("voxbridge_gateway_errors", "Errors said to clients, by code.", "code", self.errors)
         yield _by("voxbridge_gateway_closes", "Sockets that the gateway closed, by close code.", "code", self.closes)

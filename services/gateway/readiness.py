@@ -18,6 +18,7 @@ from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.js.errors import NotFoundError
 
+from services.gateway.admission import Admission
 from shared import bus
 from shared.condition import Condition, read, worst
 from shared.embedded import MIN_FREE_BYTES
@@ -37,7 +38,8 @@ _NAMES: Final = {"redis": "Valkey", "nats": "NATS", "log": "the event log"}
 class Readiness:
     """Asks everything the product needs."""
 
-    def __init__(self, resources: Resources, log: Log) -> None:
+    def __init__(self, resources: Resources, log: Log, admission: Admission) -> None:
+        self._admission = admission
         self._resources = resources
         self._log = log
         self._models = resources.config.models_base_url.removesuffix("/v1")  # its own endpoints stand beside the OpenAI ones
@@ -87,7 +89,9 @@ class Readiness:
             info = await self._log.js.stream_info(bus.EVENT_STREAM)
         except NotFoundError:
             return Condition("down", f"The stream {bus.EVENT_STREAM} is not there. Start the services, or run `voxbridge admin streams`.")
-        return worst(Condition("ok", f"{info.state.messages} events"), disk(self._resources.config.data_dir))
+        self._admission.look(info.state.bytes)
+        there = Condition("ok", f"{info.state.messages} events")
+        return worst(there, self._admission.condition(), disk(self._resources.config.data_dir))
 
     async def _service(self, name: str) -> tuple[Condition, Condition]:
         """How a service stands, and how the event log does as it sees it."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import uvicorn
 
 from services.gateway.access import Access, Arrival
+from services.gateway.admission import Admission
 from services.gateway.buffers import Budget
 from services.gateway.core import Phase
 from services.gateway.endpoint import Door
@@ -64,11 +65,13 @@ class Gateway(Service):
         self.keys = Keys.of(resources.config, resources.redis)
         self.access = Access(resources.config, self.store, resources.clock)
         self.metrics = Metrics()
+        self.admission = Admission(resources.config)
+        self.metrics.admission = self.admission
         self.budget = Budget()
         self.unread = Budget()
         self.lobby = Lobby(resources.config, room=raise_descriptors())
         self.microphones = Microphones(resources.audio_nc, self.metrics)
-        self.readiness = Readiness(resources, self.log)
+        self.readiness = Readiness(resources, self.log, self.admission)
         self.sessions = Sessions(self.log, self.store, resources.clock)
         self.waveforms = Waveforms(self.log, DataKeys.of(resources.config, resources.redis))
         self.connections: set[Vox] = set()
@@ -105,7 +108,7 @@ class Gateway(Service):
         """Listen until drained."""
         config = self.resources.config
         await self.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
-        ticking = [asyncio.create_task(self._tick()), asyncio.create_task(self._say_alive())]
+        ticking = [asyncio.create_task(work) for work in (self._tick(), self._say_alive(), self.admission.watch(self.log))]
         self.background(self.sessions.ensure_index())
         try:
             await self._server.serve()

@@ -18,6 +18,7 @@ from nats.errors import Error as NatsError
 
 from services.gateway import outbound, resume, resumption, tokens
 from services.gateway.access import Access, Arrival
+from services.gateway.admission import Admission
 from services.gateway.core import Connection, Phase
 from services.gateway.lateness import Lateness
 from services.gateway.metrics import Metrics
@@ -54,6 +55,7 @@ class House(Protocol):
     access: Access
     metrics: Metrics
     microphones: Microphones
+    admission: Admission
 
     def left(self, connection: Vox) -> None:
         """A connection is over."""
@@ -99,6 +101,8 @@ class Vox:
         self._pace = Pace()
         self._lateness = Lateness()
         self._flooded = False
+        self._overloading = ""
+        self._account = "local"
         self.closed = self._loop.create_future()
 
     def text(self, payload: bytes) -> None:
@@ -192,10 +196,13 @@ class Vox:
             return
         try:
             writer.submit(event, ts=self._clock.now_us(), cause=None, acked=acked)
+            self._overloading = ""
         except VoxbridgeError as error:
             if acked is not None:
                 acked.set_exception(error)
-            if error is not writer.failed:
+            # Whoever floods is told once, until something passes again.
+            if error is not writer.failed and (error.field is None or error.field != self._overloading):
+                self._overloading = error.field or ""
                 self._say(outbound.of_error(error))
 
     async def _open(self, work: Awaitable[None]) -> None:
@@ -209,7 +216,10 @@ class Vox:
 
     async def _enter(self, event: events.gateway.SessionRequested, token: str) -> None:
         house = self._house
-        event = await house.access.begin(house.access.admit(self._came, token), event)
+        admitted = house.access.admit(self._came, token)
+        house.admission.start()
+        event = await house.access.begin(admitted, event)
+        self._account = event.account
         if event.record and house.resources.config.recording == "off":
             message = "This installation records nothing. Leave out `record`, or have VOXBRIDGE_RECORDING set to `allow`."
             raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="record", retryable=False)
@@ -256,7 +266,9 @@ class Vox:
         self._perform(self.core.calls_known(calls, self._now_ms()))
 
     def _new_writer(self) -> SessionWriter:
-        return SessionWriter(self._house.log, self.sid, "gateway", stem=self._name, fenced=False, on_failed=self._writer_failed)
+        quota = self._house.admission.quota(self._account)
+        failed = self._writer_failed
+        return SessionWriter(self._house.log, self.sid, "gateway", stem=self._name, fenced=False, on_failed=failed, quota=quota)
 
     async def _listen(self) -> None:
         nc = self._audio_nc

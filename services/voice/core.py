@@ -241,6 +241,9 @@ def _input(d: Draft, input: Any) -> None:
             d.append(ev.SessionReleased(worker=worker, term=term, reason=why))
             d.state.released = True
             d.outputs.append(out.Close())
+        case inputs.LimitReached(reason=reason, error=error):
+            if d.state.phase == "open":
+                _end(d, reason, error)
         case inputs.GatewayLost(gateway=lost):
             if d.state.gateway == lost and not d.state.away_since and d.state.phase == "open":
                 _away(d)

@@ -187,6 +187,13 @@ class CauseFound(msgspec.Struct, frozen=True, tag="cause_found"):
     cause: str
 
 
+class LimitReached(msgspec.Struct, frozen=True, tag="limit_reached"):
+    """The session met a bound of the installation: `time_limit` or `log_limit`."""
+
+    reason: str
+    error: Failure
+
+
 class Orphaned(msgspec.Struct, frozen=True, tag="orphaned"):
     """A successor could not go on with the session of a dead owner."""
 
@@ -219,6 +226,7 @@ Input = (
     | Released
     | GatewayLost
     | CauseFound
+    | LimitReached
     | Orphaned
     | Refused
     | ProviderInput

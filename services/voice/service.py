@@ -389,6 +389,8 @@ class VoiceService(Service):
         while not self._finished.is_set():
             await self._look_at_leases()
             await self._look_at_gateways()
+            for session in list(self._sessions.values()):
+                session.check_bounds(self._place.clock.now_us())
             with suppress(TimeoutError):
                 async with asyncio.timeout(RENEW_S):
                     await self._finished.wait()

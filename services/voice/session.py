@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from services.voice import core, gap, inputs
+from services.voice import bounds, core, gap, inputs
 from services.voice import outputs as out
 from services.voice.figures import speakable
 from services.voice.handles import Handles
@@ -120,6 +120,12 @@ class Session:
     def state(self) -> State:
         """The state as it is now."""
         return self._stepper.state
+
+    def check_bounds(self, now_us: int) -> None:
+        """End the session where it met a bound of the installation."""
+        met = bounds.reached(self.state, self._place.config, written=self._writer.number, now_us=now_us)
+        if met is not None:
+            self.take(met)
 
     async def open(self, requested: events.Recorded, offer: Offer) -> None:
         """Begin a session that was requested: subscribe first, then let the core start it. Returns when the log says who owns it.

@@ -24,6 +24,7 @@ from shared.config import Config
 from shared.embedded import LOOPBACK, SYSTEM_USER
 from shared.errors import VoxbridgeError
 from shared.log import Log
+from shared.quotas import RESERVE, filling_up, full
 from shared.reaching import host_and_port
 from shared.streams import CONSUMERS, differs, streams
 from voxbridge.doctor.finding import Finding, fail, ok, warn
@@ -75,6 +76,10 @@ async def _streams(config: Config, nc: Client) -> list[Finding]:
             continue
         state = info.state
         says = f"{state.messages} messages, {state.bytes >> 20} MiB"
+        room = config.log_mb * 1_000_000
+        if name == bus.EVENT_STREAM and (said := filling_up(state.bytes, room)):
+            what, _, do = said.partition(" are used. ")
+            found.append((fail if full(state.bytes, room) >= RESERVE else warn)(AREA, "log_mb", f"{what} are used.", do))
         if differs(wanted, info.config):
             found.append(warn(AREA, f"stream {name}", f"{says}; its settings are not this release's.", "Restart the services."))
         else:

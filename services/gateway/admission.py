@@ -1,0 +1,97 @@
+"""Who may begin a call and write into the log through this gateway, as far as room and rate go.
+
+Owns the gateway's starts, the buckets of accounts and the watch over the log's room, with its alarm. Does not own the rules
+(`shared.quotas`) nor who may call at all. Nothing is lost in a crash here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from nats.errors import Error as NatsError
+
+from shared import bus
+from shared.condition import Condition
+from shared.config import Config
+from shared.errors import Code, VoxbridgeError
+from shared.log import Log
+from shared.quotas import RESERVE, Quota, Rated, Rates, Starts, filling_up, full
+
+LOOK_S: Final = 5.0
+"""How often the room of the log is looked at."""
+
+ANSWER_S: Final = 2.0
+ACCOUNTS_LIMIT: Final = 4_096
+"""Accounts that are counted at a time; of more, the one that wrote nothing for longest is forgotten."""
+
+_RETRY_MS: Final = 60_000
+_log = logging.getLogger(__name__)
+
+
+class Admission:
+    """The bounds of one gateway process."""
+
+    def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
+        self.used = 0
+        """Bytes of the log, when it was last looked at."""
+        self.room: Final = config.log_mb * 1_000_000
+        self._config = config
+        self._clock = clock
+        self._starts = Starts(config.starts_per_s, clock)
+        self._accounts: OrderedDict[str, Rated] = OrderedDict()
+        self._said = ""
+
+    def start(self) -> None:
+        """Raise `OVERLOADED` unless another call may begin now."""
+        if full(self.used, self.room) >= RESERVE:
+            message = "The event log is almost full, so no call begins here until there is room. Those that are going on are not affected."
+            raise VoxbridgeError(Code.OVERLOADED, message, field="log_mb", limit=self._config.log_mb, retry_after_ms=_RETRY_MS)
+        self._starts.take()
+
+    def quota(self, account: str) -> Quota:
+        """What a client of this account may write in its session."""
+        config = self._config
+        session = Rates("session", config.session_events_per_s, config.session_kb_per_s * 1_000)
+        return Quota(Rated(session, self._clock), self._account(account), max_bytes=config.session_mb * 1_000_000)
+
+    def condition(self) -> Condition:
+        """How the log's room stands."""
+        said = filling_up(self.used, self.room)
+        return Condition("degraded" if said else "ok", said)
+
+    async def watch(self, log: Log) -> None:
+        """Look at the log's room, for ever; what is to be said of it is said once each time it changes."""
+        while True:
+            try:
+                async with asyncio.timeout(ANSWER_S):
+                    self.look((await log.js.stream_info(bus.EVENT_STREAM)).state.bytes)
+            except (NatsError, TimeoutError):
+                pass  # how NATS stands is said by others
+            await asyncio.sleep(LOOK_S)
+
+    def look(self, used: int) -> None:
+        """The log has so many bytes now."""
+        self.used = used
+        said = filling_up(used, self.room)
+        kind = said.partition(":")[0]
+        if kind != self._said:
+            self._said = kind
+            if said:
+                _log.error("%s", said)
+            else:
+                _log.info("The event log has room again.")
+
+    def _account(self, name: str) -> Rated:
+        found = self._accounts.get(name)
+        if found is None:
+            rates = Rates("account", self._config.account_events_per_s, self._config.account_kb_per_s * 1_000)
+            found = self._accounts[name] = Rated(rates, self._clock)
+            if len(self._accounts) > ACCOUNTS_LIMIT:
+                self._accounts.popitem(last=False)
+        self._accounts.move_to_end(name)
+        return found
