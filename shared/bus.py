@@ -34,6 +34,8 @@ _APART: Final = frozenset({"session.requested", "session.erased", "note.remember
 MICROPHONE: Final = "vx.svc.voice.microphone"
 """Asked with a session's id, its worker answers with the prefix of the microphone frame that it heard last, or with nothing when it
 heard none. All workers hear the question on the connection that their audio comes on: who answers is listening."""
+WAVEFORM: Final = "vx.svc.voice.waveform"
+"""Asked for the peaks of a session's audio (`shared.recordings.Waveform`): a voice worker reads it, which alone may open recordings."""
 GONE: Final = "vx.svc.voice.gone"
 """Says that a voice worker died, or may have, so that the others ask at once; the payload is its name, or empty where that is not known."""
 IMPORTED: Final = "Voxbridge-Imported"

@@ -116,8 +116,12 @@ class Config:
     )
     vault_key_file: str = _setting(
         "",
-        "File with the key that seals the keys of providers; made if it is missing. Gateway and voice need the same one. "
+        "File with the key that opens the keys of providers and of recordings; made if it is missing. Only services/voice needs it. "
         "Empty: `vault.key` in the data folder.",
+    )
+    vault_public_key_file: str = _setting(
+        "",
+        "File with the public half of the vault key, which only seals: all that the gateway has. Empty: `vault.pub` in the data folder.",
     )
     admin_token_file: str = _setting(
         "",
@@ -263,6 +267,11 @@ class Config:
     def vault_key_path(self) -> Path:
         """Where the vault key is."""
         return Path(self.vault_key_file).expanduser() if self.vault_key_file else self.data_dir / "vault.key"
+
+    @property
+    def vault_public_key_path(self) -> Path:
+        """Where the public half of the vault key is."""
+        return Path(self.vault_public_key_file).expanduser() if self.vault_public_key_file else self.data_dir / "vault.pub"
 
     @property
     def admin_token_path(self) -> Path:

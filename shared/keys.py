@@ -16,12 +16,14 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Literal
 
+import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from shared.config import Config
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.providers import PROVIDERS, variables
+from shared.sealed_box import Sealer
 from shared.secret_file import vault_key_file
 from shared.vault import Vault, WrongKey
 
@@ -36,11 +38,90 @@ KEPT_S: Final = 60.0
 ANSWER_S: Final = 1.0
 """How long Valkey may take to answer."""
 
+TELL_S: Final = 20.0
+TOLD_KEPT_S: Final = 60
+_TOLD: Final = "vx:provided"
+
 _log = logging.getLogger(__name__)
 
 
-class Keys:
-    """The keys of one installation. `endpoints` are the names of endpoints that have keys beside the providers."""
+class Told(msgspec.Struct, frozen=True):
+    """What a voice worker says of the keys, since it alone has them: those that its environment holds, and the stored ones that it
+    cannot open."""
+
+    environment: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
+
+
+class SealedKeys:
+    """The keys as who may set and not read them has them. `endpoints` are the names of endpoints that have keys beside the providers."""
+
+    def __init__(self, redis: Redis, sealer: Sealer | Vault, *, endpoints: Collection[str] = ()) -> None:
+        self.names: Final = (*PROVIDERS, *sorted(set(endpoints)))
+        self._redis = redis
+        self._sealer = sealer
+
+    @classmethod
+    def of(cls, config: Config, redis: Redis) -> SealedKeys:
+        """Those of the installation that this process belongs to."""
+        sealer = Sealer(config.vault_public_key_path, variable="VOXBRIDGE_VAULT_PUBLIC_KEY_FILE")
+        return SealedKeys(redis, sealer, endpoints=config.named_endpoints)
+
+    async def set(self, provider: str, key: str) -> None:
+        """Store a key, sealed. Raises `INVALID_ARGUMENT` for one that is empty, too long or not printable ASCII without spaces."""
+        self._check(provider)
+        if len(key) > KEY_LIMIT:
+            raise VoxbridgeError(
+                Code.INVALID_ARGUMENT, f"A key has {KEY_LIMIT} characters at most; this one has {len(key)}.", field="key", limit=KEY_LIMIT
+            )
+        if not _is_key(key):
+            message = "A key is made of printable ASCII characters without spaces; this one is empty or has others."
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="key")
+        sealed = base64.b64encode(self._sealer.seal(key.encode(), name=_name(provider))).decode()
+        await _answered(self._redis.set(_name(provider), sealed))
+        _log.info("The key of %s was set.", provider)
+
+    async def forget(self, provider: str) -> None:
+        """Remove the stored key, if there is one; that of the environment counts again."""
+        self._check(provider)
+        await _answered(self._redis.delete(_name(provider)))
+        _log.info("The stored key of %s was forgotten.", provider)
+
+    async def known(self) -> dict[str, Source]:
+        """Where the key of each provider and endpoint is from, as far as a voice worker has said; raises `UNAVAILABLE` while Valkey does
+        not answer."""
+        told = await self._told()
+        return {one: "stored" if there else "environment" if one in told.environment else "none" for one, there in await self._there()}
+
+    async def usable(self) -> dict[str, bool]:
+        """Whether each provider and endpoint has a key that can be used, as a voice worker found last."""
+        try:
+            told = await self._told()
+            return {one: one not in told.unusable if there else one in told.environment for one, there in await self._there()}
+        except Unavailable as error:
+            _log.warning("%s", error.message)
+            return dict.fromkeys(self.names, False)
+
+    async def _there(self) -> list[tuple[str, bool]]:
+        found = await _answered(self._redis.mget([_name(one) for one in self.names]))
+        return [(one, raw is not None) for one, raw in zip(self.names, found, strict=True)]
+
+    async def _told(self) -> Told:
+        raw = await _answered(self._redis.get(_TOLD))
+        try:
+            return Told() if raw is None else msgspec.json.decode(raw, type=Told)
+        except msgspec.DecodeError:
+            return Told()
+
+    def _check(self, provider: str) -> None:
+        if provider not in self.names:
+            known = ", ".join(self.names)
+            message = f"Nobody has the name {provider[:64]!r}; keys are kept for {known}. Endpoints are named in VOXBRIDGE_ENDPOINTS."
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="provider", limit=known)
+
+
+class Keys(SealedKeys):
+    """The keys as who uses them has them: with the vault that opens what is stored, and with an environment."""
 
     def __init__(
         self,
@@ -51,8 +132,7 @@ class Keys:
         endpoints: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.names: Final = (*PROVIDERS, *sorted(set(endpoints)))
-        self._redis = redis
+        super().__init__(redis, vault, endpoints=endpoints)
         self._vault = vault
         self._env = env
         self._clock = clock
@@ -63,6 +143,23 @@ class Keys:
     def of(cls, config: Config, redis: Redis) -> Keys:
         """Those of the installation that this process belongs to."""
         return cls(redis, Vault(vault_key_file(config)), os.environ, endpoints=config.named_endpoints)
+
+    async def tell(self) -> None:
+        """Say which keys the environment holds and which stored ones cannot be opened, for those who can see neither."""
+        stored = await self._there()
+        usable = await self.usable()
+        unusable = tuple(one for one, there in stored if there and not usable[one])
+        told = Told(tuple(one for one in self.names if self._of_environment(one)), unusable)
+        await _answered(self._redis.set(_TOLD, msgspec.json.encode(told), ex=TOLD_KEPT_S))
+
+    async def keep_telling(self) -> None:
+        """Say it again and again, for ever."""
+        while True:
+            try:
+                await self.tell()
+            except VoxbridgeError as error:
+                self._warn(error.message)
+            await asyncio.sleep(TELL_S)
 
     async def get(self, provider: str) -> str:
         """The key as it is now: the stored one, else that of the environment, else empty.
@@ -82,26 +179,6 @@ class Keys:
             return found
         self._last[provider] = (self._clock(), stored)
         return stored or self._of_environment(provider)
-
-    async def set(self, provider: str, key: str) -> None:
-        """Store a key, sealed. Raises `INVALID_ARGUMENT` for one that is empty, too long or not printable ASCII without spaces."""
-        self._check(provider)
-        if len(key) > KEY_LIMIT:
-            raise VoxbridgeError(
-                Code.INVALID_ARGUMENT, f"A key has {KEY_LIMIT} characters at most; this one has {len(key)}.", field="key", limit=KEY_LIMIT
-            )
-        if not _is_key(key):
-            message = "A key is made of printable ASCII characters without spaces; this one is empty or has others."
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="key")
-        sealed = base64.b64encode(self._vault.seal(key.encode(), name=_name(provider))).decode()
-        await _answered(self._redis.set(_name(provider), sealed))
-        _log.info("The key of %s was set.", provider)
-
-    async def forget(self, provider: str) -> None:
-        """Remove the stored key, if there is one; that of the environment counts again."""
-        self._check(provider)
-        await _answered(self._redis.delete(_name(provider)))
-        _log.info("The stored key of %s was forgotten.", provider)
 
     async def known(self) -> dict[str, Source]:
         """Where the key of each provider and endpoint is from; raises `UNAVAILABLE` while Valkey does not answer."""
@@ -129,7 +206,7 @@ class Keys:
         except (WrongKey, ValueError) as error:
             why = error.message if isinstance(error, WrongKey) else "It is damaged."
             raise WrongKey(
-                f"The stored key of {provider} cannot be used. {why} Set it again; gateway and voice must have the same vault key."
+                f"The stored key of {provider} cannot be used. {why} Set it again; the public key must be that of the vault key."
             ) from None
 
     def _source(self, provider: str, *, stored: bool) -> Source:
@@ -151,12 +228,6 @@ class Keys:
         if message not in self._said:
             self._said.add(message)
             _log.warning("%s", message)
-
-    def _check(self, provider: str) -> None:
-        if provider not in self.names:
-            known = ", ".join(self.names)
-            message = f"Nobody has the name {provider[:64]!r}; keys are kept for {known}. Endpoints are named in VOXBRIDGE_ENDPOINTS."
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="provider", limit=known)
 
 
 def _is_key(text: str) -> bool:

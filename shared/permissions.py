@@ -79,7 +79,7 @@ _COMMON_KEYS: Final = (
     "vx:probe",
 )
 
-CLOSED_KEYS: Final = ("vx:key:*", "vx:handle:*", "vx:datakey:*")
+CLOSED_KEYS: Final = ("vx:key:*", "vx:provided", "vx:handle:*", "vx:datakey:*")
 """Keys that gateway and voice alone may use: those of providers and of recordings, sealed as they are, and what resumes a
 conversation with a provider. `RECORDINGS` may read those of recordings."""
 

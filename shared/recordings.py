@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 from nats.aio.msg import Msg
@@ -35,6 +35,23 @@ CHANNELS: Final = ("in", "out")
 
 _SUBJECT: Final = "Nats-Subject"
 _TIME: Final = "Nats-Time-Stamp"
+
+
+BINS_LIMIT: Final = 4_000
+LONGEST_MS: Final = 6 * 3_600_000
+"""Of a longer session, the first six hours are drawn."""
+
+
+class Waveform(msgspec.Struct, frozen=True, kw_only=True):
+    """Which peaks are asked for (`shared.bus.WAVEFORM`): `bins` of a channel from `from_ms` on to `to_ms`, or to the end of its audio."""
+
+    sid: str
+    channel: Literal["in", "out"]
+    began_ms: int
+    live: bool
+    bins: int
+    from_ms: int = 0
+    to_ms: int | None = None
 
 
 class Frame(msgspec.Struct, frozen=True, array_like=True, gc=False):

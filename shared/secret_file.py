@@ -66,6 +66,10 @@ class SecretFile:
             raise self.broken("was removed as it was made")
         return found
 
+    def beside(self, ending: str) -> SecretFile:
+        """The file whose name has this ending beside."""
+        return SecretFile(self.path.with_name(f"{self.path.name}{ending}"), what=self._what, variable=self._variable)
+
     def broken(self, why: str) -> VoxbridgeError:
         """The error that says what is wrong with the file."""
         message = f"The {self._what} {self.path} {why}, or let {self._variable} name another."

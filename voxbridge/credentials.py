@@ -17,20 +17,25 @@ from typing import Final
 import nkeys
 from nacl.utils import random
 
+from shared import sealed_box
 from shared.accounts import ADMIN, RECORDINGS
 from shared.errors import Code, VoxbridgeError
 from shared.nats_configuration import Place, configuration
 from shared.permissions import RIGHTS
 from shared.permissions import valkey_users as users_of_valkey
-from shared.secret_file import new_secret
+from shared.secret_file import SecretFile, new_secret
 
 NAMES: Final = (ADMIN, *RIGHTS)
 SEED_FILE: Final = "nats.seed"
 PASSWORD_FILE: Final = "redis.password"  # noqa: S105 - the name of a file
 VAULT_FILE: Final = "vault.key"
 TOKEN_FILE: Final = "admin.token"  # noqa: S105 - the name of a file
-VAULT_HOLDERS: Final = ("gateway", "voice", RECORDINGS)
+VAULT_HOLDERS: Final = ("voice", RECORDINGS)
 """Who opens what is sealed: keys of providers and of recordings. Valkey gives the last of these the sealed keys of recordings alone."""
+
+PUBLIC_FILE: Final = "vault.pub"
+SEALERS: Final = ("gateway",)
+"""Who seals keys of providers and opens none; releases before this one gave them the vault key."""
 
 TOKEN_HOLDERS: Final = ("gateway",)
 _SERVERS: Final = ("nats", "valkey")
@@ -54,7 +59,8 @@ def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
         for name in fresh:
             _write(folder / name / SEED_FILE, new_seed())
         passwords = {name: _password(folder, name) for name in NAMES}
-        _same(folder, VAULT_HOLDERS, VAULT_FILE)
+        _same(folder, (*VAULT_HOLDERS, *SEALERS), VAULT_FILE, VAULT_HOLDERS)
+        _publish(folder)
         _same(folder, TOKEN_HOLDERS, TOKEN_FILE)
         keys = {name: public_key(folder / name / SEED_FILE) for name in NAMES}
         place = Place(listen=_LISTEN, store=_STORE, sync_interval=sync_interval, max_file_store=max_file_store, max_memory_store=_MEMORY)
@@ -105,8 +111,17 @@ def _password(folder: Path, name: str) -> str:
     return password
 
 
-def _same(folder: Path, holders: Sequence[str], file: str) -> None:
-    known = next((path.read_text().strip() for name in holders if (path := folder / name / file).exists()), "")
+def _publish(folder: Path) -> None:
+    public = SecretFile(folder / VAULT_HOLDERS[0] / VAULT_FILE, what="vault key", variable="VOXBRIDGE_VAULT_KEY_FILE")
+    for name in SEALERS:
+        sealed_box.publish(public, folder / name / PUBLIC_FILE)
+        (folder / name / PUBLIC_FILE).chmod(_PRIVATE)
+        (folder / name / VAULT_FILE).unlink(missing_ok=True)
+
+
+def _same(folder: Path, known_by: Sequence[str], file: str, holders: Sequence[str] = ()) -> None:
+    holders = holders or known_by
+    known = next((path.read_text().strip() for name in known_by if (path := folder / name / file).exists()), "")
     secret = known or new_secret()
     for name in holders:
         if not (folder / name / file).exists():

@@ -22,13 +22,13 @@ _FILES: Final = frozenset(f"{PREFIX}{part}_FILE" for part in ("VAULT_KEY", "ADMI
 
 _TAKEN: Final[Mapping[str, frozenset[str]]] = {
     "voice": frozenset({f"{PREFIX}ADMIN_TOKEN_FILE"}),
-    "gateway": _MODELS,
+    "gateway": _MODELS | _PROVIDERS | {f"{PREFIX}VAULT_KEY_FILE"},
     "tools": _MODELS | _FILES | _PROVIDERS,
     "models": _MODELS | _FILES | _PROVIDERS | _SERVERS,
 }
 """What a service is not given."""
 
-ENDPOINT_KEYS: Final = ("voice", "gateway")
+ENDPOINT_KEYS: Final = ("voice",)
 """The services that are given the keys of named endpoints."""
 
 

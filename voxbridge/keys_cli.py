@@ -6,7 +6,9 @@ input or a hidden prompt; it is never an argument, since every user of the machi
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -37,10 +39,43 @@ def keys() -> None:
       voxbridge keys set gemini                asks for the key, and shows nothing of it
       voxbridge keys set openai < key.txt      reads it from a file
       voxbridge keys forget gemini             removes the stored one; that of the environment counts again
+      voxbridge keys rotate                    makes another key for the vault that they are sealed in
 
     PROVIDER is gemini, anthropic, openai, or the name of an endpoint of VOXBRIDGE_ENDPOINTS. The commands talk to the gateway that runs
     on this machine; a key counts for whatever is begun from then on. It is stored encrypted, in Valkey.
     """
+
+
+@keys.command("rotate")
+@click.option("--also", multiple=True, type=click.Path(path_type=Path, dir_okay=False), help="Another file with the vault key.")
+@click.option("--public", type=click.Path(path_type=Path, dir_okay=False), help="The file with its public half, where it is another's.")
+def rotate(also: tuple[Path, ...], public: Path | None) -> None:
+    """Make another vault key, and seal anew what was sealed for the one before: the keys of providers and of recordings.
+
+    \b
+    Example:
+      voxbridge keys rotate
+
+    It may be done while calls go on. If it is cut off, run it again: until it is through, both keys open.
+    """
+    config = Config.from_env()
+    sealed = asyncio.run(_rotate(config, (config.vault_key_path, *also), public or config.vault_public_key_path))
+    click.echo(f"There is a new vault key; {sealed} sealed keys were sealed anew.")
+
+
+async def _rotate(config: Config, opens: tuple[Path, ...], public: Path) -> int:
+    from shared.redis_connection import connect_redis
+    from voxbridge.erase import stores
+    from voxbridge.rotation import rotate as rotated
+
+    if config.redis_url:
+        redis = await connect_redis(config.redis_url, timeout_s=TIMEOUT_S, password_file=config.redis_password_file)
+        try:
+            return await rotated(redis, opens, (public,))
+        finally:
+            await redis.aclose()
+    async with stores(config) as (_, redis):
+        return await rotated(redis, opens, (public,))
 
 
 @keys.command("ls")

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Final, Self
 
+from shared import sealed_box
 from shared.config import Config
 from shared.embedded import MIN_FREE_BYTES, StartError, port_is_free
 from shared.secret_file import admin_token_file, vault_key_file
@@ -72,6 +73,11 @@ def check_secrets(config: Config) -> None:
     """Raise `UNAVAILABLE` when there is a file of a secret that cannot be used; those that are missing are made when they are needed."""
     vault_key_file(config).read()
     admin_token_file(config).read()
+
+
+def make_vault(config: Config) -> None:
+    """Make the vault key if there is none, and its public half for those who only seal. Raises `UNAVAILABLE`."""
+    sealed_box.publish(vault_key_file(config), config.vault_public_key_path)
 
 
 def check_port(host: str, port: int, variable: str) -> None:

@@ -23,7 +23,7 @@ from voxbridge.admin import Maker
 from voxbridge.children import Child, Probe, Program, child_environment, embedded, start_command
 from voxbridge.console import Board
 from voxbridge.logfile import LogFile
-from voxbridge.preflight import FolderLock, check_folder, check_port, check_secrets
+from voxbridge.preflight import FolderLock, check_folder, check_port, check_secrets, make_vault
 from voxbridge.probes import Probes
 from voxbridge.repeats import Repeats
 from voxbridge.supervisor import Supervisor
@@ -41,6 +41,7 @@ def up(config: Config, board: Board) -> int:
     lock = FolderLock.take(config.data_dir, url)
     runtime.forget(config.data_dir)  # a crash may have left one
     try:
+        make_vault(config)
         check_port(config.host, config.port, "VOXBRIDGE_PORT")
         if not config.models_url:
             check_port("127.0.0.1", config.models_port, "VOXBRIDGE_MODELS_PORT")

@@ -18,11 +18,11 @@ from starlette.responses import JSONResponse
 from services.gateway import agents_api, config_api, figures, pages, tokens_api, views
 from services.gateway.access import owns
 from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT
-from services.gateway.waveforms import BINS_LIMIT, LONGEST_MS
 from shared import voices as known_voices
 from shared.access_tokens import Terms
 from shared.condition import Condition
 from shared.errors import Code, Unavailable, VoxbridgeError
+from shared.recordings import BINS_LIMIT, LONGEST_MS, Waveform
 
 if TYPE_CHECKING:
     from services.gateway.service import Gateway
@@ -138,8 +138,8 @@ def _sessions(gateway: Gateway) -> APIRouter:
         """Peaks of the caller's voice (`in`) or the agent's (`out`) on the clock of the session, in ms since it was requested."""
         began_ms = await gateway.sessions.began_us(session_id) // 1_000
         live = await gateway.sessions.is_live(session_id)
-        found = await gateway.waveforms.waveform(session_id, channel, began_ms=began_ms, live=live, from_ms=from_ms, to_ms=to_ms, bins=bins)
-        return Response(msgspec.json.encode(found), media_type="application/json")
+        asked = Waveform(sid=session_id, channel=channel, began_ms=began_ms, live=live, bins=bins, from_ms=from_ms, to_ms=to_ms)
+        return Response(await gateway.sessions.waveform(asked), media_type="application/json")
 
     router.include_router(whole)
     return router

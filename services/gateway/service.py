@@ -30,11 +30,9 @@ from services.gateway.readiness import Readiness
 from services.gateway.sessions import Sessions
 from services.gateway.socket import FIRST_LIMIT, Socket
 from services.gateway.vox import Vox
-from services.gateway.waveforms import Waveforms
 from shared.errors import VoxbridgeError
 from shared.ids import new_session_id
-from shared.keys import Keys
-from shared.recordings import DataKeys
+from shared.keys import SealedKeys
 from shared.service import Resources, Service
 from shared.store import LEASE_MS, Store
 
@@ -62,7 +60,7 @@ class Gateway(Service):
         self.resources = resources
         self.log = resources.log
         self.store = Store(resources.redis)
-        self.keys = Keys.of(resources.config, resources.redis)
+        self.keys = SealedKeys.of(resources.config, resources.redis)
         self.access = Access(resources.config, self.store, resources.clock)
         self.metrics = Metrics()
         self.admission = Admission(resources.config)
@@ -73,7 +71,6 @@ class Gateway(Service):
         self.microphones = Microphones(resources.audio_nc, self.metrics)
         self.readiness = Readiness(resources, self.log, self.admission)
         self.sessions = Sessions(self.log, self.store, resources.clock)
-        self.waveforms = Waveforms(self.log, DataKeys.of(resources.config, resources.redis))
         self.connections: set[Vox] = set()
         self.draining = False
         self._trouble = -LEASE_MS / 1_000

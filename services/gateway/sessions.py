@@ -22,6 +22,7 @@ from shared.clock import Clock
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.ids import check_session_id
 from shared.log import LAST_LIMIT, Log, Page, decode, position, type_of
+from shared.recordings import Waveform
 from shared.silences import silences
 from shared.store import Store
 
@@ -146,6 +147,19 @@ class Sessions:
             raise Unavailable("No voice worker is there to fold the session's state.", retry_after_ms=1_000) from error
         except (TimeoutError, NatsError) as error:
             raise Unavailable("The voice service did not fold the session's state in time.", retry_after_ms=1_000) from error
+        if (reply.headers or {}).get(SERVICE_ERROR):
+            raise _told(reply.data)
+        return reply.data
+
+    async def waveform(self, asked: Waveform) -> bytes:
+        """The peaks of a session's audio as the voice service draws them, as JSON: it alone opens recordings. Raises what it answers,
+        `UNAVAILABLE` without it."""
+        try:
+            reply = await self._log.nc.request(bus.WAVEFORM, msgspec.json.encode(asked), timeout=STATE_TIMEOUT_S)
+        except NoRespondersError as error:
+            raise Unavailable("No voice worker is there to draw the session's audio.", retry_after_ms=1_000) from error
+        except (TimeoutError, NatsError) as error:
+            raise Unavailable("The voice service did not draw the session's audio in time.", retry_after_ms=1_000) from error
         if (reply.headers or {}).get(SERVICE_ERROR):
             raise _told(reply.data)
         return reply.data

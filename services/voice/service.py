@@ -32,15 +32,19 @@ from services.voice.session import Offer, Session, Workplace
 from services.voice.vad import SileroModel
 from services.voice.vendors import Vendors
 from services.voice.warmth import Warmth
+from services.voice.waveforms import Waveforms
 from shared import bus, events, log, streams
 from shared.agent_files import Agents
+from shared.config import Config
 from shared.errors import Code, Conflict, VoxbridgeError
 from shared.events.gateway import SessionRequested
 from shared.ids import check_session_id
 from shared.keys import Keys
 from shared.recordings import DataKeys, wanted
+from shared.secret_file import vault_key_file
 from shared.service import Resources, Service
 from shared.store import Store
+from shared.vault import Vault
 
 CONSUMER: Final = streams.VOICE_CONSUMER
 TAKEN_S: Final = streams.VOICE_ACK_WAIT_S
@@ -114,6 +118,8 @@ class VoiceService(Service):
         await self._place.audio_nc.subscribe(bus.MICROPHONE, cb=self._asked_what_was_heard)
         self._place.audio_nc.on_cut, self._place.audio_nc.on_back = self._cut_off, self._connected_again
         work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription), self._load.keep(), self._peers.watch()]
+        if self._keys is not None:
+            work.append(self._keys.keep_telling())
         if self._place.models.local:
             work.append(self._warmth.keep())
         running = [asyncio.create_task(one) for one in work]
@@ -440,12 +446,20 @@ class VoiceService(Service):
             session.give_up(Conflict(f"Another worker holds the lease of session {sid}."))
 
 
+def _publish(config: Config) -> None:
+    try:
+        Vault(vault_key_file(config)).publish(config.vault_public_key_path)
+    except VoxbridgeError as error:  # who needs it says so; in containers another process makes it
+        _log.info("%s", error.message)
+
+
 async def build(resources: Resources) -> Service:
     """Wire the voice service."""
     config = resources.config
     await resources.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
     await streams.ensure_consumer(resources.log.js, streams.CONSUMERS[CONSUMER].evolve(ack_wait=TAKEN_S))
     await resources.micro.add_endpoint(name="state", subject=inspect.SUBJECT, handler=inspect.Inspector(resources.log).serve)
+    _publish(config)
     keys, store = Keys.of(config, resources.redis), Store(resources.redis)
     place = Workplace(
         config=config,
@@ -458,7 +472,9 @@ async def build(resources: Resources) -> Service:
         vendors=Vendors(keys.get),
         handles=Handles(store),
     )
-    service = VoiceService(place, store, keys, DataKeys.of(config, resources.redis))
+    data_keys = DataKeys.of(config, resources.redis)
+    service = VoiceService(place, store, keys, data_keys)
+    await resources.micro.add_endpoint(name="waveform", subject=bus.WAVEFORM, handler=Waveforms(resources.log, data_keys).serve)
     # A queue group of its own each: all workers hear the question, and the owner answers.
     await resources.micro.add_endpoint(name="move", subject=MOVE, handler=service.moves.serve, queue_group=resources.process_id)
     return service

@@ -18,11 +18,21 @@ from shared.config import Config, env_name
 from shared.providers import PROVIDERS
 from tests.deploy.compose import FILE, ROOT, Compose, Logging, given, load
 from voxbridge import wav
-from voxbridge.credentials import NAMES, PASSWORD_FILE, SEED_FILE, TOKEN_FILE, TOKEN_HOLDERS, VAULT_FILE, VAULT_HOLDERS
+from voxbridge.credentials import (
+    NAMES,
+    PASSWORD_FILE,
+    PUBLIC_FILE,
+    SEALERS,
+    SEED_FILE,
+    TOKEN_FILE,
+    TOKEN_HOLDERS,
+    VAULT_FILE,
+    VAULT_HOLDERS,
+)
 
 SERVERS = ("nats", "valkey")
 SERVICES = ("gateway", "voice", "tools", "models")
-COMMANDS = {"cli": "admin", "recordings": "recordings"}
+COMMANDS = {"cli": "admin", "recordings": "recordings", "vault": "voice"}
 """The operator's commands, and the user that each of them is."""
 
 PROVIDER_VARIABLES = {name for names in PROVIDERS.values() for name in names}
@@ -101,6 +111,9 @@ def test_each_container_sees_its_own_credentials_alone_and_cannot_change_them(co
         secret = {volume: place for volume, place in service.mounts.items() if volume.startswith("credentials-")}
         if name == "credentials":
             assert secret == {f"credentials-{user}": f"/credentials/{user}" for user in NAMES}
+        elif name == "vault":
+            assert secret.pop("credentials-voice") == "/run/voxbridge", "it writes the new key"
+            assert secret == {f"credentials-{user}": f"/credentials/{user}" for user in ("recordings", "gateway")}
         elif name in (*NAMES, *COMMANDS):
             assert secret == {f"credentials-{COMMANDS.get(name, name)}": "/run/voxbridge:ro"}
         else:
@@ -115,7 +128,7 @@ def test_no_secret_is_in_an_environment(compose: Compose) -> None:
         assert not [key for key in service.environment if re.search("PASSWORD|SEED|SECRET|TOKEN", key) and not key.endswith("_FILE")], name
         assert "@" not in (service.environment.get("VOXBRIDGE_NATS_URL") or ""), name
         files = {value for key, value in service.environment.items() if key.endswith("_FILE") and key != CERTIFICATES}
-        assert files <= {f"/run/voxbridge/{file}" for file in (SEED_FILE, PASSWORD_FILE, VAULT_FILE, TOKEN_FILE)}, name
+        assert files <= {f"/run/voxbridge/{file}" for file in (SEED_FILE, PASSWORD_FILE, VAULT_FILE, PUBLIC_FILE, TOKEN_FILE)}, name
 
 
 def test_each_container_is_a_user_of_its_own_in_valkey(compose: Compose) -> None:
@@ -126,10 +139,11 @@ def test_each_container_is_a_user_of_its_own_in_valkey(compose: Compose) -> None
 
 def test_the_vault_key_and_the_keys_of_providers_are_where_they_are_needed_and_nowhere_else(compose: Compose) -> None:
     for name, service in compose.services.items():
-        assert ("VOXBRIDGE_VAULT_KEY_FILE" in service.environment) == (name in VAULT_HOLDERS), name
+        assert ("VOXBRIDGE_VAULT_KEY_FILE" in service.environment) == (name in (*VAULT_HOLDERS, "vault")), name
+        assert ("VOXBRIDGE_VAULT_PUBLIC_KEY_FILE" in service.environment) == (name in SEALERS), name
         assert ("VOXBRIDGE_ADMIN_TOKEN_FILE" in service.environment) == (name in TOKEN_HOLDERS), name
         given = {variable for variable in PROVIDER_VARIABLES if variable in service.environment}
-        assert given == (PROVIDER_VARIABLES if name in ("gateway", "voice") else set()), name
+        assert given == (PROVIDER_VARIABLES if name == "voice" else set()), name
 
 
 def test_what_opens_recordings_reads_and_leaves_nothing_behind(compose: Compose) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import re
 import stat
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
@@ -14,11 +15,13 @@ import redis
 from click.testing import CliRunner
 from redis.exceptions import AuthenticationError
 
+from shared import vault
 from shared.accounts import ADMIN
 from shared.config import Config
 from shared.embedded import ValkeyServer
 from shared.errors import VoxbridgeError
 from shared.permissions import CLOSED_KEYS, RIGHTS, VALKEY_KEYS
+from shared.sealed_box import Sealer
 from shared.secret_file import vault_key_file
 from shared.vault import Vault
 from tests.ports import free_port
@@ -71,18 +74,39 @@ def test_the_one_password_of_an_older_release_becomes_one_for_each(tmp_path: Pat
     }
 
 
-def test_those_who_open_what_is_sealed_share_the_vault_key_and_the_gateway_alone_has_the_token(tmp_path: Path) -> None:
+def vault_of(folder: Path, name: str) -> Vault:
+    return Vault(vault_key_file(Config(vault_key_file=str(folder / name / "vault.key"))))
+
+
+def test_those_who_open_share_the_vault_key_and_the_gateway_has_its_public_half_and_the_token(tmp_path: Path) -> None:
     made(tmp_path)
     found = files(tmp_path)
-    assert {name for name in found if name.endswith("vault.key")} == {f"{name}/vault.key" for name in ("gateway", "voice", "recordings")}
-    assert found["gateway/vault.key"] == found["voice/vault.key"] == found["recordings/vault.key"] != found["gateway/admin.token"]
+    assert {name for name in found if name.endswith("vault.key")} == {f"{name}/vault.key" for name in ("voice", "recordings")}
+    assert found["voice/vault.key"] == found["recordings/vault.key"] != found["gateway/admin.token"]
     assert {name for name in found if name.endswith("admin.token")} == {"gateway/admin.token"}
-    sealed = Vault(vault_key_file(Config(vault_key_file=str(tmp_path / "gateway" / "vault.key")))).seal(b"secret", name="n")
-    assert Vault(vault_key_file(Config(vault_key_file=str(tmp_path / "voice" / "vault.key")))).open(sealed, name="n") == b"secret"
+    assert {name for name in found if name.endswith("vault.pub")} == {"gateway/vault.pub"}
+    sealed = Sealer(tmp_path / "gateway" / "vault.pub", variable="V").seal(b"secret", name="n")
+    assert vault_of(tmp_path, "voice").open(sealed, name="n") == vault_of(tmp_path, "recordings").open(sealed, name="n") == b"secret"
+    (tmp_path / "voice" / "vault.key").unlink()
+    made(tmp_path)
+    after = files(tmp_path)
+    for name in ("voice/vault.key", "recordings/vault.key", "gateway/vault.pub"):
+        assert after[name] == found[name]
+
+
+def test_a_gateway_that_an_earlier_release_gave_the_vault_key_loses_it_and_what_was_sealed_with_it_opens(tmp_path: Path) -> None:
+    made(tmp_path)
+    key = (tmp_path / "voice" / "vault.key").read_bytes()
     for name in ("voice", "recordings"):
         (tmp_path / name / "vault.key").unlink()
+    (tmp_path / "gateway" / "vault.pub").unlink()
+    (tmp_path / "gateway" / "vault.key").write_bytes(key)
+    (tmp_path / "gateway" / "vault.key").chmod(0o400)
+    sealed = vault.seal(b64decode(key + b"=", altchars=b"-_"), b"secret", name="n")
     made(tmp_path)
-    assert {files(tmp_path)[f"{name}/vault.key"] for name in ("voice", "recordings")} == {found["gateway/vault.key"]}
+    assert not (tmp_path / "gateway" / "vault.key").exists()
+    assert (tmp_path / "voice" / "vault.key").read_bytes() == (tmp_path / "recordings" / "vault.key").read_bytes() == key
+    assert vault_of(tmp_path, "voice").open(sealed, name="n") == b"secret"
 
 
 def test_the_servers_are_told_public_keys_and_digests_and_no_secret(tmp_path: Path) -> None:

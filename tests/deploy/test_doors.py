@@ -198,7 +198,7 @@ async def test_work_is_delivered_to_who_takes_it_whatever_subject_it_is_sent_to(
 
 
 async def test_nobody_reads_audio_or_recordings_that_are_not_for_it(attacker: str, house: House) -> None:
-    readers = {"AUDIO": ("gateway", "voice"), "RECORD": ("gateway", RECORDINGS)}
+    readers = {"AUDIO": ("voice",), "RECORD": ("voice", RECORDINGS)}
     for subject in FOREIGN_READS:
         if attacker in readers[subject.rpartition(".")[2]]:
             continue

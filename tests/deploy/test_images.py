@@ -29,6 +29,7 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "gateway": ("services.gateway.service", "voxbridge.health_cli", "voxbridge.keys_cli"),
     "cli": ("voxbridge.doctor.command", *sorted(f"voxbridge.{path.stem}" for path in (ROOT / "voxbridge").glob("*_cli.py"))),
     "recordings": ("voxbridge.replay_cli", "voxbridge.wav"),
+    "vault": ("voxbridge.keys_cli", "voxbridge.rotation"),
 }
 """What runs in each container, as modules."""
 

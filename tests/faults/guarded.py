@@ -79,7 +79,8 @@ class Guarded(Servers):
             "VOXBRIDGE_NATS_SEED_FILE": self.file(service, credentials.SEED_FILE),
             "VOXBRIDGE_REDIS_URL": self._redis_url(service),
             "VOXBRIDGE_REDIS_PASSWORD_FILE": self.file(service, credentials.PASSWORD_FILE),
-            "VOXBRIDGE_VAULT_KEY_FILE": self.file("gateway", credentials.VAULT_FILE),
+            "VOXBRIDGE_VAULT_KEY_FILE": self.file("voice", credentials.VAULT_FILE) if service == "voice" else "",
+            "VOXBRIDGE_VAULT_PUBLIC_KEY_FILE": self.file("gateway", credentials.PUBLIC_FILE),
             "VOXBRIDGE_ADMIN_TOKEN_FILE": self.file("gateway", credentials.TOKEN_FILE),
         }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
+import nats.micro
 import pytest
 from nats.aio.msg import Msg
 from nats.micro.request import Request
@@ -19,12 +20,18 @@ from websockets.typing import Subprotocol
 
 from services.gateway.service import Gateway
 from services.voice.inspect import SUBJECT, Inspector
+from services.voice.waveforms import Waveforms
+from shared import bus
 from shared.clock import SystemClock
 from shared.config import Config
+from shared.keys import Keys
 from shared.log import Log
 from shared.nats_connection import AUDIO_PENDING, connect_nats
 from shared.providers import PROVIDERS
+from shared.recordings import DataKeys
+from shared.secret_file import vault_key_file
 from shared.service import connected
+from shared.vault import Vault
 from tests.gateway.stand_in import StandIn
 from tests.ports import free_port
 
@@ -103,6 +110,33 @@ class Running(Door):
         self.gateway = gateway
 
 
+def publish(config: Config) -> None:
+    """Make the vault key, and its public half for the gateway, as what starts the product does."""
+    Vault(vault_key_file(config)).publish(config.vault_public_key_path)
+
+
+def keys_of_voice(running: Running) -> Keys:
+    """The keys as a voice worker of the same installation has them."""
+    resources = running.gateway.resources
+    return Keys.of(resources.config, resources.redis)
+
+
+@asynccontextmanager
+async def drawing(running: Running) -> AsyncIterator[Waveforms]:
+    """The part of the voice service that draws audio."""
+    resources = running.gateway.resources
+    nc = await connect_nats(resources.config.nats_url, "voice-draws", pending=AUDIO_PENDING)
+    try:
+        drawn = Waveforms(Log(nc), DataKeys.of(resources.config, resources.redis))
+        micro = await nats.micro.add_service(nc, name="voxbridge-voice", version="0.0.0")
+        await micro.add_endpoint(name="waveform", subject=bus.WAVEFORM, handler=drawn.serve)
+        await nc.flush()
+        yield drawn
+        await micro.stop()
+    finally:
+        await nc.close()
+
+
 class Serve(Protocol):
     """Starts a gateway over the servers at these URLs; `settings` are fields of its configuration."""
 
@@ -120,6 +154,7 @@ async def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
             port = free_port()
             given: dict[str, Any] = {"port": port, "models_port": free_port(), "data_dir": tmp_path / "data"} | settings
             config = Config(nats_url=nats_url, redis_url=redis_url, **given)
+            publish(config)
             resources = await stack.enter_async_context(connected(config, "gateway", "gateway-test", SystemClock()))
             gateway = Gateway(resources)
             serving = asyncio.create_task(gateway.serve())

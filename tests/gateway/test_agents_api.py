@@ -17,7 +17,7 @@ from shared.agents import REASON_LIMIT
 from shared.log import Log
 from shared.providers import PROVIDERS
 from shared.writer import SessionWriter
-from tests.gateway.conftest import Running, eventually
+from tests.gateway.conftest import Running, eventually, keys_of_voice
 from tests.gateway.stand_in import StandIn
 from tests.gateway.test_config_api import ask, gateway
 
@@ -113,6 +113,7 @@ async def test_agents_are_shown_without_their_prompts_and_with_the_keys_that_the
         ]
         assert shown["problems"] == []
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-environment")
+        await keys_of_voice(running).tell()
         assert (await running.get("/api/agents")).json()["pipelines"][0]["missing"] == ["gemini"]
 
 
@@ -218,6 +219,7 @@ async def test_only_an_administrator_hands_over_where_others_may_reach_the_gatew
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a-key-for-tests")
     async with gateway(nats_url, redis_url, tmp_path, allowed_hosts="voice.example") as running:
+        await keys_of_voice(running).tell()
         sid = await begun(running, 9)
         refused = await ask(running, "POST", to(sid), json={"to": "advisor"})
         assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")

@@ -27,7 +27,7 @@ from shared.errors import Code, VoxbridgeError
 from shared.keys import KEY_LIMIT
 from shared.secret_file import LENGTH
 from shared.service import connected
-from tests.gateway.conftest import PATIENCE_S, Running, Serve, listening
+from tests.gateway.conftest import PATIENCE_S, Running, Serve, keys_of_voice, listening, publish
 from tests.gateway.test_http import held
 from tests.ports import free_port
 
@@ -39,6 +39,7 @@ PATH = "/api/config/keys"
 async def gateway(nats_url: str, redis_url: str, folder: Path, **settings: Any) -> AsyncIterator[Running]:
     """A gateway with settings of its own."""
     config = Config(port=free_port(), nats_url=nats_url, redis_url=redis_url, models_port=free_port(), data_dir=folder, **settings)
+    publish(config)
     async with connected(config, "gateway", "gateway-test", SystemClock()) as resources:
         found = Running(Gateway(resources), config.port)
         serving = asyncio.create_task(found.gateway.serve())
@@ -64,13 +65,14 @@ async def test_a_key_is_set_listed_used_and_forgotten_and_never_told(running: Ru
     answer = await ask(running, "POST", json={"provider": "gemini", "key": SECRET})
     assert (answer.status_code, answer.content) == (204, b"")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    await keys_of_voice(running).tell()
     listed = await ask(running, "GET")
     assert listed.json()["keys"] == {
         "gemini": {"source": "stored", "variables": ["GEMINI_API_KEY", "GOOGLE_API_KEY"]},
         "anthropic": {"source": "none", "variables": ["ANTHROPIC_API_KEY"]},
         "openai": {"source": "environment", "variables": ["OPENAI_API_KEY"]},
     }
-    assert await running.gateway.keys.get("gemini") == SECRET
+    assert await keys_of_voice(running).get("gemini") == SECRET
     for _ in range(2):
         answer = await ask(running, "DELETE", f"{PATH}/gemini")
         assert (answer.status_code, answer.content) == (204, b"")
@@ -87,8 +89,10 @@ async def test_the_status_follows_the_keys_and_counts_the_sessions(running: Runn
     assert await available() == set()
     await ask(running, "POST", json={"provider": "anthropic", "key": SECRET})
     monkeypatch.setenv("GOOGLE_API_KEY", "of-the-environment")
+    await keys_of_voice(running).tell()
     assert await available() == {"gemini", "claude"}
     await running.gateway.resources.redis.set("vx:key:openai", "damaged")
+    await keys_of_voice(running).tell()
     assert await available() == {"gemini", "claude"}, "a key that cannot be opened is no key"
 
 
@@ -139,7 +143,7 @@ async def test_what_is_no_key_is_refused_and_not_repeated(running: Running, body
 async def test_a_body_and_a_key_of_just_the_limit_are_taken(running: Running) -> None:
     body = json.dumps({"provider": "openai", "key": "k" * KEY_LIMIT}).encode().ljust(BODY_LIMIT)
     assert (await ask(running, "POST", content=body)).status_code == 204
-    assert await running.gateway.keys.get("openai") == "k" * KEY_LIMIT
+    assert await keys_of_voice(running).get("openai") == "k" * KEY_LIMIT
 
 
 async def test_a_body_that_does_not_come_is_waited_for_a_bounded_time(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,15 +265,30 @@ async def test_a_named_endpoint_has_a_key_too(nats_url: str, redis_url: str, tmp
         assert (await ask(door, "GET")).json()["keys"]["my-own"] == {"source": "stored", "variables": ["VOXBRIDGE_KEY_MY_OWN"]}
 
 
-async def test_a_vault_key_that_others_may_read_stores_nothing_and_says_so(running: Running) -> None:
-    path = running.gateway.resources.config.vault_key_path
-    path.parent.mkdir()
-    path.write_text("k" * LENGTH)
-    path.chmod(0o644)
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(None, "is not there: `voxbridge up`"), (b"no key", "does not hold 32 bytes in base64"), (b"\xff", "cannot be read")],
+)
+async def test_without_the_public_key_nothing_is_stored_and_that_is_said(running: Running, content: bytes | None, why: str) -> None:
+    path = running.gateway.resources.config.vault_public_key_path
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
     answer = await ask(running, "POST", json={"provider": "gemini", "key": SECRET})
     assert (answer.status_code, answer.json()["code"], answer.json()["retryable"]) == (503, "UNAVAILABLE", False)
-    assert "may be read by others" in answer.json()["message"]
+    assert why in answer.json()["message"]
     assert (await sources(running))["gemini"] == "none"
+
+
+async def test_the_gateway_works_without_the_key_that_opens(running: Running) -> None:
+    key = running.gateway.resources.config.vault_key_path
+    hidden = key.rename(key.with_suffix(".elsewhere"))
+    assert (await ask(running, "POST", json={"provider": "gemini", "key": SECRET})).status_code == 204
+    assert not key.exists()
+    assert (await sources(running))["gemini"] == "stored"
+    assert not hasattr(running.gateway.keys, "get")
+    hidden.rename(key)
+    assert await keys_of_voice(running).get("gemini") == SECRET
 
 
 async def test_while_valkey_is_away_it_is_said(serve: Serve, nats_url: str, own_valkey: Callable[[], ValkeyServer]) -> None:
@@ -330,7 +349,7 @@ async def test_a_key_is_nowhere_in_plain(
         f"/api/sessions/{sid}/events",
     )
     answers += [await door.get(path) for path in paths]
-    assert await door.gateway.keys.get("gemini") == SECRET, "it was there all the while"
+    assert await keys_of_voice(door).get("gemini") == SECRET, "it was there all the while"
     stored = [str(await redis.dump("vx:key:gemini")).encode(), str(await redis.get("vx:key:gemini")).encode()]
     log = [str(one).encode() async for one in door.gateway.log.read_all(sid)]
     assert len(log) > 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,16 +17,16 @@ from nats.js.api import RePublish
 from nats.micro.request import Request
 
 from services.gateway.service import Gateway
-from services.gateway.waveforms import BINS_LIMIT, KEPT, LONGEST_MS
 from services.voice.inspect import SUBJECT, Inspector
+from services.voice.waveforms import KEPT, Waveforms
 from shared import bus, frames, recordings
 from shared.clock import SystemClock
 from shared.config import Config, Recording
 from shared.log import Log
 from shared.nats_connection import AUDIO_PENDING, connect_nats
-from shared.recordings import DataKeys
+from shared.recordings import BINS_LIMIT, LONGEST_MS, DataKeys, Waveform
 from shared.service import connected
-from tests.gateway.conftest import PATIENCE_S, Running, listening
+from tests.gateway.conftest import PATIENCE_S, Running, drawing, listening
 from tests.gateway.test_http import held
 from tests.long_call import Call
 from tests.ports import free_port
@@ -43,7 +44,8 @@ async def recording(nats_url: str, redis_url: str, folder: Path) -> AsyncIterato
         running = Running(gateway, config.port)
         await listening(running)
         try:
-            yield running
+            async with drawing(running):
+                yield running
         finally:
             await gateway.drain()
             await asyncio.wait_for(serving, PATIENCE_S)
@@ -57,6 +59,12 @@ async def recorder(nats_url: str, redis_url: str, tmp_path: Path) -> AsyncIterat
 
 def keys_of(running: Running) -> DataKeys:
     return DataKeys.of(running.gateway.resources.config, running.gateway.resources.redis)
+
+
+@pytest.fixture
+async def drawn(running: Running) -> AsyncIterator[Waveforms]:
+    async with drawing(running) as waveforms:
+        yield waveforms
 
 
 @pytest.fixture
@@ -215,7 +223,9 @@ async def test_a_stretch_of_a_waveform_is_finer_than_the_whole(recorder: Running
     assert (behind["low"], behind["high"]) == ([], [])
 
 
-async def test_while_recording_is_off_nothing_is_kept_and_the_last_seconds_of_a_live_session_are_shown(running: Running) -> None:
+async def test_while_recording_is_off_nothing_is_kept_and_the_last_seconds_of_a_live_session_are_shown(
+    running: Running, drawn: Waveforms
+) -> None:
     began_us = SystemClock().now_us()
     sid = await held(running, 7, at_us=began_us)
     nothing = (await running.get(f"/api/sessions/{sid}/waveform?channel=in")).json()
@@ -275,10 +285,25 @@ async def test_the_record_is_bounded_in_age_and_bytes(recorder: Running) -> None
 
 
 async def test_only_so_many_waveforms_are_kept(recorder: Running) -> None:
-    waveforms = recorder.gateway.waveforms
+    resources = recorder.gateway.resources
+    waveforms = Waveforms(recorder.gateway.log, DataKeys.of(resources.config, resources.redis))
     for number in range(KEPT + 5):
-        await waveforms.waveform(f"{number:032x}", "in", began_ms=0, live=False, from_ms=0, to_ms=None, bins=1)
+        await waveforms.waveform(Waveform(sid=f"{number:032x}", channel="in", began_ms=0, live=False, bins=1))
     assert len(waveforms._kept) == KEPT
+
+
+async def test_without_a_voice_worker_there_is_no_waveform_and_that_is_said(running: Running) -> None:
+    sid = await held(running, 3)
+    answer = await running.get(f"/api/sessions/{sid}/waveform?channel=in")
+    assert (answer.status_code, answer.json()["code"]) == (503, "UNAVAILABLE")
+    assert answer.json()["message"] == "No voice worker is there to draw the session's audio."
+
+
+@pytest.mark.parametrize("asked", [b"", b"{}", b'{"sid": "x", "channel": "in", "began_ms": 0, "live": false, "bins": 1}', None])
+async def test_what_nobody_should_ask_for_is_refused(running: Running, drawn: Waveforms, asked: bytes | None) -> None:
+    whole = {"sid": "a" * 32, "channel": "in", "began_ms": 0, "live": False, "bins": BINS_LIMIT + 1}
+    answer = await running.gateway.log.nc.request(bus.WAVEFORM, json.dumps(whole).encode() if asked is None else asked, timeout=5)
+    assert json.loads(answer.data)["code"] in ("INVALID_ARGUMENT", "NOT_FOUND")
 
 
 async def waveform(running: Running, sid: str, channel: str, *, bins: int) -> dict[str, Any]:

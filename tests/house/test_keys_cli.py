@@ -19,7 +19,7 @@ from shared.errors import Code, VoxbridgeError
 from shared.keys import KEY_LIMIT
 from shared.providers import PROVIDERS
 from shared.service import connected
-from tests.gateway.conftest import PATIENCE_S, Running, listening
+from tests.gateway.conftest import PATIENCE_S, Running, keys_of_voice, listening, publish
 from tests.ports import free_port
 from voxbridge import runtime, up
 from voxbridge.cli import cli
@@ -48,6 +48,7 @@ async def door(nats_url: str, redis_url: str, tmp_path: Path, monkeypatch: pytes
     )
     for name, value in config.as_env().items():
         monkeypatch.setenv(name, value)
+    publish(config)
     async with connected(config, "gateway", "gateway-test", SystemClock()) as resources:
         found = Running(Gateway(resources), config.port)
         serving = asyncio.create_task(found.gateway.serve())
@@ -60,7 +61,7 @@ async def door(nats_url: str, redis_url: str, tmp_path: Path, monkeypatch: pytes
 async def test_a_key_is_set_from_standard_input_listed_and_forgotten(door: Running) -> None:
     done = await run("set", "gemini", given=f"{SECRET}\n")
     assert (done.exit_code, done.output) == (0, "The key of gemini is stored.\n")
-    assert await door.gateway.keys.get("gemini") == SECRET
+    assert await keys_of_voice(door).get("gemini") == SECRET
     listed = await run("ls")
     rows = [line.split() for line in listed.output.splitlines()]
     assert rows == [
@@ -73,7 +74,7 @@ async def test_a_key_is_set_from_standard_input_listed_and_forgotten(door: Runni
     assert as_json["gemini"] == {"source": "stored", "variables": ["GEMINI_API_KEY", "GOOGLE_API_KEY"]}
     gone = await run("forget", "gemini")
     assert (gone.exit_code, gone.output) == (0, "No key of gemini is stored.\n")
-    assert await door.gateway.keys.get("gemini") == ""
+    assert await keys_of_voice(door).get("gemini") == ""
 
 
 async def test_at_a_terminal_the_key_is_asked_for_and_not_shown(door: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +82,7 @@ async def test_at_a_terminal_the_key_is_asked_for_and_not_shown(door: Running, m
     done = await run("set", "openai", given=f"{SECRET}\n")
     assert (done.exit_code, SECRET in done.output) == (0, False)
     assert "Key of openai: " in done.output
-    assert await door.gateway.keys.get("openai") == SECRET
+    assert await keys_of_voice(door).get("openai") == SECRET
 
 
 async def test_a_key_is_never_an_argument_and_not_repeated(door: Running) -> None:
@@ -89,7 +90,7 @@ async def test_a_key_is_never_an_argument_and_not_repeated(door: Running) -> Non
         refused = await run(*arguments, given=f"{SECRET}\n")
         assert refused.exit_code == 2
         assert SECRET not in refused.output
-    assert await door.gateway.keys.get("gemini") == ""
+    assert await keys_of_voice(door).get("gemini") == ""
 
 
 @pytest.mark.parametrize(
@@ -181,9 +182,9 @@ async def test_each_service_is_given_the_keys_that_it_works_with_and_no_other(tm
     )
     given = await started(config, monkeypatch)
     holders = {name for name, env in given.items() if any(SECRET in value for value in env.values())}
-    assert holders == {"voice", "gateway"}
+    assert holders == {"voice"}
     assert {name for name, env in given.items() if f"{SECRET}-LLM" in env.values()} == {"voice"}
-    assert {name for name, env in given.items() if "VOXBRIDGE_VAULT_KEY_FILE" in env} == {"voice", "gateway"}
+    assert {name for name, env in given.items() if "VOXBRIDGE_VAULT_KEY_FILE" in env} == {"voice"}
     assert {name for name, env in given.items() if "VOXBRIDGE_ADMIN_TOKEN_FILE" in env} == {"gateway"}
     assert {name for name, env in given.items() if "VOXBRIDGE_REDIS_URL" in env} == {"voice", "gateway", "tools"}
     assert {name for name, env in given.items() if "VOXBRIDGE_NATS_URL" in env} == {"voice", "gateway", "tools"}

@@ -155,7 +155,7 @@ async def test_a_record_that_is_damaged_is_said_and_not_taken_for_none(make: Mak
 async def test_another_vault_key_is_a_typed_error_that_says_what_to_do(make: Make, redis: Redis, tmp_path: Path) -> None:
     await make().set("gemini", SECRET)
     foreign = Keys(redis, vault_in(tmp_path / "other"), {})
-    with pytest.raises(WrongKey, match=r"there is no vault key at .* Set it again; gateway and voice must have the same vault key"):
+    with pytest.raises(WrongKey, match=r"there is no vault key at .* Set it again; the public key must be that of the vault key"):
         await foreign.get("gemini")
     vault_in(tmp_path / "other").seal(b"", name="n")
     with pytest.raises(WrongKey, match="sealed with another key"):

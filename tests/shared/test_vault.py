@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from shared import vault
 from shared.config import Config
 from shared.errors import Code, VoxbridgeError
+from shared.sealed_box import Sealer
 from shared.secret_file import LENGTH, SecretFile, admin_token_file, vault_key_file
 from shared.vault import Vault, WrongKey
 
@@ -159,3 +160,26 @@ def test_neither_a_vault_nor_a_file_shows_what_it_holds(tmp_path: Path) -> None:
     opened.seal(b"x", name="n")
     text = (tmp_path / "vault.key").read_text()
     assert text not in repr(opened) + repr(file_in(tmp_path)) + str(vars(file_in(tmp_path)))
+
+
+def test_who_has_the_public_half_seals_and_cannot_open(tmp_path: Path) -> None:
+    file = vault_key_file(Config(data_dir=tmp_path))
+    holder = Vault(file)
+    holder.publish(tmp_path / "vault.pub")
+    sealer = Sealer(tmp_path / "vault.pub", variable="V")
+    first, second = sealer.seal(b"secret", name="one"), sealer.seal(b"secret", name="one")
+    assert first != second
+    assert holder.open(first, name="one") == holder.open(second, name="one") == b"secret"
+    assert not [name for name in dir(sealer) if "open" in name]
+    assert base64.b64decode((tmp_path / "vault.pub").read_text()) not in file.ensure().encode()
+    for damaged in (first[:-1], first[:40] + bytes([first[40] ^ 1]) + first[41:], b"", b"\x02", b"\x03" + first[1:]):
+        with pytest.raises(WrongKey, match="one cannot be opened"):
+            holder.open(damaged, name="one")
+    with pytest.raises(WrongKey, match="two cannot be opened"):
+        holder.open(first, name="two")
+
+
+def test_what_earlier_releases_sealed_with_the_key_itself_still_opens(tmp_path: Path) -> None:
+    file = vault_key_file(Config(data_dir=tmp_path))
+    key = base64.b64decode(file.ensure() + "=", altchars=b"-_")
+    assert Vault(file).open(vault.seal(key, b"secret", name="one"), name="one") == b"secret"

@@ -11,19 +11,25 @@ import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+from nats.micro.request import Request
+
 from shared import bus, recordings
+from shared.errors import Code, VoxbridgeError
+from shared.ids import check_session_id
 from shared.log import Log, position
-from shared.recordings import CHANNELS, DataKeys, Passed
+from shared.recordings import BINS_LIMIT, CHANNELS, LONGEST_MS, DataKeys, Passed, Waveform
 
 if TYPE_CHECKING:
-    from services.gateway.peaks import Peaks
+    from services.voice.peaks import Peaks
 
-BINS_LIMIT: Final = 4_000
 KEPT: Final = 32
 """Channels whose peaks are kept; a session has two."""
 
-LONGEST_MS: Final = 6 * 3_600_000
-"""Of a longer session, the first six hours."""
+READING: Final = 1
+"""Waveforms that are read at a time: calls go on beside them."""
+
+WAITING_LIMIT: Final = 16
 
 PAGE: Final = 250
 """Frames that are read at a time: events of live sessions wait no longer than those take."""
@@ -55,26 +61,55 @@ class Waveforms:
         self._log = log
         self._keys = keys
         self._kept: OrderedDict[tuple[str, str], Channel] = OrderedDict()
+        self._reading = asyncio.Semaphore(READING)
+        self._waiting = 0
 
-    async def waveform(
-        self, sid: str, channel: str, *, began_ms: int, live: bool, from_ms: int, to_ms: int | None, bins: int
-    ) -> dict[str, Any]:
-        """The peaks of a channel from `from_ms` to `to_ms` of the session (by default to the end of its audio).
+    async def serve(self, request: Request) -> None:
+        """Answer one request; what is wrong is answered as a typed error."""
+        self._waiting += 1
+        try:
+            answer = await self._answer(request.data)
+        except VoxbridgeError as error:
+            await request.respond_error(error.code, error.message, data=msgspec.json.encode(error.as_dict()))
+        else:
+            await request.respond(answer)
+        finally:
+            self._waiting -= 1
+
+    async def _answer(self, payload: bytes) -> bytes:
+        try:
+            asked = msgspec.json.decode(payload, type=Waveform)
+        except msgspec.DecodeError as error:
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The question cannot be read: {error}.") from error
+        if not (0 < asked.bins <= BINS_LIMIT and 0 <= asked.from_ms <= LONGEST_MS and 0 <= (asked.to_ms or 0) <= LONGEST_MS):
+            raise VoxbridgeError(
+                Code.INVALID_ARGUMENT, f"A waveform has 1 to {BINS_LIMIT} bins within {LONGEST_MS} ms.", field="bins", limit=BINS_LIMIT
+            )
+        check_session_id(asked.sid)
+        if self._waiting > WAITING_LIMIT:
+            message = f"{WAITING_LIMIT} questions wait for their waveform."
+            raise VoxbridgeError(Code.OVERLOADED, message, limit=WAITING_LIMIT, retry_after_ms=1_000)
+        async with self._reading:
+            return msgspec.json.encode(await self.waveform(asked))
+
+    async def waveform(self, asked: Waveform) -> dict[str, Any]:
+        """The peaks that are asked for.
 
         `complete` is false while a long recording is being read: asked again, it goes on. Raises `UNAVAILABLE`, and
         `WrongKey` for a recording that was sealed with another vault key.
         """
+        sid, channel, from_ms = asked.sid, asked.channel, asked.from_ms
         key = await self._keys.find(sid)
-        found = self._channel(sid, channel, began_ms, key)
+        found = self._channel(sid, channel, asked.began_ms, key)
         async with found.reading:
             if key is not None:
                 await self._read_on(sid, found, key)
-            elif live:
+            elif asked.live:
                 await self._read_live(sid, found)
             else:
                 found.complete = True
         peaks = found.peaks
-        end_ms = peaks.end_ms if to_ms is None else to_ms
+        end_ms = peaks.end_ms if asked.to_ms is None else asked.to_ms
         recorded = key is not None and peaks.end_ms > 0
         answer: dict[str, Any] = {
             "recorded": recorded,
@@ -87,12 +122,12 @@ class Waveforms:
             "high": [],
         }
         if peaks.end_ms > from_ms and end_ms > from_ms:
-            answer["low"], answer["high"] = await asyncio.to_thread(peaks.between, from_ms, end_ms, bins)
+            answer["low"], answer["high"] = await asyncio.to_thread(peaks.between, from_ms, end_ms, asked.bins)
         return answer
 
     def _channel(self, sid: str, channel: str, began_ms: int, key: bytes | None) -> Channel:
-        # numpy is not loaded until somebody looks: a gateway starts within its second.
-        from services.gateway.peaks import Peaks
+        # Loaded when somebody looks.
+        from services.voice.peaks import Peaks
 
         found = self._kept.get((sid, channel))
         if found is None or found.key != key:

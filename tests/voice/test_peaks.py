@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from services.gateway.peaks import SCALE, Peaks
-from services.gateway.waveforms import LONGEST_MS
+from services.voice.peaks import SCALE, Peaks
 from shared import frames
+from shared.recordings import LONGEST_MS
 
 BEGAN_MS = 1_790_000_000_000
 

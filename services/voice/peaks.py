@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from services.gateway.waveforms import LONGEST_MS
 from shared.placing import Placed, Placing
+from shared.recordings import LONGEST_MS
 
 BIN_MS: Final = 20
 SCALE: Final = 127
