@@ -79,9 +79,9 @@ _COMMON_KEYS: Final = (
     "vx:probe",
 )
 
-CLOSED_KEYS: Final = ("vx:key:*", "vx:provided", "vx:handle:*", "vx:datakey:*")
-"""Keys that gateway and voice alone may use: those of providers and of recordings, sealed as they are, and what resumes a
-conversation with a provider. `RECORDINGS` may read those of recordings."""
+CLOSED_KEYS: Final = ("vx:key:*", "vx:provided", "vx:token:*", "vx:handle:*", "vx:datakey:*")
+"""Keys that gateway and voice alone may use: those of providers and of recordings, sealed as they are, what resumes a
+conversation with a provider, and how often access tokens were used. `RECORDINGS` may read those of recordings."""
 
 _ORDINARY: Final = "&* +@all -@admin -@dangerous +info"
 _ERASING: Final = " +bgrewriteaof (-@all +del %W~vx:handle:* %W~vx:datakey:*)"

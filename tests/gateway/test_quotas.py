@@ -87,7 +87,7 @@ async def test_no_call_begins_in_the_reserve_of_the_log_and_those_that_are_there
             error = await late.until("error")
             assert (error["code"], error["field"], error["limit"]) == ("OVERLOADED", "log_mb", 100)
         stored = asyncio.Event()
-        text = Feed(running.gateway.log, sid, lambda _: stored.set(), writer="gateway", type="text.received")
+        text = Feed(running.gateway.log, sid, lambda _: stored.set(), writer="gateway", types=("text.received",))
         await text.start()
         await client.say({"type": "text", "text": "I go on."})
         await asyncio.wait_for(stored.wait(), PATIENCE_S)
