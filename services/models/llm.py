@@ -210,7 +210,10 @@ class Llm(Child):
 
     async def _save(self, slot: int, family: str) -> None:
         name = self.prompts.unfinished()
-        if not (await self._slot(slot, "save", name) and await asyncio.to_thread(self.prompts.keep, family, name)):
+        try:
+            if await self._slot(slot, "save", name):
+                await asyncio.to_thread(self.prompts.keep, family, name)
+        finally:  # also where the caller went away meanwhile
             self.prompts.drop(name)
 
     async def _slot(self, slot: int, action: str, name: str) -> bool:

@@ -78,8 +78,9 @@ def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
 
 
 def shared(state: State) -> bool:
-    """Whether the instructions of who speaks are those of an agent alone: what was read of them may be kept for other sessions."""
-    return state.request is None or not state.request.system_prompt.strip()
+    """Whether nothing that the session brought along is in the instructions and functions of who speaks: what was read of them may be
+    kept for others."""
+    return state.request is None or not (state.request.system_prompt.strip() or state.request.functions)
 
 
 def model_of(agent: Agent, usual: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -154,6 +155,8 @@ class Engine:
             return httpx.Response(400, json={"error": {"message": "no"}})
         if action == "save":
             (self.folder / body["filename"]).write_text(self.slots[slot])
+            if self.refuses == "save, its caller gone":
+                raise asyncio.CancelledError
         else:
             self.slots[slot] = (self.folder / body["filename"]).read_text()
         return httpx.Response(200, json={})
@@ -261,6 +264,14 @@ async def test_a_file_that_the_engine_refuses_is_removed_and_the_prompt_kept_ane
         path.unlink()
     await _ask(await place.service(new_engine=True))
     assert place.engine.actions == ["read", "save", "read"]
+    assert not list(place.home.prompts.iterdir())
+
+
+async def test_a_caller_that_goes_away_while_a_prompt_is_written_leaves_no_file(place: Place) -> None:
+    llm = await place.service()
+    place.engine.refuses = "save, its caller gone"
+    with pytest.raises(asyncio.CancelledError):
+        await _ask(llm)
     assert not list(place.home.prompts.iterdir())
 
 

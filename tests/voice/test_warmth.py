@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
 from services.voice import cast, core
+from services.voice import outputs as out
 from services.voice.models import Models
 from services.voice.warmth import Warmth
 from shared.agents import HANDOFF, Agent, ModelName
 from shared.config import Config
+from shared.events import gateway
 from shared.functions import Function
 from shared.store import Store
+from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
 
 STANDING = "You are an agent."
 _BODY = b'{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[]}'
@@ -106,3 +110,23 @@ def test_of_a_team_that_others_think_for_the_first_agent_who_thinks_here_is_read
     assert cast.read_ahead(state) == ()
     state.agents, state.agent = (closer, advisor), closer
     assert cast.read_ahead(state) == (), "its own prompt is read when the session begins"
+
+
+@pytest.mark.parametrize(
+    ("custom", "declared", "shared"),
+    [("", (), True), ("The user is Ann, born in 1980.", (), False), ("", PAGE_FUNCTIONS, False)],
+)
+def test_only_what_is_an_agents_alone_may_be_kept(custom: str, declared: tuple[Function, ...], shared: bool) -> None:
+    call = Conversation(prompt=custom, functions=declared)
+    call.log(gateway.TextReceived(text="Hello."))
+    assert call.last_effect(out.Complete)[1].shared is shared
+
+
+async def test_a_server_that_is_not_the_installations_own_is_not_asked_to_keep_anything() -> None:
+    models = Models(Config())
+    assert models._own._kept(shared=True) == {"keep_prompt": True}
+    assert models._own._kept(shared=False) is None
+    await models.close()
+    models = Models(Config(llm_url="http://127.0.0.1:9/v1"))
+    assert models._own._kept(shared=True) is None
+    await models.close()
