@@ -117,7 +117,7 @@ class Sessions:
         await self.began_us(sid)
         log: list[events.Recorded] = []
         async for recorded in self._log.read_all(sid):
-            if recorded.type != "journal":
+            if not recorded.type.endswith(_JOURNAL):
                 log.append(recorded)
             if len(log) == SILENCES_READ:
                 break

@@ -50,6 +50,28 @@ async def test_the_agent_that_a_session_asked_for_is_listed(running: Running) ->
     assert (listed["mode"], listed["agent"]) == ("local", "advice")
 
 
+async def test_a_session_says_why_it_was_silent(running: Running) -> None:
+    sid = f"{7:032x}"
+    writer, voice = SessionWriter(running.gateway.log, sid, "gateway"), SessionWriter(running.gateway.log, sid, "voice")
+    await writer.append(events.gateway.SessionRequested(mode="local"), ts=STARTED_US, cause=None)
+    await running.gateway.store.session_opened(sid, STARTED_US)
+    journal = VoiceJournal(first=0, inputs=(Taken(at=STARTED_US, seq=1),))
+    await voice.append(journal, ts=STARTED_US, cause=None)
+    await voice.append(events.voice.UserSaid(text="Tea?", turn=1, source="text"), ts=STARTED_US + 1_000_000, cause=None)
+    error = events.voice.Failure(code="TIMED_OUT", message="Nothing came for 30 s.")
+    failed = events.voice.ProviderFailed(part="llm", error=error, turn=1)
+    await voice.append(failed, ts=STARTED_US + 31_000_000, cause=None)
+    await voice.append(events.voice.TurnCompleted(number=1, reason="failed"), ts=STARTED_US + 33_000_000, cause=None)
+    await voice.append(events.voice.SessionEnded(reason="client", turns=1), ts=STARTED_US + 34_000_000, cause=None)
+    told = (await running.get(f"/api/sessions/{sid}/silences")).json()
+    (silence,) = told["silences"]
+    assert (silence["from_ms"], silence["to_ms"], silence["cause"], silence["turn"]) == (1_000, 33_000, "model_silent", 1)
+    assert "Nothing came for 30 s." in silence["why"]
+    assert silence["todo"]
+    assert told["live"] is False
+    assert (await running.get(f"/api/sessions/{'f' * 32}/silences")).status_code == 404
+
+
 async def test_sessions_are_listed_newest_first_and_page_by_page(running: Running) -> None:
     sids = [await held(running, number, ended=number == 2) for number in range(5)]
     first = (await running.get("/api/sessions?limit=3")).json()

@@ -83,6 +83,16 @@ def test_a_call_is_shown_with_its_words_its_times_its_tools_and_its_workers(prod
     assert {"user", "agent", "turn", "tool", "worker", "end"} <= {row["kind"] for row in told["rows"]}
 
 
+def test_a_call_says_why_it_was_silent_for_people_and_for_programs(product: Config) -> None:
+    (listed, *_) = (msgspec.json.decode(line) for line in run("sessions", "ls", "--json").stdout.splitlines())
+    shown = run("sessions", "why", listed["id"])
+    assert shown.exit_code == 0
+    told = [msgspec.json.decode(line) for line in run("sessions", "why", listed["id"], "--json").stdout.splitlines()]
+    assert all({"cause", "why", "todo", "from_ms", "to_ms"} <= set(one) for one in told)
+    assert all(one["why"] in shown.stdout for one in told) if told else "longer than 2.5 s" in shown.stdout
+    assert run("sessions", "why", "f" * 32).exit_code != 0
+
+
 def test_gaps_failures_and_clients_are_told() -> None:
     failure = ev.Failure(code="TIMED_OUT", message="It took too long.")
     told = {
