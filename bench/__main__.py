@@ -23,6 +23,7 @@ from bench.kills import kills
 from bench.live_calls import live_calls
 from bench.load import LoadError
 from bench.local_model import busy, warm
+from bench.log import log
 from bench.long_call import long_call
 from bench.past import past
 from bench.peers import plot as peers_plot
@@ -58,6 +59,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "memory": memory,
     "talking": talking,
     "appends": appends,
+    "log": log,
     "resumes": resumes,
     "takeovers": takeovers,
     "kills": kills,

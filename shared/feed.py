@@ -35,6 +35,10 @@ LOOK_SOON_S: Final = 0.1
 LOOK_S: Final = 2.0
 """How often a feed is compared with the leader of the log, where that has replicas; soon after it began for the first time."""
 
+SETTLE_S: Final = 1.0
+"""How long after it subscribed a feed reads what a live copy announces, where the log has replicas: until all servers know that it wants
+copies, one of another writer may be missing before it."""
+
 AHEAD_LIMIT: Final = 4_096
 """Live copies that are handed over before they are compared with the leader."""
 
@@ -78,6 +82,7 @@ class Feed:
         self._missing = 0
         """An event that a live copy names and that never came."""
 
+        self._settled_at = 0.0
         self._looking: asyncio.TimerHandle | None = None
         self._log = log
         self._sid = sid
@@ -109,6 +114,7 @@ class Feed:
     async def catch_up(self) -> None:
         """Read what was missed. Called after every cut of the connection; safe to call at any time."""
         self._stale = True
+        self._settled_at = asyncio.get_running_loop().time() + SETTLE_S
         self._caught_up.clear()
         if self._retry is not None:
             self._retry.cancel()
@@ -198,6 +204,10 @@ class Feed:
     def _misses_before(self, message: Msg) -> bool:
         """Whether a live copy names an event that never came here: the one before it on its subject or, where all of a writer's are
         followed, the one before it of its writer. That one is to be read first."""
+        seq = position(message)
+        if self._replicated and seq > self._whole_to and asyncio.get_running_loop().time() < self._settled_at:
+            self._missing = max(self._missing, seq)
+            return True
         subject = subject_of(message)
         before = [(position_before(message), subject)]
         if self._visibility == "*":

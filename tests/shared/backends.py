@@ -154,8 +154,9 @@ async def open_log(
     read_timeout_s: float = READ_TIMEOUT_S,
     on_back: Callable[[], None] | None = None,
     on_lost: Callable[[], None] | None = None,
+    replicas: int = 0,
 ) -> AsyncIterator[Log]:
-    """A log over its own connection, with its streams, wired to follow again after every cut."""
+    """A log over its own connection, with its streams, wired to follow again after every cut; as many `replicas` as servers."""
     logs: list[Log] = []
 
     async def back() -> None:
@@ -183,7 +184,7 @@ async def open_log(
     try:
         log = Log(connection, read_timeout_s=read_timeout_s)
         logs.append(log)
-        await log.ensure_streams(retention_days=1, replicas=len(servers))
+        await log.ensure_streams(retention_days=1, replicas=replicas or len(servers))
         yield log
     finally:
         await close_nats(connection)

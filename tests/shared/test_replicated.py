@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
+from shared.bus import stored_subject
+from shared.embedded import NatsServer
 from shared.errors import Conflict
 from shared.events.voice import SessionOwned, UserSaid
+from shared.feed import Feed
 from shared.ids import new_session_id
 from shared.log import Log
 from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from shared.writer import SessionWriter
 from tests.begun_feeds import begun_beside_appends
-from tests.cluster import Cluster
+from tests.cluster import SERVERS, Cluster, connected
 from tests.shared.backends import open_log
 
 RACES = 120
@@ -89,3 +93,47 @@ async def test_a_server_that_is_not_in_the_list_is_signed_in_to_with_its_credent
 
 async def test_feeds_begun_beside_appends_are_complete_over_kills_of_the_leader_and_a_follower_that_lags(own_cluster: Cluster) -> None:
     assert await begun_beside_appends(own_cluster, feeds=FEEDS) == []
+
+
+async def test_a_follower_that_stood_still_is_read_only_once_it_has_what_was_acknowledged(own_cluster: Cluster) -> None:
+    async with open_log(own_cluster.url) as setting, connected(own_cluster.urls) as nc:
+        await own_cluster.whole(nc)
+        leader = await own_cluster.leader(nc)
+        follower = (leader + 1) % SERVERS
+        async with (
+            open_log(own_cluster.urls[leader], replicas=SERVERS) as writing,
+            open_log(own_cluster.urls[follower], replicas=SERVERS) as lagging,
+        ):
+            writer = SessionWriter(writing, new_session_id(), "voice")
+            await lagging.read(writer.sid)
+            for round in range(1, 6):
+                own_cluster.freeze(follower)
+                for turn in range(40):
+                    await writer.append(UserSaid(text="hi", turn=turn, source="text"), ts=turn, cause=None)
+                own_cluster.go_on(follower)
+                read, found = await asyncio.gather(lagging.read(writer.sid, limit=1_000), lagging.last([stored_subject(writer.sid)]))
+                assert len(read) == 40 * round
+                assert [one.seq for one in found] == [writer.last_seq]
+                assert (await lagging.position(writer.sid, "voice"))[0] == writer.last_seq
+        assert await setting.last([stored_subject(new_session_id())]) == []
+
+
+async def test_one_server_is_asked_once_for_a_read(own_nats: Callable[[], NatsServer]) -> None:
+    async with open_log(own_nats().url) as log:
+        writer = SessionWriter(log, new_session_id(), "voice")
+        await writer.append(SessionOwned(worker="a", term=1), ts=0, cause=None)
+        await log.read(writer.sid)  # the first one makes the inbox
+        reads: list[Callable[[], Awaitable[object]]] = [
+            lambda: log.read(writer.sid),
+            lambda: log.last([stored_subject(writer.sid)]),
+            lambda: log.position(writer.sid, "voice"),
+        ]
+        for read in reads:
+            before = log.nc.stats["out_msgs"]
+            await read()
+            assert log.nc.stats["out_msgs"] == before + 1
+        before = log.nc.stats["out_msgs"]
+        feed = Feed(log, writer.sid, lambda _: None)
+        await feed.start()
+        assert log.nc.stats["out_msgs"] == before + 1
+        await feed.stop()

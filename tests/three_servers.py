@@ -1,0 +1,23 @@
+"""The fixture with which a module's tests run on three servers: import it there, and the tests of another module beside it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from shared import streams
+from tests.cluster import SERVERS, Cluster, connected
+
+
+@pytest.fixture
+async def nats_url(nats_cluster: Cluster) -> AsyncIterator[str]:
+    """A follower of a log of three replicas, which must not be taken for all of it; emptied after the test."""
+    async with connected(nats_cluster.urls) as nc:
+        js = nc.jetstream()
+        await streams.ensure_streams(js, retention_days=1, replicas=SERVERS)
+        await nats_cluster.whole(nc)
+        leader = await nats_cluster.leader(nc)
+        yield nats_cluster.urls[(leader + 1) % SERVERS]
+        for stream in await js.streams_info():
+            await js.delete_stream(str(stream.config.name))
