@@ -33,6 +33,9 @@ KEY_SLACK_S: Final = 86_400
 
 CHANNELS: Final = ("in", "out")
 
+INDEX: Final = "Vx-Block"
+"""The header of a stored block that has its index."""
+
 _SUBJECT: Final = "Nats-Subject"
 _TIME: Final = "Nats-Time-Stamp"
 
@@ -86,6 +89,8 @@ class Read(NamedTuple):
     after: int
     more: bool
     sealed: int
+    missing: int = 0
+    """Blocks that should stand between those that were read."""
 
 
 _blocks: Final = msgspec.msgpack.Decoder(list[Frame])
@@ -121,27 +126,53 @@ def blocks(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
         yield block
 
 
-def seal(key: bytes, sid: str, block: list[Frame]) -> bytes:
-    """A block as it is stored."""
-    return vault.seal(key, _encoder.encode(block), name=f"recording:{sid}")
+def seal(key: bytes, sid: str, block: list[Frame], index: str = "") -> bytes:
+    """Return a block as it is stored. `index` is the recorder's own number for it, `<recorder>.<n>`, and is authenticated with it: a block
+    cannot be put in the place of another one. It stands beside the block, in the header `INDEX`."""
+    return vault.seal(key, _encoder.encode(block), name=_sealed_name(sid, index))
 
 
-def unseal(key: bytes, sid: str, stored: bytes) -> list[Frame]:
-    """The frames of a stored block; raises `WrongKey`."""
-    return _blocks.decode(vault.open(key, stored, name=f"recording:{sid}"))
+def unseal(key: bytes, sid: str, stored: bytes, index: str = "") -> list[Frame]:
+    """Return the frames of a stored block; those of older releases have no index. Raises `WrongKey`."""
+    return _blocks.decode(vault.open(key, stored, name=_sealed_name(sid, index)))
 
 
-async def read(log: Log, sid: str, key: bytes, *, after: int, limit: int) -> Read:
-    """The frames of up to `limit` blocks that follow position `after` of `RECORD`. Raises `UNAVAILABLE`."""
+def _sealed_name(sid: str, index: str) -> str:
+    return f"recording:{sid}:{index}" if index else f"recording:{sid}"
+
+
+class Order:
+    """Which blocks of each recorder were read, to know how many are missing between them."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+
+    def missing(self, index: str) -> int:
+        """Return how many blocks of the same recorder should stand between the last one and this one, which opened."""
+        recorder, _, number = index.rpartition(".")
+        if not number.isdecimal():
+            return 0
+        before = self._last.get(recorder)
+        self._last[recorder] = max(int(number), before or 0)
+        return max(0, int(number) - before - 1) if before is not None else 0
+
+
+async def read(log: Log, sid: str, key: bytes, *, after: int, limit: int, order: Order | None = None) -> Read:
+    """Return the frames of up to `limit` blocks that follow position `after` of `RECORD`; `order` knows those before. Raises
+    `UNAVAILABLE`."""
+    order = order or Order()
     page = await log.frames(bus.RECORD_STREAM, bus.recorded(sid), after=after, limit=limit)
     found: list[Frame] = []
-    sealed = 0
+    sealed = missing = 0
     for message in page.messages:
+        index = (message.headers or {}).get(INDEX, "")
         try:
-            found += unseal(key, sid, message.data)
+            found += unseal(key, sid, message.data, index)
         except WrongKey:
             sealed += 1
-    return Read(found, position(page.messages[-1]) if page.messages else after, page.more and bool(page.messages), sealed)
+        else:
+            missing += order.missing(index)
+    return Read(found, position(page.messages[-1]) if page.messages else after, page.more and bool(page.messages), sealed, missing)
 
 
 class DataKeys:

@@ -143,6 +143,8 @@ async def _export_wav(sid: str, path: Path, *, place: str = "") -> None:
         except OSError as error:
             raise VoxbridgeError(Code.UNAVAILABLE, f"{path} cannot be written: {(error.strerror or str(error)).lower()}.") from error
     click.echo(f"{written.seconds:.1f} s of {sid} are in {place or path}", err=True)
+    if written.missing:
+        click.echo(f"{written.missing} blocks of the recording are missing between others, and are silence.", err=True)
     if written.sealed:
         click.echo(f"{written.sealed} blocks of the recording could not be opened, and are silence.", err=True)
 

@@ -46,10 +46,12 @@ class Facts(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What is in the file. `sealed` counts blocks of the recording that did not open."""
+    """What is in the file. `sealed` counts blocks of the recording that did not open, `missing` those that are not there although blocks
+    before and after them are."""
 
     seconds: float
     sealed: int
+    missing: int = 0
 
 
 async def facts(log: Log, sid: str) -> Facts:
@@ -107,14 +109,15 @@ def _whole_file(path: Path) -> Iterator[Path]:
 
 async def _fill(log: Log, key: bytes, sid: str, canvas: _Canvas) -> Written:
     passed = Passed()
-    after, more, sealed = 0, True, 0
+    after, more, sealed, missing = 0, True, 0, 0
+    order = recordings.Order()
     while more:
-        read = await recordings.read(log, sid, key, after=after, limit=_BLOCKS)
+        read = await recordings.read(log, sid, key, after=after, limit=_BLOCKS, order=order)
         for frame in read.frames:
             if passed.fresh(frame.seq, frame.at):
                 canvas.take(CHANNELS[frame.channel], frame.data)
-        after, more, sealed = read.after, read.more, sealed + read.sealed
-    return Written(canvas.close() / RATE, sealed)
+        after, more, sealed, missing = read.after, read.more, sealed + read.sealed, missing + read.missing
+    return Written(canvas.close() / RATE, sealed, missing)
 
 
 class _Canvas:

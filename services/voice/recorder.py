@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from typing import Final
 
 from nats.errors import Error as NatsError
@@ -42,6 +43,7 @@ class Recorder:
         self._passed = Passed()
         self._after = 0
         self._waiting: list[list[Frame]] = []
+        self._name, self._stored, self._tried = os.urandom(4).hex(), 0, False
         self._ill = False
         self._writing = asyncio.Lock()
         self._running = asyncio.create_task(self._run())
@@ -101,10 +103,18 @@ class Recorder:
     async def _store(self) -> None:
         while self._waiting:
             block = self._waiting[0]
-            sealed = recordings.seal(self._key, self._sid, block)
+            index = f"{self._name}.{self._stored + 1}"
+            sealed = recordings.seal(self._key, self._sid, block, index)
             # A block whose acknowledgement was lost is stored once; a successor's may begin as this one and go on.
-            headers: dict[str, str] = {Header.MSG_ID: f"{self._sid}.{block[0].seq}.{block[-1].seq}.{block[-1].at}"}
-            await self._log.js.publish(bus.recorded(self._sid), sealed, timeout=_ACK_S, headers=headers)
+            headers: dict[str, str] = {
+                Header.MSG_ID: f"{self._sid}.{block[0].seq}.{block[-1].seq}.{block[-1].at}",
+                recordings.INDEX: index,
+            }
+            again, self._tried = self._tried, True
+            stored = await self._log.js.publish(bus.recorded(self._sid), sealed, timeout=_ACK_S, headers=headers)
+            if again or not stored.duplicate:  # another recorder's block has that one's number
+                self._stored += 1
+            self._tried = False
             self._waiting.pop(0)
 
 

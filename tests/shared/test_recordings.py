@@ -93,3 +93,30 @@ async def test_what_was_sealed_with_another_key_is_counted_and_passed_over(log: 
     assert ([frame.seq for frame in first.frames], first.sealed, first.more) == ([1], 1, True)
     rest = await recordings.read(log, SID, key, after=first.after, limit=2)
     assert ([frame.seq for frame in rest.frames], rest.sealed, rest.more) == ([3], 0, False)
+
+
+def test_a_block_opens_with_its_own_index_and_no_other() -> None:
+    key, block = new_key(), [Frame(0, 1, 1, b"ab")]
+    stored = recordings.seal(key, SID, block, "a.1")
+    assert recordings.unseal(key, SID, stored, "a.1") == block
+    for index in ("a.2", "b.1", ""):
+        with pytest.raises(WrongKey):
+            recordings.unseal(key, SID, stored, index)
+
+
+async def test_blocks_that_were_taken_out_or_put_elsewhere_are_noticed(log: Log) -> None:
+    key, sid = new_key(), "b" * 32
+
+    async def store(index: str, *, sealed_as: str | None = None) -> None:
+        seq = int(index.rpartition(".")[2] or 9)
+        sealed = recordings.seal(key, sid, [Frame(0, seq, seq, b"ab")], index if sealed_as is None else sealed_as)
+        await log.js.publish(bus.recorded(sid), sealed, headers={recordings.INDEX: index} if index else None)
+
+    for index in ("", "a.1", "a.2", "a.5", "b.7", "b.8"):
+        await store(index)
+    await store("a.6", sealed_as="a.2")
+    order = recordings.Order()
+    first = await recordings.read(log, sid, key, after=0, limit=3, order=order)
+    rest = await recordings.read(log, sid, key, after=first.after, limit=64, order=order)
+    assert (first.sealed, first.missing, len(first.frames)) == (0, 0, 3), "one of an older release among them"
+    assert (rest.sealed, rest.missing, len(rest.frames)) == (1, 2, 3)
