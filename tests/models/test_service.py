@@ -427,7 +427,9 @@ def test_pages_and_foreign_names_are_refused(http: httpx.Client, headers: dict[s
 
 
 def test_health_readiness_models_metrics_and_the_api_document(http: httpx.Client, openai: OpenAI) -> None:
-    assert http.get("/healthz").json() == {"status": "ok"}
+    health = http.get("/healthz").json()
+    assert health["status"] == "ok"
+    assert health["late"] == "" or health["late"].startswith("the machine is busy (load ")
     ready = http.get("/readyz").json()
     assert ready["ready"] is True
     assert {model["state"] for model in ready["models"].values()} == {"ready"}
