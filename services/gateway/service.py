@@ -76,6 +76,7 @@ class Gateway(Service):
         self._trouble = -LEASE_MS / 1_000
         """When Valkey last took no key, on the loop's clock."""
         self._numbered = 0
+        self._over = False
         self._tasks: set[asyncio.Task[Any]] = set()
         config = resources.config
         self._server = _Server(
@@ -110,6 +111,7 @@ class Gateway(Service):
         try:
             await self._server.serve()
         finally:
+            self._over = True
             for task in ticking:
                 task.cancel()
             await asyncio.wait(ticking)
@@ -164,7 +166,7 @@ class Gateway(Service):
         task.add_done_callback(self._tasks.discard)
 
     async def _tick(self) -> None:
-        while True:
+        while not self._over:  # a cancellation can be lost in a command to Valkey
             await asyncio.sleep(TICK_S)
             await self._look_after()
 
@@ -172,7 +174,7 @@ class Gateway(Service):
         """A gateway that is killed writes no end of its sockets: that it says nothing more is what tells their sessions."""
         loop = asyncio.get_running_loop()
         heard = True
-        while True:
+        while not self._over:
             try:
                 await self.store.gateway_lives(self.resources.process_id)
                 heard = True
