@@ -19,6 +19,7 @@ from bench.audio import Found, audio, memory, sessions
 from bench.barge_in import barge_in
 from bench.choices import choices
 from bench.doors import doors
+from bench.gateway_back import gateway_back
 from bench.kills import kills
 from bench.live_calls import live_calls
 from bench.load import LoadError
@@ -64,6 +65,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "takeovers": takeovers,
     "kills": kills,
     "doors": doors,
+    "gateway_back": gateway_back,
     "past": past,
     "long_call": long_call,
     "barge_in": barge_in,

@@ -36,8 +36,16 @@ RETENTION_DAYS: Final = 30
 """How long a new log keeps events where nobody says otherwise."""
 
 _DUPLICATE_WINDOW_S: Final = 120
-_AUDIO_SECONDS: Final = 10
-_AUDIO_BYTES: Final = 256 * 1024 * 1024
+AUDIO_S: Final = 4
+"""Seconds of audio that the bus keeps: the lease of a worker that nobody knows to be dead, and a little to take it over."""
+
+AUDIO_FRAMES: Final = 512
+"""Frames of one direction of one session that it keeps at most: `AUDIO_S` in frames of 10 ms, and whatever else is sent. So nobody
+takes the room of others."""
+
+AUDIO_BYTES: Final = 640 * 1024 * 1024
+"""Of all sessions: `AUDIO_S` of 2,000 that send and hear frames of 20 ms all the time, 718 bytes each."""
+
 _MESSAGE_LIMIT: Final = 1024 * 1024
 _LOOK_S: Final = 0.05
 _API_S: Final = 5.0
@@ -86,9 +94,10 @@ def streams(retention_days: int = 0, recording: Recording | None = None, *, repl
             storage=StorageType.MEMORY,
             allow_direct=True,
             no_ack=True,
-            max_age=_AUDIO_SECONDS,
-            max_bytes=_AUDIO_BYTES,
-            duplicate_window=_AUDIO_SECONDS,
+            max_age=AUDIO_S,
+            max_bytes=AUDIO_BYTES,
+            max_msgs_per_subject=AUDIO_FRAMES,
+            duplicate_window=AUDIO_S,
         ),
         *((record,) if recording is not None else ()),
     )

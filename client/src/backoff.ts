@@ -7,8 +7,8 @@
 export const BASE_MS = 250;
 export const CAP_MS = 5_000;
 /** A process that died is back within seconds: the first tries wait no longer than this, so that the call is soon there again. */
-export const PROMPT_MS = 1_500;
-export const PROMPT_TRIES = 12;
+export const PROMPT_MS = 500;
+export const PROMPT_TRIES = 30;
 /** The shortest pause where the gateway said "later". */
 export const LATER_MS = 2_000;
 /** How long a gateway keeps a session for its client, unless it was set up otherwise (`VOXBRIDGE_RESUME_WINDOW_S`). */

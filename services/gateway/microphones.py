@@ -30,7 +30,7 @@ GATHER_LIMIT: Final = 1_024
 RECENT: Final = 50
 """Frames of a session that were written last and may have to be written again: a second."""
 HELD_S: Final = 10
-"""Seconds of a session's audio that are held, as many as the bus keeps."""
+"""Seconds of a session's audio that are held."""
 LATE_S: Final = 1
 """Seconds of a session's audio that a bus which is there may be behind."""
 ANSWER_S: Final = 6.0

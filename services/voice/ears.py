@@ -1,7 +1,7 @@
 """A session's microphone audio: detects speech in it and keeps what may have to be transcribed.
 
 Audio is addressed in ms from the first sample of the session. Kept are the last seconds, and all of what is being said up to
-`LONGEST_MS`. A crash loses the audio; the bus keeps its last ten seconds, with which a successor goes on (`restore`).
+`LONGEST_MS`. A crash loses the audio; the bus keeps its last seconds, with which a successor goes on (`restore`).
 """
 
 from __future__ import annotations

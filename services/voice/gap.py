@@ -1,7 +1,7 @@
 """The audio that the bus kept while nobody held a session, and where it lies in the session.
 
-The bus keeps ten seconds. Microphone frames are known by their number and the gateway's time; the newest one whose place is in the
-journal (`inputs.MicrophoneAt`) places all others, so that positions in the log stay true over a takeover.
+The bus keeps four seconds (`shared.streams.AUDIO_S`). Microphone frames are known by their number and the gateway's time; the newest
+one whose place is in the journal (`inputs.MicrophoneAt`) places all others, so that positions in the log stay true over a takeover.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from shared import bus, frames
 from shared.log import Log, position
 
 FRAMES_LIMIT: Final = 4_096
-"""Frames read of both directions; ten seconds have 1,000 in frames of 20 ms."""
+"""Frames read of both directions; four seconds have 400 in frames of 20 ms."""
 
 _SAMPLES_PER_MS: Final = frames.INPUT_RATE // 1_000
 _SUBJECT: Final = "Nats-Subject"

@@ -1,7 +1,7 @@
 """A session's microphone: frames into detections, with their place in the session noted for a successor.
 
 Owns when speech counts as over because no frame comes any more, and hearing again what nobody heard. A crash loses nothing that
-the bus keeps: its last ten seconds.
+the bus keeps: its last four seconds.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ STALLED_S: Final = 1.0
 """After this long without a frame in the middle of speech, the speech has ended: its client went silent without a word. While the bus is
 away nobody can tell."""
 
-MARK_MS: Final = 3_000
-"""Between two notes of where the microphone is: a successor finds the last one among the ten seconds that the bus keeps."""
+MARK_MS: Final = 1_500
+"""Between two notes of where the microphone is: a successor finds the last one among what the bus keeps, also where it comes late."""
 
 _MARK_SAMPLES: Final = MARK_MS * frames.INPUT_RATE // 1_000
 Voice = inputs.VoiceStarted | inputs.VoiceStopped

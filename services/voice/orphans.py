@@ -70,6 +70,8 @@ class Orphans:
         self._failures: dict[str, int] = {}
         self._taking: dict[str, asyncio.Task[None]] = {}
         self._turn = asyncio.Semaphore(AT_ONCE)
+        self._folding = asyncio.Lock()
+        """One session is folded at a time: with several, the loop would wait for all of their threads whenever it wants the interpreter."""
 
     async def watch(self) -> None:
         """Run until `stop`; returns when nothing is being taken over any more."""
@@ -192,7 +194,8 @@ class Orphans:
         recorded = [one async for one in self._place.log.read_all(sid)]
         now = self._place.clock.now_us()
         try:
-            found = await past.read(sid, recorded)
+            async with self._folding:
+                found = await past.read(sid, recorded)
         except Exception:  # noqa: BLE001 - whatever is wrong with its past, its client must be told of its end
             _log.exception("session %s cannot be folded and is ended as it is", sid)
             await self._end_unread(sid, recorded)

@@ -1,6 +1,6 @@
 """Recording the sessions that are to be recorded: what passes on the bus, sealed with the session's key, into `RECORD`.
 
-Owns when it is read and written. It follows the ten seconds of audio that the bus keeps, beside the path of the audio, so a session
+Owns when it is read and written. It follows the seconds of audio that the bus keeps, beside the path of the audio, so a session
 that is not recorded pays nothing, and a worker that takes a session over finds what its predecessor had not written yet. A crash loses
 nothing that the bus still has; a restart of the bus loses at most `EVERY_S` of a recording.
 """
@@ -21,8 +21,8 @@ from shared.errors import VoxbridgeError
 from shared.log import Log
 from shared.recordings import DataKeys, Frame, Passed
 
-EVERY_S: Final = 2.0
-"""How often what passed is written: well within the ten seconds that the bus keeps, a takeover included."""
+EVERY_S: Final = 0.5
+"""How often what passed is written: well within the four seconds that the bus keeps, the lease of a dead worker included."""
 
 PROLONG_S: Final = 3_600.0
 END_S: Final = 1.0
@@ -79,8 +79,8 @@ class Recorder:
         loop = asyncio.get_running_loop()
         prolonged = loop.time()
         while True:
+            await self.write()  # at once: what a dead worker had not written will not be kept for long
             await asyncio.sleep(EVERY_S)
-            await self.write()
             if loop.time() - prolonged >= PROLONG_S:
                 prolonged = loop.time()
                 try:

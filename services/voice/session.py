@@ -394,6 +394,11 @@ class Session:
         """The position of the newest event of this service that the log has."""
         return self._writer.last_seq
 
+    def asking(self) -> bool:
+        """Whether the user says, or said, something that the model has not answered yet."""
+        line = self.state.line
+        return line is not None and (line.asking or line.active)
+
     def now_us(self) -> int:
         """The time, µs."""
         return self._place.clock.now_us()

@@ -25,7 +25,11 @@ from shared.events.voice import Failure
 from shared.frames import INPUT_RATE, OUTPUT_RATE, PREFIX_SIZE
 
 KEPT_MS: Final = 10_000
-"""Of the microphone, for a connection that is opened in the middle of speech: as much as the bus keeps."""
+"""Of the microphone, for a connection that is opened in the middle of speech."""
+
+RESTING_MS: Final = 3_000
+"""The same while a connection hears it and nobody waits for an answer: what is heard again then is `live.REPLAY_MS`, or begins a second
+before words that came a moment ago."""
 
 KEPT_LIMIT: Final = 4_096
 """Frames, and what is said between them, that are kept of it; of tiny frames the oldest go sooner."""
@@ -59,6 +63,9 @@ class House(Protocol):
 
     def position(self) -> int:
         """The newest position of the session's log."""
+
+    def asking(self) -> bool:
+        """Whether the user says, or said, something that is not answered yet."""
 
     def now_us(self) -> int:
         """The time, µs."""
@@ -171,9 +178,12 @@ class Uplink:
         kept = self._kept
         self._samples = samples
         self._keep(frame)
-        while kept[0][1] < samples - KEPT_MS * _SAMPLES_PER_MS:
-            kept.popleft()
         connection = self._connection
+        if kept[0][1] < samples - RESTING_MS * _SAMPLES_PER_MS:
+            resting = connection is not None and not self._house.asking()
+            first = samples - (RESTING_MS if resting else KEPT_MS) * _SAMPLES_PER_MS
+            while kept[0][1] < first:
+                kept.popleft()
         if connection is not None:
             try:
                 connection.send_audio(memoryview(frame)[PREFIX_SIZE:])

@@ -107,11 +107,12 @@ test("an empty log is an empty timeline of one second", () => {
   assert.deepEqual(layout([]), { spans: [], marks: [], turns: [], times: [], start: 0, end: 1000 });
 });
 
-test("ten thousand events are laid out within 100 ms", () => {
+test("ten thousand events are laid out within 100 ms of the processor's time", () => {
   const events = Array.from({ length: 10_000 }, (_, i) => event(i * 10, "voice", i % 2 === 0 ? "speech.started" : "speech.ended"));
-  const began = performance.now();
+  const began = process.cpuUsage();
   layout(events);
-  assert.ok(performance.now() - began < 100, `${performance.now() - began} ms`);
+  const { user, system } = process.cpuUsage(began); // what the machine does beside is not the layout's
+  assert.ok(user + system < 100_000, `${user + system} µs`);
 });
 
 test("ticks are round and far enough apart to be read", () => {

@@ -6,21 +6,28 @@ against the log.
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import nats
 import psutil
 
 from shared.child import die_with_parent
+from shared.service import health_subject
 from tests.ports import free_port
 from tests.running_models import RunningModels
+from voxbridge import runtime
 
 READY_S: Final = 120.0
 LOG_S: Final = 20.0
@@ -44,14 +51,29 @@ class Product:
         """Let go of connections; the processes are their starter's."""
         self._http.close()
 
-    def kill(self, name: str) -> None:
-        """`kill -9` a service, or a server: `voice`, `nats-server`, `valkey`."""
+    def kill(self, name: str, sid: str = "") -> None:
+        """`kill -9` a service, or a server: `voice`, `nats-server`, `valkey`; of the voice workers the one that has the session `sid`."""
         module = f"services.{name}"
         found = [
             each for each in self._supervisor.children() if any(module == part or name in Path(part).name for part in each.cmdline()[:3])
         ]
+        if sid:
+            owner = self.logged(sid, "session.owned")[-1]["data"]["worker"]
+            with ThreadPoolExecutor(1) as beside:  # a page's own loop runs here
+                named = beside.submit(asyncio.run, self._names(name, [each.pid for each in found])).result()
+            found = [each for each in found if named[each.pid] == owner]
         assert len(found) == 1, [each.cmdline() for each in self._supervisor.children()]
         found[0].kill()
+
+    async def _names(self, service: str, pids: Sequence[int]) -> dict[int, str]:
+        told = runtime.told(Path(self.environment["VOXBRIDGE_DATA_DIR"]))
+        assert told is not None
+        client = await nats.connect(told.nats_url)
+        try:
+            answers = {pid: await client.request(health_subject(service, socket.gethostname(), pid), b"", timeout=LOG_S) for pid in pids}
+        finally:
+            await client.close()
+        return {pid: str(json.loads(answer.data)["process"]) for pid, answer in answers.items()}
 
     def ready(self) -> bool:
         """`GET /readyz`."""

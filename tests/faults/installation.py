@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from asyncio.subprocess import PIPE, STDOUT, Process
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Final
 
 import nats
 from nats.aio.client import Client
+from nats.errors import Error as NatsError
 from redis.asyncio import Redis
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
@@ -24,6 +26,7 @@ from shared.config import Config
 from shared.embedded import NatsServer, ValkeyServer
 from shared.events.voice import SessionOwned
 from shared.log import Log
+from shared.service import health_subject
 from shared.store import Store
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Turn
@@ -140,8 +143,23 @@ class Installation:
             self._running[name] = Running(name, process)
         for name in names:
             await self._running[name].serving()
+        await self._until_warm([self._running[name].process.pid for name in names if name in WORKERS])
         if "gateway" in names:
             await self._until_open()
+
+    async def _until_warm(self, pids: Sequence[int]) -> None:
+        """Wait until these voice workers have loaded everything: one that is to take a call over has been there for a while."""
+        connection = await self.servers.connect()
+        try:
+            async with asyncio.timeout(BOUND_S):
+                for pid in pids:
+                    while True:
+                        with suppress(NatsError):
+                            await connection.request(health_subject("voice", socket.gethostname(), pid), b"", timeout=1)
+                            break
+                        await asyncio.sleep(0.05)
+        finally:
+            await connection.close()
 
     async def heal(self) -> None:
         """Start what is not there."""

@@ -14,7 +14,7 @@ import nats
 import pytest
 from redis.asyncio import Redis
 
-from services.voice import inputs, orphans
+from services.voice import inputs, orphans, past
 from services.voice import service as service_module
 from services.voice.past import Past
 from services.voice.service import CONSUMER
@@ -23,7 +23,7 @@ from shared import frames
 from shared.config import Config
 from shared.embedded import NatsServer, ValkeyServer
 from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
-from shared.events import gateway
+from shared.events import Recorded, gateway
 from shared.events import voice as ev
 from shared.events.journal import Taken, VoiceJournal
 from shared.log import Log
@@ -200,6 +200,33 @@ async def test_a_lease_that_ran_out_during_a_stall_is_regained_however_many_look
         monkeypatch.undo()
         assert page.sid in worker._sessions
         await page.ends()
+
+
+async def test_sessions_of_a_dead_worker_are_folded_one_at_a_time(
+    workers: Workers, pages: MakePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fold, running, most = past._fold, list[str](), 0
+
+    def watched(sid: str, log: list[Recorded]) -> Past:
+        nonlocal most
+        running.append(sid)
+        most = max(most, len(running))
+        time.sleep(0.05)
+        try:
+            return fold(sid, log)
+        finally:
+            running.remove(sid)
+
+    monkeypatch.setattr(past, "_fold", watched)
+    calls = [pages() for _ in range(4)]
+    async with workers.process() as process:
+        await asyncio.gather(*(one.open("echo") for one in calls))
+        await asyncio.gather(*(one.until(ev.SessionStarted) for one in calls))
+        async with workers.running():
+            process.kill()
+            await asyncio.gather(*(one.until(ev.SessionRestored) for one in calls))
+            await asyncio.gather(*(one.ends() for one in calls))
+    assert most == 1
 
 
 async def test_a_session_that_was_lost_while_it_was_opened_is_opened_again(

@@ -64,7 +64,11 @@ class House:
         self.connections: list[Connection] = []
         self.told: list[Any] = []
         self.uplink = Uplink(self, cast("Vendors", self), cast("Handles", None))
+        self.waits = False
         self._samples = 0
+
+    def asking(self) -> bool:
+        return self.waits
 
     async def get(self, provider: str) -> House:
         return self
@@ -134,6 +138,29 @@ async def test_a_connection_that_hears_the_audio_again_is_told_where_it_ends_aga
     await house.took(2, [("audio", 1_000)])
     assert [type(one) for one in house.told] == [ProviderReady] * 3
     house.uplink.close(3)
+
+
+@pytest.mark.parametrize(("waits", "again_ms"), [(False, uplink.RESTING_MS), (True, uplink.KEPT_MS)])
+async def test_little_is_kept_while_it_is_heard_and_nobody_waits_for_an_answer(waits: bool, again_ms: int) -> None:
+    house = House()
+    house.waits = waits
+    house.may_connect.set()
+    house.open(1)
+    house.hears(1)
+    await house.took(0, [("audio", FRAME_MS)])
+    house.hears(600)
+    house.open(2)
+    await house.took(1, [("audio", again_ms + FRAME_MS)])
+    house.uplink.close(2)
+
+
+async def test_what_is_said_while_a_connection_opens_is_kept_for_ten_seconds() -> None:
+    house = House()
+    house.open(1)
+    house.hears(600)
+    house.may_connect.set()
+    await house.took(0, [("audio", uplink.KEPT_MS + FRAME_MS)])
+    house.uplink.close(1)
 
 
 async def test_a_connection_in_the_middle_of_speech_is_told_that_the_user_speaks_and_of_no_speech_before() -> None:
