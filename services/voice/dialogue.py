@@ -295,7 +295,7 @@ def _written(d: Draft, text: str) -> None:
         return
     words.begin_turn(d)
     turn = 0 if line.notice else d.state.turns
-    live.change(d, tries=0, asked="", asked_again=False, going_on=0, notice=False, announced="")
+    live.change(d, tries=0, asked="", asked_again=False, going_on=0, notice=False, announced="", said="")
     d.append(
         ev.ProviderFailed(
             part="tts",
@@ -341,6 +341,7 @@ def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
     if reply is not None and reply.line == line.effect and not reply.closed:
         d.outputs.append(out.Flush(reply.generation))
         d.state.reply = None
+        turns.cut_trailing(d)
     if again:
         live.change(d, asked_again=True, asked=line.asked or live.ANSWER_AGAIN)
         if reconnect:

@@ -303,6 +303,7 @@ def finish_reply(d: Draft) -> None:
 
 def hand_on(d: Draft, *, goes_on: bool = True) -> None:
     """Another voice follows the reply as soon as it was played; with `goes_on` it goes on with its turn."""
+    pauses.settle(d, None)
     reply = msgspec.structs.replace(_reply(d), goes_on=goes_on, closed=True, calls=(), effect=None)
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
     if d.state.output == "audio":
