@@ -285,7 +285,10 @@ class Orders:
         """The model of the connection speaks: as `uplink` counts and plays it."""
         self.in_turn = True
         if not self.made or self.made // 1_000 != (self.made + ms) // 1_000:
-            self.take(provider.AgentAudio(effect=self.line, ms=self.made + ms, audio_ms=self.now))
+            line = self.line
+            self.take(provider.AgentAudio(effect=line, ms=self.made + ms, audio_ms=self.now))
+            if line != self.line:
+                return  # with it the call went on to another connection
         self.made += ms
         if self.generation:
             self.page.add(self.generation, ms)
