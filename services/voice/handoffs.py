@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import cast, inputs, listening, live, memory, turns, words
+from services.voice import cast, filler, inputs, listening, live, memory, turns, words
 from services.voice import outputs as out
 from services.voice.draft import ANSWER, Draft
 from services.voice.state import Handoff, Line, Reply, Stamps, State
@@ -127,6 +127,8 @@ def settle(d: Draft) -> None:
         return
     if state.line is not None and state.line.ready and words.are_due(d):
         return
+    if d.reply is not None and d.reply.filler:
+        filler.give_way(d)  # nobody waits for the words that cover a wait
     reply = d.reply
     if reply is not None and not reply.line and (reply.calls or not turns.made(reply)):
         return
