@@ -100,7 +100,7 @@ def shown_state(state: State) -> moments.State:
     reply, line = state.reply, state.line
     if reply is not None and reply.playing and not reply.quiet:
         return "speaking"
-    if line is not None and (line.speaking or line.active):
+    if line is not None and line.active:
         return "user_speaking"
     if (reply is not None and reply.calls) or (line is not None and line.calls):
         return "calling_tool"
