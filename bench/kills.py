@@ -70,7 +70,14 @@ async def kills(quick: bool, say: Say) -> Found:
         needs = "the second voice worker that `voxbridge up` keeps"
         found += [
             Figure(area="kills", what=f"{what}, p95", key=key, unit="ms", value=values.p95, target=target, note=note, needs=needs),
-            Figure(area="kills", what="of these, words of an answer lost", unit="", value=sum(one.lost for one in every), target=0),
+            Figure(
+                area="kills",
+                what="of these, words of an answer lost",
+                key=f"{key}.lost",
+                unit="",
+                value=sum(one.lost for one in every),
+                target=0,
+            ),
             Figure(
                 area="kills",
                 what="of these, words said again, of sentences heard in part",
