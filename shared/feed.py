@@ -2,10 +2,12 @@
 
 The live copies come over core NATS, which may lose some; the stored ones are read by position. A feed subscribes first,
 reads what it missed, and merges by position; it reads again whenever the connection was cut, its buffer was full, or a live copy
-shows that one before it is missing. Where the log has replicas any of them may answer a read, and a copy may be lost on its way from
-the leader's server to ours without a cut here: there a feed reads behind the leader, and asks it every two seconds whether it is whole.
-What it finds missing then comes late, after what was there. One task at a time hands events over, so a slow handler delays and never
-reorders.
+shows that one before it is missing. One task at a time hands events over, so a slow handler delays and never reorders.
+
+Where the log has replicas a copy may be lost on its way from the leader's server to ours without a cut here, and the next copy, of
+another writer, says nothing of it. There a copy is only news of its position, and the event is read: a replica that has it has all
+before it. So nothing comes late, and a position that was handed over leaves nothing behind it, for one read more. Since no copy may follow
+one that was lost, such a feed also asks the leader every two seconds whether it is whole.
 
 A crash here loses nothing: a follower begins again after the last position it handled.
 """
@@ -24,7 +26,7 @@ from nats.errors import Error as NatsError
 
 from shared import bus, events
 from shared.errors import Unavailable, VoxbridgeError
-from shared.log import Log, decode, position, position_before, subject_of, type_of, writers_position_before
+from shared.log import Log, decode, position, position_before, type_of, writers_position_before
 
 Handler = Callable[[events.Recorded], Awaitable[None] | None]
 
@@ -34,13 +36,6 @@ BUFFER_LIMIT: Final = 4096
 LOOK_SOON_S: Final = 0.1
 LOOK_S: Final = 2.0
 """How often a feed is compared with the leader of the log, where that has replicas; soon after it began for the first time."""
-
-SETTLE_S: Final = 1.0
-"""How long after it subscribed a feed reads what a live copy announces, where the log has replicas: until all servers know that it wants
-copies, one of another writer may be missing before it."""
-
-AHEAD_LIMIT: Final = 4_096
-"""Live copies that are handed over before they are compared with the leader."""
 
 _RETRY_S: Final = 0.5
 
@@ -68,21 +63,9 @@ class Feed:
         buffer_limit: int = BUFFER_LIMIT,
     ) -> None:
         self.position = after
-        """The newest event that was handed over."""
-        self._whole_to = after
-        """Up to here all was handed over. On one server that is `position`; replicas have to be read behind their leader to know it."""
-
-        self._ahead: set[int] = set()
-        """What was handed over beyond."""
-
-        self._known: dict[str, int] = {}
-        """The newest event that was handed over, by subject and by writer."""
+        """Up to here all was handed over."""
 
         self._replicated = False
-        self._missing = 0
-        """An event that a live copy names and that never came."""
-
-        self._settled_at = 0.0
         self._looking: asyncio.TimerHandle | None = None
         self._log = log
         self._sid = sid
@@ -114,7 +97,6 @@ class Feed:
     async def catch_up(self) -> None:
         """Read what was missed. Called after every cut of the connection; safe to call at any time."""
         self._stale = True
-        self._settled_at = asyncio.get_running_loop().time() + SETTLE_S
         self._caught_up.clear()
         if self._retry is not None:
             self._retry.cancel()
@@ -155,13 +137,9 @@ class Feed:
         try:
             while not self._stopped:
                 if self._stale:
-                    await self._read()
+                    await self._compare()
                 elif self._buffer:
-                    message = self._buffer[0]
-                    self._stale = self._misses_before(message)
-                    if not self._stale:
-                        self._buffer.popleft()
-                        await self._hand_over(message)
+                    await self._take(self._buffer[0])
                 elif self._overflowed:
                     self._overflowed, self._stale = False, True
                 else:
@@ -174,25 +152,40 @@ class Feed:
         finally:
             self._pump = None
 
-    async def _read(self) -> None:
+    async def _compare(self) -> None:
+        """Read what is stored, up to what the leader has where there are replicas."""
         self._stale = False
         until = await self._log.barrier(self._sid, writer=self._writer, visibility=self._visibility)
         self._replicated = await self._log.leader.has_followers()
-        until = max(until, self._missing) if self._replicated else 0
-        if not self._replicated or until > self._whole_to or self._ahead:
-            pages = self._log.pages(self._sid, writer=self._writer, visibility=self._visibility, after=self._whole_to, until=until)
-            async for page in pages:
-                for message in page.messages:
-                    await self._hand_over(message)
-                    self._whole_to = max(self._whole_to, position(message))
-                if self._stopped:
-                    return
-        self._whole_to = max(self._whole_to, until, self._missing)
-        self._ahead = {seq for seq in self._ahead if seq > self._whole_to}
+        if not self._replicated or until > self.position:
+            await self._read(until if self._replicated else 0)
         if not self._stale:
             self._caught_up.set()
         if self._replicated and self._looking is None and not self._stopped:
             self._looking = asyncio.get_running_loop().call_later(LOOK_SOON_S, self._look)
+
+    async def _read(self, until: int) -> None:
+        pages = self._log.pages(self._sid, writer=self._writer, visibility=self._visibility, after=self.position, until=until)
+        async for page in pages:
+            for message in page.messages:
+                await self._hand_over(message)
+            if self._stopped:
+                return
+        self.position = max(self.position, until)  # what is not there any more was erased
+
+    async def _take(self, message: Msg) -> None:
+        """Hand over the event of the first live copy, behind all that is before it."""
+        seq = position(message)
+        if seq > self.position and not self._follows(message):
+            if not self._replicated:
+                await self._read(0)
+            elif not self._types or type_of(message) in self._types:
+                await self._read(max(map(position, self._buffer)))
+            else:
+                self._buffer.popleft()  # nobody wants it: the next read passes it
+                return
+        self._buffer.popleft()
+        await self._hand_over(message)
 
     def _look(self) -> None:
         """Compare with the leader: a copy may be lost between two servers without a cut here, and nothing come after it for long."""
@@ -201,34 +194,19 @@ class Feed:
         if self._retry is None:
             self._run()
 
-    def _misses_before(self, message: Msg) -> bool:
-        """Whether a live copy names an event that never came here: the one before it on its subject or, where all of a writer's are
-        followed, the one before it of its writer. That one is to be read first."""
-        seq = position(message)
-        if self._replicated and seq > self._whole_to and asyncio.get_running_loop().time() < self._settled_at:
-            self._missing = max(self._missing, seq)
-            return True
-        subject = subject_of(message)
-        before = [(position_before(message), subject)]
-        if self._visibility == "*":
-            before.append((writers_position_before(message), bus.parse_event_subject(subject)[1]))
-        missing = max(seq if seq > self._known.get(name, 0) else 0 for seq, name in before)
-        if missing <= self._whole_to:
-            return len(self._ahead) >= AHEAD_LIMIT
-        self._missing = max(self._missing, missing)
-        return True
+    def _follows(self, message: Msg) -> bool:
+        """Whether nothing can be missing before a live copy. On one server a cut or a full buffer says so, or the event before it on its
+        subject or of its writer. On replicas only one writer's feed can know, of a writer that says it."""
+        of_writer = writers_position_before(message)
+        if self._replicated:
+            return self._writer != "*" and 0 < of_writer <= self.position
+        return max(position_before(message), of_writer if self._visibility == "*" else 0) <= self.position
 
     async def _hand_over(self, message: Msg) -> None:
         seq = position(message)
-        if seq <= self._whole_to or seq in self._ahead or self._stopped:
+        if seq <= self.position or self._stopped:
             return
-        subject = subject_of(message)
-        self._known[subject] = self._known[bus.parse_event_subject(subject)[1]] = seq
-        self.position = max(self.position, seq)
-        if self._replicated:
-            self._ahead.add(seq)
-        else:
-            self._whole_to = seq
+        self.position = seq
         if self._types and type_of(message) not in self._types:
             return
         try:

@@ -95,7 +95,7 @@ async def _one(logs: list[Log], when: float, number: int) -> str:
     finally:
         await feed.stop()
     got = [one.seq for one in seen.got]
-    if sorted(got) != [one.seq for one in stored]:
+    if got != [one.seq for one in stored]:
         return f"feed {number} had {got}"
     return "" if len(stored) == (2 * EVENTS if visibility == "c" else 3 * EVENTS) else f"{len(stored)} events are stored of {sid}"
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+from nats.aio.msg import Msg
+
 from shared.bus import stored_subject
 from shared.embedded import NatsServer
 from shared.errors import Conflict
+from shared.events.tools import ToolCompleted
 from shared.events.voice import SessionOwned, UserSaid
-from shared.feed import Feed
+from shared.feed import Feed, Handler
 from shared.ids import new_session_id
 from shared.log import Log
 from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
@@ -17,6 +21,7 @@ from shared.writer import SessionWriter
 from tests.begun_feeds import begun_beside_appends
 from tests.cluster import SERVERS, Cluster, connected
 from tests.shared.backends import open_log
+from tests.shared.collector import Collector
 
 RACES = 120
 SIDE_BY_SIDE = 12
@@ -89,6 +94,72 @@ async def test_a_server_that_is_not_in_the_list_is_signed_in_to_with_its_credent
         assert client.connected_url.port == own_cluster.servers[1].port
     finally:
         await close_nats(client)
+
+
+@pytest.mark.parametrize("visibility", ["c", "*"])
+async def test_a_live_copy_that_was_lost_between_servers_is_handed_over_before_the_next_of_another_writer(
+    nats_cluster: Cluster, visibility: str
+) -> None:
+    """The feed begins again behind the newest it had, as a client does that resumes: nothing may be missing behind that."""
+    async with open_log(nats_cluster.url, replicas=SERVERS) as log, open_log(nats_cluster.urls[-1], replicas=SERVERS) as following:
+        sid, seen = new_session_id(), Collector()
+        voice, tools = SessionWriter(log, sid, "voice"), SessionWriter(log, sid, "tools")
+        feed = Lossy(following, sid, seen, visibility=visibility)
+        await feed.start()
+        first = await voice.append(UserSaid(text="hi", turn=1, source="text"), ts=0, cause=None)
+        await seen.count(1)
+        for count in range(3, 23, 2):
+            feed.losing = True
+            await voice.append(UserSaid(text="hi", turn=count, source="text"), ts=count, cause=None)
+            await asyncio.wait_for(feed.lost.wait(), 20)
+            feed.losing = False
+            feed.lost.clear()
+            await tools.append(ToolCompleted(call_id=str(count), name="f", result={}, ms=1), ts=count, cause=None)
+            await seen.until(lambda got, last=tools.last_seq: got[-1].seq == last)  # type: ignore[misc]
+            assert seen.got == await log.read(sid, visibility=visibility)
+        assert seen.got[0].seq == first
+        await feed.stop()
+
+
+async def test_a_live_copy_that_was_lost_and_that_none_follows_is_handed_over(nats_cluster: Cluster) -> None:
+    async with open_log(nats_cluster.url, replicas=SERVERS) as log:
+        sid, seen = new_session_id(), Collector()
+        voice = SessionWriter(log, sid, "voice")
+        feed = Lossy(log, sid, seen)
+        await feed.start()
+        feed.losing = True
+        await voice.append(UserSaid(text="hi", turn=1, source="text"), ts=0, cause=None)
+        await seen.count(1)
+        await feed.stop()
+
+
+async def test_a_feed_of_some_types_on_replicas_misses_none_of_them(nats_cluster: Cluster) -> None:
+    async with open_log(nats_cluster.url, replicas=SERVERS) as log:
+        sid, seen = new_session_id(), Collector()
+        voice = SessionWriter(log, sid, "voice")
+        feed = Feed(log, sid, seen, types=("session.owned",))
+        await feed.start()
+        for n in range(20):
+            await voice.append(UserSaid(text="hi", turn=n, source="text"), ts=n, cause=None)
+            await voice.append(SessionOwned(worker="a", term=n), ts=n, cause=None)
+        await seen.count(20)
+        assert [one.event.term for one in seen.got if isinstance(one.event, SessionOwned)] == list(range(20))
+        await feed.stop()
+
+
+class Lossy(Feed):
+    """A feed of which live copies are lost on their way."""
+
+    def __init__(self, log: Log, sid: str, handler: Handler, *, visibility: str = "*") -> None:
+        super().__init__(log, sid, handler, visibility=visibility)
+        self.losing = False
+        self.lost = asyncio.Event()
+
+    async def _live(self, message: Msg) -> None:
+        if self.losing:
+            self.lost.set()
+        else:
+            await super()._live(message)
 
 
 async def test_feeds_begun_beside_appends_are_complete_over_kills_of_the_leader_and_a_follower_that_lags(own_cluster: Cluster) -> None:
