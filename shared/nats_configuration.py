@@ -33,7 +33,8 @@ class Place:
 
 def configuration(place: Place, identities: Mapping[str, str], *, system: str = "") -> str:
     """The file, for what each user signs in with (`shared.permissions.users`), and who may ask the server about itself."""
-    limits = f"sync_interval: {place.sync_interval}, max_file_store: {place.max_file_store}, max_memory_store: {place.max_memory_store}"
+    # A number with `m` behind it is so many millions to the server, unless it is quoted.
+    limits = f'sync_interval: "{place.sync_interval}", max_file_store: {place.max_file_store}, max_memory_store: {place.max_memory_store}'
     return f"""server_name: "voxbridge"
 listen: "{place.listen}"
 max_payload: 1MB

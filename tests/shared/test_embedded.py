@@ -14,8 +14,8 @@ import psutil
 import pytest
 import redis
 
-from shared import bus, streams
-from shared.embedded import NatsServer, StartError, ValkeyServer
+from shared import bus, nats_health, streams
+from shared.embedded import LOOPBACK, SYSTEM_USER, NatsServer, StartError, ValkeyServer
 from shared.ids import new_session_id
 from shared.makers import may_make
 from shared.nats_configuration import adopt_store
@@ -135,6 +135,13 @@ def test_a_server_that_does_not_start_is_quoted(tmp_path: Path) -> None:
     with pytest.raises(StartError, match=r"nats-server ended with code 1 as it started: .*sync_interval") as caught:
         NatsServer(tmp_path / "nats", sync_interval="sometimes").start()
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(("said", "seconds"), [("2m", 120), ("1m", 60), ("30s", 30), ("250ms", 0.25)])
+def test_a_server_syncs_as_often_as_was_said(tmp_path: Path, said: str, seconds: float) -> None:
+    with NatsServer(tmp_path / "nats", sync_interval=said, min_free_bytes=0) as server:
+        answer = nats_health.ask(LOOPBACK, server.port, SYSTEM_USER, server.system_password(), nats_health.JETSTREAM, timeout_s=5)
+    assert answer["config"]["sync_interval"] == seconds * 1e9
 
 
 def test_a_long_folder_gets_a_short_socket(tmp_path: Path) -> None:
