@@ -56,8 +56,8 @@ STEADY_S: Final = 0.5
 FLOWING_S: Final = 5.0
 """Of audio in both directions before a connection is left: longer than what is heard again over the new one."""
 
-LASTING_S: Final = 4.5
-"""Of audio in both directions before a worker is stopped: its successor reads all that the bus keeps, which is four seconds."""
+LASTING_S: Final = 10.5
+"""Of audio in both directions before a worker is stopped: its successor reads all that the bus keeps, ten seconds of the microphone."""
 
 BACK_FRAMES: Final = 25
 """That come to each call after its worker is gone."""

@@ -32,6 +32,7 @@ ANSWERS_S: Final = 6
 """How long a question that may have several answers waits for them; longer than any read and any pull of a consumer."""
 
 _EVERYONE: Final = (*SERVICES, RECORDINGS)
+_LIVE_AUDIO: Final = (bus.MICROPHONE_STREAM, bus.REPLY_STREAM)
 
 
 class Door(NamedTuple):
@@ -81,13 +82,13 @@ DOORS: Final[tuple[Door, ...]] = (
     *_working("voice", VOICE_CONSUMER),
     *_working("tools", TOOLS_CONSUMER),
     # Audio: what was said lately, and what is recorded.
-    *_heard("gateway", (ADMIN, "voice"), "vx.s.*.audio.in"),
-    *_heard("voice", (ADMIN, "gateway"), "vx.s.*.audio.out"),
-    *_asked(ADMIN, ("voice",), f"{API}.DIRECT.GET.{bus.AUDIO_STREAM}", many=True),
-    *_asked(ADMIN, ("voice",), f"{API}.STREAM.MSG.GET.{bus.AUDIO_STREAM}"),
+    *_heard("gateway", (ADMIN, "voice"), bus.MICROPHONE_SUBJECTS),
+    *_heard("voice", (ADMIN, "gateway"), bus.REPLY_SUBJECTS),
+    *_asked(ADMIN, ("voice",), *(f"{API}.DIRECT.GET.{name}" for name in _LIVE_AUDIO), many=True),
+    *_asked(ADMIN, ("voice",), *(f"{API}.STREAM.MSG.GET.{name}" for name in _LIVE_AUDIO)),
     *_asked(ADMIN, ("voice", RECORDINGS), f"{API}.DIRECT.GET.{bus.RECORD_STREAM}", many=True),
     *_asked(ADMIN, ("voice", RECORDINGS), f"{API}.STREAM.MSG.GET.{bus.RECORD_STREAM}"),
-    *_asked(ADMIN, SERVICES, f"{API}.STREAM.INFO.{bus.AUDIO_STREAM}"),
+    *_asked(ADMIN, SERVICES, *(f"{API}.STREAM.INFO.{name}" for name in _LIVE_AUDIO)),
     *_asked(ADMIN, _EVERYONE, f"{API}.STREAM.INFO.{bus.RECORD_STREAM}"),
     *_asked(ADMIN, ("voice",), bus.recorded("*")),
     # Among services.

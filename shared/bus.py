@@ -14,9 +14,11 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 EVENT_STREAM: Final = "EV"
-AUDIO_STREAM: Final = "AUDIO"
+MICROPHONE_STREAM: Final = "MICROPHONE"
+REPLY_STREAM: Final = "REPLY"
 EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
-AUDIO_SUBJECTS: Final = "vx.s.*.audio.>"
+MICROPHONE_SUBJECTS: Final = "vx.s.*.audio.in"
+REPLY_SUBJECTS: Final = "vx.s.*.audio.out"
 RECORD_STREAM: Final = "RECORD"
 RECORD_SUBJECTS: Final = "vxr.*.*"
 MAIN: Final = "main"
@@ -93,9 +95,9 @@ def audio_out(sid: str) -> str:
     return f"vx.s.{sid}.audio.out"
 
 
-def audio(sid: str) -> str:
-    """Filter for the frames of both directions."""
-    return f"vx.s.{sid}.audio.*"
+def kept_audio(sid: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Stream and subject of the microphone, and of the reply, where the last seconds of each are kept."""
+    return (MICROPHONE_STREAM, audio_in(sid)), (REPLY_STREAM, audio_out(sid))
 
 
 def recorded(sid: str) -> str:

@@ -36,6 +36,7 @@ from shared.child import die_with_parent, end_group
 from shared.errors import Code, VoxbridgeError
 from shared.nats_configuration import Place, adopt_store, configuration
 from shared.permissions import RIGHTS
+from shared.streams import AUDIO_MEMORY
 
 LOOPBACK: Final = "127.0.0.1"
 START_TIMEOUT_S: Final = 15.0
@@ -238,7 +239,7 @@ class NatsServer(EmbeddedServer):
         port: int | None = None,
         sync_interval: str = "always",
         max_file_store: str = "16GB",
-        max_memory_store: str = "1GB",
+        max_memory_store: str = AUDIO_MEMORY,
         min_free_bytes: int = MIN_FREE_BYTES,
     ) -> None:
         super().__init__(folder, min_free_bytes=min_free_bytes)

@@ -231,8 +231,8 @@ class Log:
                     yield decode(message)
 
     async def frames(self, stream: str, subject: str, *, after: int = 0, limit: int = PAGE) -> Page:
-        """Up to `limit` stored audio frames of a subject that follow position `after` of `AUDIO` or `RECORD`; none where there is no
-        such stream. Raises `UNAVAILABLE`."""
+        """Up to `limit` stored audio frames of a subject that follow position `after` of a stream of audio; none where there is no such
+        stream. Raises `UNAVAILABLE`."""
         return await self._get({"seq": after + 1, "next_by_subj": subject, "batch": limit, "max_bytes": PAGE_BYTES}, stream)
 
     async def requested_after(self, after: int) -> tuple[list[events.Recorded], bool]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from shared.accounts import LOG, accounts
 from shared.permissions import users
+from shared.streams import AUDIO_MEMORY
 
 _GLOBAL: Final = "$G"
 """The account that JetStream was in before it got one of its own: what a server without accounts has."""
@@ -26,7 +27,7 @@ class Place:
     store: str
     sync_interval: str = "always"
     max_file_store: str = "16GB"
-    max_memory_store: str = "1GB"
+    max_memory_store: str = AUDIO_MEMORY
     more: str = ""
     """Further lines."""
 

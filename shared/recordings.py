@@ -58,7 +58,7 @@ class Waveform(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Frame(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A frame as the bus had it: its channel (0 the microphone, 1 the reply), its position in `AUDIO` and when that took it, µs."""
+    """A frame as the bus had it: channel (0 the microphone, 1 the reply), position in that one's stream, when that took it, µs."""
 
     channel: int
     seq: int
@@ -68,17 +68,17 @@ class Frame(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 class Passed:
     """What was passed of the frames of a session, so that none is taken twice: after a takeover or a cut some come again, and a
-    server that started again counts from 1."""
+    server that started again counts from 1. Each channel is counted by itself."""
 
     def __init__(self) -> None:
-        self._seq = 0
-        self._at = 0
+        self._last: dict[int, tuple[int, int]] = {}
 
-    def fresh(self, seq: int, at: int) -> bool:
+    def fresh(self, frame: Frame) -> bool:
         """Whether a frame at this position, taken at this time, was not passed yet; it is from now on."""
-        if seq <= self._seq and at <= self._at:
+        seq, at = self._last.get(frame.channel, (0, 0))
+        if frame.seq <= seq and frame.at <= at:
             return False
-        self._seq, self._at = seq, at
+        self._last[frame.channel] = frame.seq, frame.at
         return True
 
 
@@ -107,7 +107,7 @@ def wanted(setting: str, agents: Iterable[bool | None], asked: bool | None) -> b
 
 
 def frame_of(message: Msg) -> Frame:
-    """A message of `AUDIO`."""
+    """A message of `MICROPHONE` or `REPLY`."""
     headers = message.headers or {}
     return Frame(int(headers[_SUBJECT].endswith(".out")), position(message), _us(headers[_TIME]), message.data)
 

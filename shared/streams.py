@@ -11,13 +11,14 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any, Final
 
 from nats.errors import Error as NatsError
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, PersistMode, RePublish, StorageType, StreamConfig
 from nats.js.client import JetStreamContext
-from nats.js.errors import BadRequestError, NotFoundError
+from nats.js.errors import BadRequestError, NotFoundError, ServerError
 
 from shared import bus
 from shared.config import Recording
@@ -36,20 +37,39 @@ RETENTION_DAYS: Final = 30
 """How long a new log keeps events where nobody says otherwise."""
 
 _DUPLICATE_WINDOW_S: Final = 120
-AUDIO_S: Final = 4
-"""Seconds of audio that the bus keeps: the lease of a worker that nobody knows to be dead, and a little to take it over."""
+MICROPHONE_S: Final = 10
+"""Seconds that the bus keeps of what users say: a takeover, and the utterance that was under way when its worker died. That is nine
+seconds of it after a death that was told, six after a lease that had to run out."""
 
-AUDIO_FRAMES: Final = 512
-"""Frames of one direction of one session that it keeps at most: `AUDIO_S` in frames of 10 ms, and whatever else is sent. So nobody
-takes the room of others."""
+REPLY_S: Final = 4
+"""The same of what agents say: until the lease of a worker that nobody knows to be dead has run out (3 s), its successor looks (0.3 s),
+and the recorder reads what the last look of its predecessor (0.5 s) left. A takeover itself needs no more than the last frame that left."""
 
-AUDIO_BYTES: Final = 640 * 1024 * 1024
-"""Of all sessions: `AUDIO_S` of 2,000 that send and hear frames of 20 ms all the time, 718 bytes each."""
+MICROPHONE_FRAMES: Final = 1_280
+"""Frames of one session's microphone that are kept at most: `MICROPHONE_S` in frames of 10 ms, and whatever else is sent. So nobody takes
+the room of others."""
+
+REPLY_FRAMES: Final = 512
+"""The same of its reply."""
+
+MICROPHONE_BYTES: Final = 688 * 1024 * 1024
+"""Of all sessions: `MICROPHONE_S` of 2,000 that send frames of 20 ms all the time, 718 bytes each."""
+
+REPLY_BYTES: Final = 400 * 1024 * 1024
+"""Of all sessions: `REPLY_S` of 2,000 that hear frames of 20 ms all the time, 1,039 bytes each."""
+
+AUDIO_MEMORY: Final = "1200MB"
+"""What a server needs as `max_memory_store`: it reserves all that these streams may take."""
+
+_ONE_AUDIO_STREAM: Final = "AUDIO"
+"""An earlier release kept both directions in it, for the same time. It has the subjects of both."""
 
 _MESSAGE_LIMIT: Final = 1024 * 1024
 _LOOK_S: Final = 0.05
 _API_S: Final = 5.0
 _NAME_IN_USE: Final = 10058
+_NO_MEMORY: Final = 10028
+_MADE_S: Final = 1.0
 _TOOLS_TYPES: Final = ("tool.called", "tool.cancelled", "session.ended")
 """Subjects of the first release, whose calls may still be open."""
 
@@ -88,18 +108,23 @@ def streams(retention_days: int = 0, recording: Recording | None = None, *, repl
             duplicate_window=_DUPLICATE_WINDOW_S,
             republish=RePublish(src="vx.s.*.ev.*.*.>", dest="vxc.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
         ),
-        StreamConfig(
-            name=bus.AUDIO_STREAM,
-            subjects=[bus.AUDIO_SUBJECTS],
-            storage=StorageType.MEMORY,
-            allow_direct=True,
-            no_ack=True,
-            max_age=AUDIO_S,
-            max_bytes=AUDIO_BYTES,
-            max_msgs_per_subject=AUDIO_FRAMES,
-            duplicate_window=AUDIO_S,
-        ),
+        _live(bus.MICROPHONE_STREAM, bus.MICROPHONE_SUBJECTS, MICROPHONE_S, MICROPHONE_FRAMES, MICROPHONE_BYTES),
+        _live(bus.REPLY_STREAM, bus.REPLY_SUBJECTS, REPLY_S, REPLY_FRAMES, REPLY_BYTES),
         *((record,) if recording is not None else ()),
+    )
+
+
+def _live(name: str, subjects: str, seconds: int, frames: int, size: int) -> StreamConfig:
+    return StreamConfig(
+        name=name,
+        subjects=[subjects],
+        storage=StorageType.MEMORY,
+        allow_direct=True,
+        no_ack=True,
+        max_age=seconds,
+        max_bytes=size,
+        max_msgs_per_subject=frames,
+        duplicate_window=seconds,
     )
 
 
@@ -151,10 +176,18 @@ async def _make(js: JetStreamContext, wanted: StreamConfig) -> None:
     new = wanted
     if wanted.name == bus.EVENT_STREAM:
         new = wanted.evolve(max_age=wanted.max_age or RETENTION_DAYS * 86_400)
+    elif wanted.name in (bus.MICROPHONE_STREAM, bus.REPLY_STREAM):
+        with suppress(NotFoundError):
+            await js.delete_stream(_ONE_AUDIO_STREAM)
     try:
         await js.add_stream(new)
     except BadRequestError as error:
         if error.err_code != _NAME_IN_USE:
+            raise
+        await _update(js, wanted)
+    except ServerError as error:
+        # While another service makes it, the server counts what it reserves twice, and refuses the second.
+        if error.err_code != _NO_MEMORY or not await until_there(js, str(wanted.name), _MADE_S):
             raise
         await _update(js, wanted)
 

@@ -24,6 +24,7 @@ from shared.nats_configuration import Place, configuration
 from shared.permissions import RIGHTS
 from shared.permissions import valkey_users as users_of_valkey
 from shared.secret_file import SecretFile, new_secret
+from shared.streams import AUDIO_MEMORY
 
 NAMES: Final = (ADMIN, *RIGHTS)
 SEED_FILE: Final = "nats.seed"
@@ -41,7 +42,6 @@ TOKEN_HOLDERS: Final = ("gateway",)
 _SERVERS: Final = ("nats", "valkey")
 _LISTEN: Final = "0.0.0.0:4222"
 _STORE: Final = "/store"
-_MEMORY: Final = "1GB"
 _SEED_BYTES: Final = 32
 _PRIVATE: Final = 0o400
 _PUBLIC: Final = 0o444
@@ -63,7 +63,9 @@ def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
         _publish(folder)
         _same(folder, TOKEN_HOLDERS, TOKEN_FILE)
         keys = {name: public_key(folder / name / SEED_FILE) for name in NAMES}
-        place = Place(listen=_LISTEN, store=_STORE, sync_interval=sync_interval, max_file_store=max_file_store, max_memory_store=_MEMORY)
+        place = Place(
+            listen=_LISTEN, store=_STORE, sync_interval=sync_interval, max_file_store=max_file_store, max_memory_store=AUDIO_MEMORY
+        )
         _write(folder / "nats" / "nats.conf", nats_configuration(keys, place), _PUBLIC)
         _write(folder / "valkey" / "users.acl", valkey_users(passwords), _PUBLIC)
         _write(folder / "valkey" / "valkey.conf", VALKEY_CONFIGURATION, _PUBLIC)

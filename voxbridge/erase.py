@@ -118,8 +118,9 @@ async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress
     await store.erase(sid)
     notes = await store.forget_notes(sorted(known))
     left = await _rewrite(redis)
-    with suppress(NotFoundError):
-        await _answered(log.js.purge_stream(bus.AUDIO_STREAM, subject=bus.audio(sid)))
+    for stream, subject in bus.kept_audio(sid):
+        with suppress(NotFoundError):
+            await _answered(log.js.purge_stream(stream, subject=subject))
     blocks = await _recorded(log, sid)
     count = 0
     for _ in range(ROUNDS):

@@ -114,7 +114,7 @@ async def _fill(log: Log, key: bytes, sid: str, canvas: _Canvas) -> Written:
     while more:
         read = await recordings.read(log, sid, key, after=after, limit=_BLOCKS, order=order)
         for frame in read.frames:
-            if passed.fresh(frame.seq, frame.at):
+            if passed.fresh(frame):
                 canvas.take(CHANNELS[frame.channel], frame.data)
         after, more, sealed, missing = read.after, read.more, sealed + read.sealed, missing + read.missing
     return Written(canvas.close() / RATE, sealed, missing)

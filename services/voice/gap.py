@@ -1,7 +1,8 @@
 """The audio that the bus kept while nobody held a session, and where it lies in the session.
 
-The bus keeps four seconds (`shared.streams.AUDIO_S`). Microphone frames are known by their number and the gateway's time; the newest
-one whose place is in the journal (`inputs.MicrophoneAt`) places all others, so that positions in the log stay true over a takeover.
+The bus keeps ten seconds of the microphone and four of the reply (`shared.streams`). Microphone frames are known by their number and
+the gateway's time; the newest one whose place is in the journal (`inputs.MicrophoneAt`) places all others, so that positions in the
+log stay true over a takeover.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from services.voice.state import Mark
 from shared import bus, frames
 from shared.log import Log, position
 
-FRAMES_LIMIT: Final = 4_096
-"""Frames read of both directions; four seconds have 400 in frames of 20 ms."""
+FRAMES_LIMIT: Final = 2_048
+"""Frames read of each direction; ten seconds have 500 in frames of 20 ms."""
 
 _SAMPLES_PER_MS: Final = frames.INPUT_RATE // 1_000
-_SUBJECT: Final = "Nats-Subject"
 _LOST_LIMIT: Final = 3_600 * frames.INPUT_RATE
 """Samples of lost audio that are believed: beyond, the client began to count anew."""
 
@@ -69,17 +69,19 @@ class Placed(NamedTuple):
 
 async def read(log: Log, sid: str) -> Kept:
     """What the bus has of a session's audio, up to now. Raises `UNAVAILABLE`."""
-    kept = Kept([], [])
+    microphone, reply = bus.kept_audio(sid)
+    return Kept(await _stored(log, *microphone), await _stored(log, *reply))
+
+
+async def _stored(log: Log, stream: str, subject: str) -> list[bytes]:
+    found: list[bytes] = []
     after, more = 0, True
-    incoming = bus.audio_in(sid)
-    while more and len(kept.microphone) + len(kept.spoken) < FRAMES_LIMIT:
-        page = await log.frames(bus.AUDIO_STREAM, f"{incoming.removesuffix('in')}*", after=after)
-        for message in page.messages:
-            after = position(message)
-            into = kept.microphone if (message.headers or {}).get(_SUBJECT) == incoming else kept.spoken
-            into.append(message.data)
+    while more and len(found) < FRAMES_LIMIT:
+        page = await log.frames(stream, subject, after=after)
+        found += [message.data for message in page.messages]
         more = page.more and bool(page.messages)
-    return kept
+        after = position(page.messages[-1]) if page.messages else after
+    return found
 
 
 def place(kept: Sequence[bytes], mark: Mark | None) -> Placed:

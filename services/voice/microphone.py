@@ -1,7 +1,7 @@
 """A session's microphone: frames into detections, with their place in the session noted for a successor.
 
 Owns when speech counts as over because no frame comes any more, and hearing again what nobody heard. A crash loses nothing that
-the bus keeps: its last four seconds.
+the bus keeps: its last ten seconds (`shared.streams.MICROPHONE_S`).
 """
 
 from __future__ import annotations

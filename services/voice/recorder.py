@@ -1,8 +1,8 @@
 """Recording the sessions that are to be recorded: what passes on the bus, sealed with the session's key, into `RECORD`.
 
-Owns when it is read and written. It follows the seconds of audio that the bus keeps, beside the path of the audio, so a session
-that is not recorded pays nothing, and a worker that takes a session over finds what its predecessor had not written yet. A crash loses
-nothing that the bus still has; a restart of the bus loses at most `EVERY_S` of a recording.
+Owns when it is read and written. It follows the seconds of audio that the bus keeps of each direction, beside the path of the audio,
+so a session that is not recorded pays nothing, and a worker that takes a session over finds what its predecessor had not written yet.
+A crash loses nothing that the bus still has; a restart of the bus loses at most `EVERY_S` of a recording.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shared.log import Log
 from shared.recordings import DataKeys, Frame, Passed
 
 EVERY_S: Final = 0.5
-"""How often what passed is written: well within the four seconds that the bus keeps, the lease of a dead worker included."""
+"""How often what passed is written: well within what the bus keeps (`shared.streams.REPLY_S`), the lease of a dead worker included."""
 
 PROLONG_S: Final = 3_600.0
 END_S: Final = 1.0
@@ -41,7 +41,7 @@ class Recorder:
         self._sid = sid
         self._key = key
         self._passed = Passed()
-        self._after = 0
+        self._after = [0, 0]
         self._waiting: list[list[Frame]] = []
         self._name, self._stored, self._tried = os.urandom(4).hex(), 0, False
         self._ill = False
@@ -51,7 +51,7 @@ class Recorder:
 
     async def catch_up(self) -> None:
         """The bus was away: it may count anew."""
-        self._after = 0
+        self._after = [0, 0]
 
     async def write(self) -> None:
         """Write what passed since the last time; what cannot be written is tried again the next time."""
@@ -89,15 +89,16 @@ class Recorder:
                     _log.warning("session %s: %s", self._sid, error.message)
 
     async def _write(self) -> None:
-        more = True
-        while more:
-            await self._store()
-            page = await self._log.frames(bus.AUDIO_STREAM, bus.audio(self._sid), after=self._after)
-            found = [recordings.frame_of(message) for message in page.messages]
-            if found:
-                self._after = found[-1].seq
-            self._waiting += recordings.blocks(frame for frame in found if self._passed.fresh(frame.seq, frame.at))
-            more = page.more and bool(found)
+        for channel, (stream, subject) in enumerate(bus.kept_audio(self._sid)):
+            more = True
+            while more:
+                await self._store()
+                page = await self._log.frames(stream, subject, after=self._after[channel])
+                found = [recordings.frame_of(message) for message in page.messages]
+                if found:
+                    self._after[channel] = found[-1].seq
+                self._waiting += recordings.blocks(frame for frame in found if self._passed.fresh(frame))
+                more = page.more and bool(found)
         await self._store()
 
     async def _store(self) -> None:
@@ -107,7 +108,7 @@ class Recorder:
             sealed = recordings.seal(self._key, self._sid, block, index)
             # A block whose acknowledgement was lost is stored once; a successor's may begin as this one and go on.
             headers: dict[str, str] = {
-                Header.MSG_ID: f"{self._sid}.{block[0].seq}.{block[-1].seq}.{block[-1].at}",
+                Header.MSG_ID: f"{self._sid}.{block[0].channel}.{block[0].seq}.{block[-1].seq}.{block[-1].at}",
                 recordings.INDEX: index,
             }
             again, self._tried = self._tried, True

@@ -188,7 +188,8 @@ class VoiceService(Service):
 
     async def _catch_up(self) -> None:
         # Else what the gateways held would pass before there is anything to keep it: no successor would hear it, nor a recording.
-        if not await streams.until_there(self._place.log.js, bus.AUDIO_STREAM, KEPT_AGAIN_S):
+        js, kept = self._place.log.js, (bus.MICROPHONE_STREAM, bus.REPLY_STREAM)
+        if not all(await asyncio.gather(*(streams.until_there(js, name, KEPT_AGAIN_S) for name in kept))):
             _log.warning("the bus was away and does not keep audio again yet")
         await asyncio.gather(*(session.incoming.catch_up() for session in self._sessions.values()))
 

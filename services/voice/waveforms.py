@@ -144,17 +144,17 @@ class Waveforms:
         more = True
         while more and loop.time() < until:
             page = await recordings.read(self._log, sid, key, after=channel.after, limit=BLOCKS)
-            fresh = [frame for frame in page.frames if channel.passed.fresh(frame.seq, frame.at)]
+            fresh = [frame for frame in page.frames if channel.passed.fresh(frame)]
             await asyncio.to_thread(channel.peaks.take, [frame.data for frame in fresh if frame.channel == wanted])
             channel.after, more = page.after, page.more
         channel.complete = not more
 
     async def _read_live(self, sid: str, channel: Channel) -> None:
-        """What is live and not recorded is still in the memory that bridges a takeover, for ten seconds."""
-        subject = bus.audio_in(sid) if channel.name == "in" else bus.audio_out(sid)
+        """What is live and not recorded is still in the memory that bridges a takeover."""
+        stream, subject = bus.kept_audio(sid)[CHANNELS.index(channel.name)]
         more = True
         while more:
-            page = await self._log.frames(bus.AUDIO_STREAM, subject, after=channel.after, limit=PAGE)
+            page = await self._log.frames(stream, subject, after=channel.after, limit=PAGE)
             if page.messages:
                 await asyncio.to_thread(channel.peaks.take, [message.data for message in page.messages])
                 channel.after = position(page.messages[-1])

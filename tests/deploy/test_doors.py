@@ -27,26 +27,26 @@ REQUESTS = (
     *("vx.svc.voice.health", "vx.svc.voice.state", "vx.svc.voice.move", "vx.svc.voice.room", "vx.svc.voice.released", bus.MICROPHONE),
     *("vx.svc.tools.list", "vx.svc.tools.held", "vx.svc.tools.health", "vx.svc.gateway.health", "$SRV.PING", "$SRV.STATS.voxbridge-voice"),
 )
+STREAMS = ("EV", "MICROPHONE", "REPLY", "RECORD")
 _COPY = {"deliver_subject": EVENTS[2], "ack_policy": "none"}
 ADMINISTRATION: dict[str, dict[str, Any]] = {
-    "$JS.API.STREAM.CREATE.MIRROR": {"name": "MIRROR", "mirror": {"name": "AUDIO"}},
+    "$JS.API.STREAM.CREATE.MIRROR": {"name": "MIRROR", "mirror": {"name": "MICROPHONE"}},
     "$JS.API.STREAM.CREATE.SOURCED": {"name": "SOURCED", "sources": [{"name": "RECORD"}]},
     "$JS.API.STREAM.CREATE.MINE": {"name": "MINE", "subjects": ["mine.>"], "republish": {"src": ">", "dest": "vxc.>"}},
     "$JS.API.STREAM.UPDATE.EV": {"name": "EV", "subjects": ["vx.s.*.ev.>"], "max_msgs": 1},
     "$JS.API.STREAM.SNAPSHOT.EV": {"deliver_subject": EVENTS[2]},
     "$JS.API.CONSUMER.CREATE.EV": {"stream_name": "EV", "config": _COPY},
-    "$JS.API.CONSUMER.CREATE.AUDIO": {"stream_name": "AUDIO", "config": _COPY},
-    "$JS.API.CONSUMER.CREATE.RECORD": {"stream_name": "RECORD", "config": _COPY},
+    **{f"$JS.API.CONSUMER.CREATE.{stream}": {"stream_name": stream, "config": _COPY} for stream in ("MICROPHONE", "REPLY", "RECORD")},
     "$JS.API.CONSUMER.DURABLE.CREATE.EV.mine": {"stream_name": "EV", "config": {"durable_name": "mine", **_COPY}},
-    **{f"$JS.API.STREAM.{verb}.{stream}": {} for stream in ("EV", "AUDIO", "RECORD") for verb in ("PURGE", "DELETE")},
-    **{f"$JS.API.STREAM.MSG.DELETE.{stream}": {"seq": 1, "no_erase": False} for stream in ("EV", "AUDIO", "RECORD")},
+    **{f"$JS.API.STREAM.{verb}.{stream}": {} for stream in STREAMS for verb in ("PURGE", "DELETE")},
+    **{f"$JS.API.STREAM.MSG.DELETE.{stream}": {"seq": 1, "no_erase": False} for stream in STREAMS},
     **{f"$JS.API.CONSUMER.{verb}.EV.{name}": {} for name in streams.CONSUMERS for verb in ("DELETE", "RESET")},
     **{f"$JS.API.CONSUMER.PAUSE.EV.{name}": {"pause_until": "2099-01-01T00:00:00Z"} for name in streams.CONSUMERS},
     "$JS.API.STREAM.NAMES": {},
     "$JS.API.STREAM.LEADER.STEPDOWN.EV": {},
     "$JS.API.ACCOUNT.PURGE.LOG": {},
 }
-FOREIGN_READS = (*(f"$JS.API.{verb}.{stream}" for stream in ("AUDIO", "RECORD") for verb in ("DIRECT.GET", "STREAM.MSG.GET")),)
+FOREIGN_READS = (*(f"$JS.API.{verb}.{stream}" for stream in STREAMS if stream != "EV" for verb in ("DIRECT.GET", "STREAM.MSG.GET")),)
 WORK = tuple(f"$JS.API.CONSUMER.MSG.NEXT.EV.{name}" for name in streams.CONSUMERS)
 PLACES = (*EVENTS, *MOMENTS, *REQUESTS, *ADMINISTRATION, *WORK, bus.recorded(SID), "_INBOX_admin.x", "_INBOX_voice.x", "_INBOX_tools.x")
 """Where a message could do harm."""
@@ -111,7 +111,7 @@ class House:
         await told(self.client, *self.others.values(), self._admin)
         js = self._admin.jetstream(timeout=5)
         found: dict[str, Any] = {}
-        for name in ("AUDIO", "EV", "RECORD"):
+        for name in STREAMS:
             info = await js.stream_info(name, subjects_filter=">")
             there = {subject: count for subject, count in (info.state.subjects or {}).items() if not may(self._mine, subject)}
             found[name] = info.config.as_dict(), info.state.first_seq, there
@@ -149,6 +149,7 @@ async def house(attacker: str, guarded: Guarded, sign_in: SignIn) -> House:
     await js.publish(f"vx.s.{SID}.ev.voice.i.tool.called", b"open work")
     await js.publish(bus.recorded("c" * 32), b"sealed")
     await administrator.publish(bus.audio_in("c" * 32), b"said")
+    await administrator.publish(bus.audio_out("c" * 32), b"answered")
     house = House(attacker, await sign_in(attacker), administrator, {name: await sign_in(name) for name in RIGHTS if name != attacker})
     await house.listen()
     return house
@@ -198,7 +199,7 @@ async def test_work_is_delivered_to_who_takes_it_whatever_subject_it_is_sent_to(
 
 
 async def test_nobody_reads_audio_or_recordings_that_are_not_for_it(attacker: str, house: House) -> None:
-    readers = {"AUDIO": ("voice",), "RECORD": ("voice", RECORDINGS)}
+    readers = {"MICROPHONE": ("voice",), "REPLY": ("voice",), "RECORD": ("voice", RECORDINGS)}
     for subject in FOREIGN_READS:
         if attacker in readers[subject.rpartition(".")[2]]:
             continue

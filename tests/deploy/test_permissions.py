@@ -163,7 +163,8 @@ async def test_the_reader_of_recordings_reads_the_log_and_the_record_and_does_no
         bus.recorded(sid),
         f"vx.s.{sid}.audio.in",
         f"vx.s.{sid}.audio.out",
-        f"$JS.API.DIRECT.GET.{bus.AUDIO_STREAM}",
+        f"$JS.API.DIRECT.GET.{bus.MICROPHONE_STREAM}",
+        f"$JS.API.DIRECT.GET.{bus.REPLY_STREAM}",
         *ADMINISTRATION,
     ]
     assert [place for place in places if await published(reader, place)] == []
@@ -276,9 +277,9 @@ async def test_a_service_finds_its_streams_made_and_asks_for_nothing_more(sign_i
 
 async def test_a_service_waits_for_the_admin_to_make_again_what_is_gone_and_is_refused_nothing(sign_in: SignIn) -> None:
     voice, admin = await sign_in("voice"), await sign_in("admin")
-    await admin.jetstream().delete_stream(bus.AUDIO_STREAM)
+    await admin.jetstream().delete_stream(bus.MICROPHONE_STREAM)
     await admin.jetstream().delete_consumer(bus.EVENT_STREAM, streams.VOICE_CONSUMER)
-    with pytest.raises(Unavailable, match="The stream AUDIO is not there yet; `voxbridge admin streams` makes it"):
+    with pytest.raises(Unavailable, match="The stream MICROPHONE is not there yet; `voxbridge admin streams` makes it"):
         await streams.ensure_streams(voice.jetstream(), retention_days=30)
     with pytest.raises(Unavailable, match="The consumer voice is not there yet"):
         await streams.ensure_consumer(voice.jetstream(), streams.CONSUMERS["voice"])

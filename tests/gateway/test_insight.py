@@ -249,19 +249,19 @@ async def test_an_installation_that_records_says_so_and_what_passes_is_copied_no
     await nc.publish(bus.audio_in(sid), frames.pack(frames.PCM16, 1, 0, 0, b"ab"))
     log = recorder.gateway.log
     async with asyncio.timeout(5):
-        while (await log.js.stream_info(bus.AUDIO_STREAM)).state.messages < 1:  # it is stored a moment after it is taken
+        while (await log.js.stream_info(bus.MICROPHONE_STREAM)).state.messages < 1:  # it is stored a moment after it is taken
             await nc.flush()
     assert (await log.js.stream_info(bus.RECORD_STREAM)).state.messages == 0
 
 
 async def test_the_streams_of_an_earlier_release_are_brought_to_what_they_should_be(recorder: Running) -> None:
     log = recorder.gateway.log
-    audio = (await log.js.stream_info(bus.AUDIO_STREAM)).config
+    audio = (await log.js.stream_info(bus.MICROPHONE_STREAM)).config
     await log.js.update_stream(audio.evolve(republish=RePublish(src="vx.s.*.audio.*", dest="vxr.{{wildcard(1)}}.{{wildcard(2)}}")))
     record = (await log.js.stream_info(bus.RECORD_STREAM)).config
     await log.js.update_stream(record.evolve(no_ack=True))
     await log.ensure_streams(retention_days=1, recording=Recording(hours=1, max_bytes=20_000_000))
-    assert (await log.js.stream_info(bus.AUDIO_STREAM)).config.republish is None
+    assert (await log.js.stream_info(bus.MICROPHONE_STREAM)).config.republish is None
     assert not (await log.js.stream_info(bus.RECORD_STREAM)).config.no_ack
 
 

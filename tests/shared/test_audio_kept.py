@@ -1,22 +1,34 @@
-"""What the bus keeps of a session's audio: a lease's worth, of everybody, and of nobody more than its share."""
+"""What the bus keeps of a session's audio: what a takeover needs, of everybody, and of nobody more than its share."""
 
 from __future__ import annotations
 
 import nats
 
+from services.voice.recorder import EVERY_S
 from shared import bus, frames, streams
 from shared.ids import new_session_id
 from shared.log import Log
 from shared.store import LEASE_MS
 
-FRAME_BYTES = 718
-"""A frame of 20 ms in the stream, as it counts it."""
+MICROPHONE_BYTES = 718
+REPLY_BYTES = 1_039
+"""Frames of 20 ms in their streams, as these count them."""
+
+TOLD_S = 1.0
+"""A takeover after a death that was told."""
+
+LOOKS_S = 0.3
 
 
-def test_two_thousand_calls_in_both_directions_leave_a_leases_worth_of_each() -> None:
-    a_second = 2 * 50 * FRAME_BYTES
-    assert 2_000 * a_second * streams.AUDIO_S <= streams.AUDIO_BYTES
-    assert streams.AUDIO_S * 1_000 > LEASE_MS
+def test_two_thousand_calls_in_both_directions_have_room_and_the_server_for_them() -> None:
+    assert 2_000 * 50 * MICROPHONE_BYTES * streams.MICROPHONE_S <= streams.MICROPHONE_BYTES
+    assert 2_000 * 50 * REPLY_BYTES * streams.REPLY_S <= streams.REPLY_BYTES
+    assert int(streams.AUDIO_MEMORY.removesuffix("MB")) * 1024 * 1024 >= streams.MICROPHONE_BYTES + streams.REPLY_BYTES
+
+
+def test_an_utterance_of_eight_seconds_and_the_takeover_fit_into_what_is_kept() -> None:
+    assert TOLD_S + 8 < streams.MICROPHONE_S
+    assert LEASE_MS / 1_000 + LOOKS_S + EVERY_S < streams.REPLY_S
 
 
 async def test_a_session_that_sends_more_than_audio_takes_room_from_itself_alone(nats_url: str) -> None:
@@ -26,17 +38,17 @@ async def test_a_session_that_sends_more_than_audio_takes_room_from_itself_alone
     quiet, loud = new_session_id(), new_session_id()
     for number in range(50):
         await client.publish(bus.audio_in(quiet), frames.pack(frames.PCM16, 0, number, number, bytes(640)))
-    for number in range(streams.AUDIO_FRAMES + 100):
+    for number in range(streams.MICROPHONE_FRAMES + 100):
         await client.publish(bus.audio_in(loud), frames.pack(frames.PCM16, 0, number, number, b""))
     await client.flush()
     kept: dict[str, list[int]] = {quiet: [], loud: []}
     for sid, found in kept.items():
         after, more = 0, True
         while more:
-            page = await log.frames(bus.AUDIO_STREAM, bus.audio_in(sid), after=after)
+            page = await log.frames(bus.MICROPHONE_STREAM, bus.audio_in(sid), after=after)
             found += [frames.parse(message.data).sequence for message in page.messages]
             more = page.more and bool(page.messages)
             after = int((page.messages[-1].headers or {})["Nats-Sequence"]) if page.messages else after
     assert kept[quiet] == list(range(50))
-    assert kept[loud] == list(range(100, streams.AUDIO_FRAMES + 100))
+    assert kept[loud] == list(range(100, streams.MICROPHONE_FRAMES + 100))
     await client.close()

@@ -66,8 +66,10 @@ def test_a_block_opens_with_its_key_for_its_session_alone_and_shows_nothing_else
 
 def test_frames_that_come_again_are_passed_over_and_those_of_a_bus_that_counts_anew_are_not() -> None:
     passed = Passed()
-    assert [passed.fresh(seq, at) for seq, at in ((1, 10), (2, 20), (1, 10), (2, 20), (3, 20))] == [True, True, False, False, True]
-    assert [passed.fresh(seq, at) for seq, at in ((1, 40), (2, 50), (1, 40))] == [True, True, False]
+    again = ((1, 10), (2, 20), (1, 10), (2, 20), (3, 20))
+    assert [passed.fresh(Frame(0, seq, at, b"")) for seq, at in again] == [True, True, False, False, True]
+    assert passed.fresh(Frame(1, 1, 15, b"")), "the other channel is a stream of its own"
+    assert [passed.fresh(Frame(0, seq, at, b"")) for seq, at in ((1, 40), (2, 50), (1, 40))] == [True, True, False]
 
 
 async def test_a_session_has_one_key_in_one_place_until_it_is_deleted(keys: tuple[DataKeys, Redis]) -> None:

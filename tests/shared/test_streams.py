@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from nats.js.api import StorageType, StreamConfig
 
 from shared import bus, streams
 from shared.config import Recording
@@ -26,7 +28,7 @@ async def test_another_retention_leaves_the_replicas_as_they_are(nats_cluster: C
             config = (await js.stream_info(bus.EVENT_STREAM)).config
             assert (config.max_age, config.num_replicas) == (31 * DAY_S, 3)
         finally:
-            for name in (bus.EVENT_STREAM, bus.AUDIO_STREAM):
+            for name in (bus.EVENT_STREAM, bus.MICROPHONE_STREAM, bus.REPLY_STREAM):
                 await js.delete_stream(name)
 
 
@@ -44,7 +46,7 @@ async def test_replicas_that_are_asked_for_are_made_and_taken_away(nats_cluster:
             await js.delete_stream(bus.RECORD_STREAM)
             await streams.ensure_streams(js, recording=recording, replicas=3)
             counts = {name: (await js.stream_info(name)).config.num_replicas for name in _NAMES}
-            assert counts == {bus.EVENT_STREAM: 3, bus.AUDIO_STREAM: 1, bus.RECORD_STREAM: 3}
+            assert counts == {bus.EVENT_STREAM: 3, bus.MICROPHONE_STREAM: 1, bus.REPLY_STREAM: 1, bus.RECORD_STREAM: 3}
             await nats_cluster.whole(nc)
             await streams.ensure_streams(js, recording=recording, replicas=1)
             assert (await js.stream_info(bus.EVENT_STREAM)).config.num_replicas == 1
@@ -53,7 +55,20 @@ async def test_replicas_that_are_asked_for_are_made_and_taken_away(nats_cluster:
                 await js.delete_stream(name)
 
 
-_NAMES = (bus.EVENT_STREAM, bus.AUDIO_STREAM, bus.RECORD_STREAM)
+_NAMES = (bus.EVENT_STREAM, bus.MICROPHONE_STREAM, bus.REPLY_STREAM, bus.RECORD_STREAM)
+
+
+async def test_the_one_stream_of_audio_of_an_earlier_release_gives_way_to_one_for_each_direction(
+    own_nats: Callable[[], NatsServer],
+) -> None:
+    async with connected(own_nats().url) as nc:
+        js = nc.jetstream()
+        await js.add_stream(
+            StreamConfig(name="AUDIO", subjects=["vx.s.*.audio.>"], storage=StorageType.MEMORY, max_age=4, max_bytes=640 * 1024 * 1024)
+        )
+        await asyncio.gather(*(streams.ensure_streams(js, retention_days=1) for _ in range(3)))
+        ages = {str(info.config.name): info.config.max_age for info in await js.streams_info()}
+        assert ages == {bus.EVENT_STREAM: DAY_S, bus.MICROPHONE_STREAM: streams.MICROPHONE_S, bus.REPLY_STREAM: streams.REPLY_S}
 
 
 async def test_an_update_keeps_every_setting_that_it_is_not_about(own_nats: Callable[[], NatsServer]) -> None:

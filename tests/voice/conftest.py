@@ -150,6 +150,14 @@ class Page:
             await self._connection.publish(bus.audio_in(self.sid), frame)
         await self._connection.flush()
 
+    async def talks(self, pcm: bytes) -> None:
+        """The same, as fast as a person speaks: what was said is then as old as it is long."""
+        loop, second = asyncio.get_running_loop(), 2 * frames.INPUT_RATE
+        begun = loop.time()
+        for start in range(0, len(pcm), second // 5):
+            await self.speaks(pcm[start : start + second // 5])
+            await asyncio.sleep(begun + (start + second // 5) / second - loop.time())
+
     async def until(self, kind: type[E], count: int = 1, **fields: Any) -> events.Recorded:
         """The n-th event of this type with these fields, once it is there."""
         await self.when(lambda: self._found(kind, count, fields))

@@ -95,6 +95,30 @@ async def test_what_was_said_over_a_kill_is_understood_whole(workers: Workers, p
     assert model_server.heard[-1] > 3_000, "all of it was transcribed"
 
 
+async def test_a_long_utterance_that_is_under_way_at_a_kill_is_understood_from_its_first_word(
+    workers: Workers, page: Page, model_server: ModelServer
+) -> None:
+    async with workers.process() as process:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        await page.speaks(silence(500))
+        await page.talks(speech(8_000))
+        async with workers.running():
+            process.send_signal(signal.SIGKILL)
+            await page.until(ev.SessionRestored)
+            await page.speaks(silence(600))
+            said = (await page.until(ev.UserSaid)).event
+            await page.until(ev.TurnCompleted, reason="completed")
+            await page.ends()
+            await whole(page)
+    (restored,) = page.told(ev.SessionRestored)
+    assert restored.lost == ()
+    (started,) = page.told(ev.SpeechStarted)
+    assert isinstance(said, ev.UserSaid)
+    assert said.audio_from_ms == started.audio_ms < 700, "it began once, and where it did"
+    assert model_server.heard[-1] > 7_500, "all eight seconds were transcribed"
+
+
 async def test_what_was_said_before_a_kill_and_not_understood_yet_is_there_to_be_transcribed(
     workers: Workers, page: Page, model_server: ModelServer
 ) -> None:

@@ -129,7 +129,7 @@ async def test_a_takeover_is_not_disturbed_by_a_cut(heard: list[int]) -> None:
 
 
 def test_the_subject_of_the_microphone_is_one_that_the_bus_keeps() -> None:
-    assert bus.audio_in("s").startswith(bus.AUDIO_SUBJECTS.split("*")[0])
+    assert bus.audio_in("s").startswith(bus.MICROPHONE_SUBJECTS.split("*")[0])
 
 
 @pytest.mark.parametrize(("size", "limit"), [(640, incoming.HELD_S * 50), (64, incoming.HELD_LIMIT)])

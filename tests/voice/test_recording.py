@@ -57,7 +57,7 @@ async def recorded(log: Log, config: Config, sid: str) -> dict[str, bytes]:
     passed = recordings.Passed()
     found: dict[str, bytes] = dict.fromkeys(recordings.CHANNELS, b"")
     for frame in (await recordings.read(log, sid, key, after=0, limit=100)).frames:
-        if passed.fresh(frame.seq, frame.at):
+        if passed.fresh(frame):
             found[recordings.CHANNELS[frame.channel]] += frame.data[frames.PREFIX_SIZE :]
     return found
 
@@ -135,7 +135,7 @@ async def test_a_recording_goes_on_over_a_restart_of_the_bus_which_counts_anew(
         await log.nc.flush()
 
         async def kept() -> bool:
-            return len((await log.frames(bus.AUDIO_STREAM, bus.audio(sid))).messages) == 3
+            return len((await log.frames(bus.MICROPHONE_STREAM, bus.audio_in(sid))).messages) == 3
 
         await becomes(kept)
         await recording.write()
@@ -153,7 +153,7 @@ async def test_a_recording_goes_on_over_a_restart_of_the_bus_which_counts_anew(
         async def taken() -> bool:  # by the stream, which was made anew
             await log.nc.publish(bus.audio_out(sid), frames.pack(frames.PCM16, 1, 3, wall_ms32(), b"cd"))
             await log.nc.flush()
-            return bool((await log.frames(bus.AUDIO_STREAM, bus.audio(sid))).messages)
+            return bool((await log.frames(bus.REPLY_STREAM, bus.audio_out(sid))).messages)
 
         await becomes(taken)
         await recording.end()
@@ -172,7 +172,7 @@ async def test_while_the_record_takes_nothing_one_block_waits_and_it_is_said_onc
     await connection.flush()
 
     async def kept_by_the_bus() -> bool:
-        return (await log.js.stream_info(bus.AUDIO_STREAM)).state.messages == 300
+        return (await log.js.stream_info(bus.MICROPHONE_STREAM)).state.messages == 300
 
     await becomes(kept_by_the_bus)
     await recording.write()
@@ -277,7 +277,8 @@ async def test_after_erasing_no_store_holds_a_word_a_sample_or_the_key_of_the_se
         await becomes(gone)
         for trace in (*words, MARK[:64], *(block[40:104] for block in sealed), b"a handle"):
             assert kept.holds(trace) == []
-        assert (await log.frames(bus.AUDIO_STREAM, bus.audio(page.sid))).messages == []
+        for stream, subject in bus.kept_audio(page.sid):
+            assert (await log.frames(stream, subject)).messages == []
         assert (await store.notes("ann"), await store.resumable(page.sid), await store.handle(page.sid)) == ([], None, None)
         assert await redis.keys(f"*{page.sid}*") == []
         assert [sid for sid, _ in await store.recent_sessions(limit=10)] == [other.sid, page.sid]
@@ -346,7 +347,7 @@ async def test_a_live_session_and_one_with_a_running_function_are_refused(
 
 def test_the_recorder_looks_often_enough_for_a_takeover_within_what_the_bus_keeps() -> None:
     lease_s, looks_s = 3.0, 0.3
-    assert recorder.EVERY_S + lease_s + looks_s < streams.AUDIO_S
+    assert recorder.EVERY_S + lease_s + looks_s < min(streams.REPLY_S, streams.MICROPHONE_S)
 
 
 @pytest.mark.parametrize("ended", [False, True])
