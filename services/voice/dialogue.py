@@ -383,5 +383,6 @@ def owns_up_to_loss(d: Draft) -> bool:
     turn = line.going_on or line.turn
     words.final(d)
     live.change(d, asking=False, asked="", go_on=False, said="", notice=False, announced="", going_on=0)
+    d.state.handoff = None  # nobody is left to be handed to, and what is said now is said to its end
     _own_up(d, speaking.APOLOGIES["lost"], turn)
     return True

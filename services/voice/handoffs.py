@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import cast, filler, inputs, listening, live, memory, turns, words
+from services.voice import cast, filler, heard, inputs, listening, live, memory, turns, words
 from services.voice import outputs as out
 from services.voice.draft import ANSWER, Draft
 from services.voice.state import Handoff, Line, Reply, Stamps, State
@@ -100,7 +100,7 @@ def refused(d: Draft, input: inputs.EffectFailed) -> bool:
     reply, (source, turn) = d.reply, d.state.handed
     if reply is None or reply.effect != input.effect or reply.turn != turn or d.state.returned == turn or d.state.handoff is not None:
         return False
-    begun = reply.pieces or reply.uses or reply.unsplit or reply.held or reply.failed
+    begun = heard.has_words(reply.pieces) or reply.uses or reply.unsplit or reply.held or reply.failed
     # What a model refuses with functions it is asked again without them; see `speaking`.
     final = not input.error.retryable and (reply.plain or input.error.code != Code.PROVIDER_REFUSED)
     if begun or not final or cast.thinks_here(d.state.agent) or all(agent.name != source for agent in d.state.agents):

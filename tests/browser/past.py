@@ -23,6 +23,8 @@ import nats.micro
 
 from services.gateway.service import Gateway
 from services.voice.inspect import SUBJECT, Inspector
+from services.voice.waveforms import Waveforms
+from shared.bus import WAVEFORM
 from shared.child import die_with_parent
 from shared.clock import SystemClock
 from shared.config import Config
@@ -115,6 +117,8 @@ async def serve(folder: Path, allowed_hosts: str) -> None:
             inspecting = await nats.connect(bus.url)
             micro = await nats.micro.add_service(inspecting, name="voxbridge-voice", version="0.0.0")
             await micro.add_endpoint(name="state", subject=SUBJECT, handler=Inspector(Log(inspecting)).serve)
+            drawn = Waveforms(Log(inspecting), DataKeys.of(config, resources.redis))
+            await micro.add_endpoint(name="waveform", subject=WAVEFORM, handler=drawn.serve)
             while not gateway.health()["listening"] and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
                 await asyncio.sleep(0.01)
             sys.stdout.write(json.dumps({"url": f"http://127.0.0.1:{config.port}", "nats_url": bus.url, **calls}) + "\n")

@@ -192,7 +192,8 @@ async def complete(running: Running, nats_url: str) -> AsyncIterator[Running]:
 
         await nc.subscribe(SUBJECT, cb=inspect)
         await nc.flush()
-        yield running
+        async with drawing(running):
+            yield running
     finally:
         server.close()
         await nc.close()

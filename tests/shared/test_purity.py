@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CORES = sorted((ROOT / "services").glob("*/core.py"))
-PURE_SHARED = {"shared.agents", "shared.errors", "shared.frames", "shared.functions", "shared.moments", "shared.step"}
+PURE_SHARED = {"shared.agents", "shared.depth", "shared.errors", "shared.frames", "shared.functions", "shared.moments", "shared.step"}
 """Modules of `shared` that a core may use, beside `shared.events`."""
 
 OUTSIDE = {
@@ -44,6 +44,7 @@ OUTSIDE = {
     "types",
     "typing",
     "unicodedata",
+    "zlib",
 }
 """What computes and does nothing else."""
 

@@ -209,6 +209,7 @@ async def test_played_words_survive_an_interruption(workers: Workers, page: Page
         google.script(Turn(says=story, stops_at_ms=3_000), Turn(hears="Stop.", says="All right."))
         await asks(page, "Tell me a story.")
         await page.when(lambda: page.sent_ms(1) >= 300)
+        await page.says(gateway.PlaybackReported(generation=1, played_ms=0, state="playing"))
         await page.speaks(BARGE_IN)
         await page.when(lambda: page.flushed(1))
         await page.says(gateway.PlaybackReported(generation=1, played_ms=1_500, state="flushed"))
