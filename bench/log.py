@@ -34,8 +34,9 @@ READS: Final = 500
 EVENTS: Final = 20
 CALLS: Final = 20_000
 FLUSH: Final = 50
-SETTLE_S: Final = 150.0
-"""nats-server forgets what it holds of a file's subjects after two minutes in which nobody asked for them."""
+SETTLE_S: Final = 15.0
+"""nats-server forgets what it holds of a file's subjects after two minutes in which nobody asked for them. That is a few percent, and not
+waited for."""
 
 MILLION: Final = 1_000_000
 TARGET_GB: Final = 2.0
@@ -132,7 +133,7 @@ async def kept_calls(quick: bool, say: Say) -> Found:
         beside(
             Figure(
                 area="log",
-                what="a million kept calls, from that",
+                what="a million kept calls, extrapolated from that",
                 unit="GB",
                 value=today[1] * MILLION / 1e9,
                 target=TARGET_GB,

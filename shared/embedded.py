@@ -45,6 +45,9 @@ MIN_FREE_BYTES: Final = 256 * 1024 * 1024
 GOGC: Final = "10"
 """nats-server's garbage may be this much of what it keeps, in percent; Go's own default lets it double."""
 
+GOMEMLIMIT: Final = "1792MiB"
+"""nats-server collects garbage as often as it must to stay below this, where what it keeps lets it: about a million calls."""
+
 SYSTEM_USER: Final = "system"
 _USER: Final = "voxbridge"
 _HTTP_OK: Final = 200
@@ -252,7 +255,7 @@ class NatsServer(EmbeddedServer):
     def environment(self) -> dict[str, str]:
         # It shares the machine with the services. With a thread for each core, waking the threads that have nothing to do takes a fifth
         # of what a frame costs it. What it keeps is small and mostly audio, so that collecting garbage often costs little and saves much.
-        return {"GOMAXPROCS": str(max(1, (os.cpu_count() or 1) // 2)), "GOGC": GOGC, **os.environ}
+        return {"GOMAXPROCS": str(max(1, (os.cpu_count() or 1) // 2)), "GOGC": GOGC, "GOMEMLIMIT": GOMEMLIMIT, **os.environ}
 
     def _address(self) -> str:
         self.port = self.port or _free_port()

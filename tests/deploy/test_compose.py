@@ -15,6 +15,7 @@ import yaml
 
 from deploy.bootstrap import UV_VERSION, UV_WHEELS
 from shared.config import Config, env_name
+from shared.embedded import GOGC, GOMEMLIMIT
 from shared.providers import PROVIDERS
 from tests.deploy.compose import FILE, ROOT, Compose, Logging, given, load
 from voxbridge import wav
@@ -176,10 +177,20 @@ def test_every_setting_is_one_that_there_is_and_its_default_too(compose: Compose
                 assert told[1] in (usual[key], ""), f"{name}: {key}"  # an empty one counts as not set
 
 
+def test_nats_server_collects_garbage_before_its_container_is_full(compose: Compose) -> None:
+    nats = compose.services["nats"]
+    found = re.fullmatch(r"(\d+)MiB", str(nats.environment["GOMEMLIMIT"]))
+    room = re.fullmatch(r"(\d+)g", nats.mem_limit)
+    assert found is not None
+    assert room is not None
+    assert 0.8 <= int(found[1]) / (int(room[1]) * 1024) <= 0.9
+    assert (nats.environment["GOGC"], nats.environment["GOMEMLIMIT"]) == (GOGC, GOMEMLIMIT)
+
+
 PLACES = {"VOXBRIDGE_DATA_DIR", "VOXBRIDGE_MODELS_DIR", "VOXBRIDGE_AGENTS_DIR", "VOXBRIDGE_MODELS_PORT", "VOXBRIDGE_TOOL_KEYS"}
 """Fixed in the images; and what a container is given is written in the file."""
 
-OF_SERVERS = {"GOGC"}
+OF_SERVERS = {"GOGC", "GOMEMLIMIT"}
 """What servers read that are not the product's own."""
 
 CERTIFICATES = "SSL_CERT_FILE"

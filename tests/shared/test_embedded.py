@@ -15,7 +15,7 @@ import pytest
 import redis
 
 from shared import bus, nats_health, streams
-from shared.embedded import LOOPBACK, SYSTEM_USER, NatsServer, StartError, ValkeyServer
+from shared.embedded import GOGC, GOMEMLIMIT, LOOPBACK, SYSTEM_USER, NatsServer, StartError, ValkeyServer
 from shared.ids import new_session_id
 from shared.makers import may_make
 from shared.nats_configuration import adopt_store
@@ -142,6 +142,17 @@ def test_a_server_syncs_as_often_as_was_said(tmp_path: Path, said: str, seconds:
     with NatsServer(tmp_path / "nats", sync_interval=said, min_free_bytes=0) as server:
         answer = nats_health.ask(LOOPBACK, server.port, SYSTEM_USER, server.system_password(), nats_health.JETSTREAM, timeout_s=5)
     assert answer["config"]["sync_interval"] == seconds * 1e9
+
+
+def test_a_server_bounds_its_garbage_unless_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GOGC", "GOMEMLIMIT"):
+        monkeypatch.delenv(name, raising=False)
+    with NatsServer(tmp_path / "nats", min_free_bytes=0) as server:
+        told = psutil.Process(server.pid).environ()
+    assert (told["GOGC"], told["GOMEMLIMIT"]) == (GOGC, GOMEMLIMIT)
+    monkeypatch.setenv("GOMEMLIMIT", "8GiB")
+    with server:
+        assert psutil.Process(server.pid).environ()["GOMEMLIMIT"] == "8GiB"
 
 
 def test_a_long_folder_gets_a_short_socket(tmp_path: Path) -> None:
