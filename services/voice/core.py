@@ -422,8 +422,9 @@ def _played_by_the_clock(d: Draft) -> None:
 
 
 def _idle(d: Draft) -> None:
+    """Nothing began or ended for a while. The timer runs from the session's beginning to its end, so that nothing can lose it."""
     request, line = d.state.request, d.state.line
-    busy = line is not None and (line.asking or line.go_on or line.calls or line.notice)
+    busy = line is not None and (line.asking or line.active or line.go_on or line.calls or line.notice)
     if (request is not None and request.mode == "echo") or d.reply is not None or d.utterance is not None or busy:
         d.set_timer("idle", d.state.idle_timeout_s * 1_000)
     else:

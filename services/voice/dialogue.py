@@ -195,14 +195,17 @@ def _unfinished(d: Draft) -> None:
 
 def _said_all(d: Draft) -> None:
     """Asked to go on after what was heard, the model has nothing to add."""
-    turn, reply = words.line_of(d).going_on, d.reply
-    live.change(d, tries=0, asking=False, asked="", asked_again=False, said="", going_on=0)
+    line, reply = words.line_of(d), d.reply
+    turn = line.going_on
+    spoke_up = bool(line.words) and not line.turn  # which it may answer still
+    live.change(d, tries=0, asking=line.asking and spoke_up, asked="", asked_again=False, said="", going_on=0)
     if reply is not None and reply.turn == turn:  # it is being heard still
         d.state.reply = msgspec.structs.replace(reply, goes_on=False)
         speaking.end_speech(d)
     else:
         ledger.complete(d, turn, "completed")
-    d.cancel_timers(ANSWER)
+    if not words.line_of(d).asking:
+        d.cancel_timers(ANSWER)
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
 
 
@@ -216,7 +219,7 @@ def silent(d: Draft) -> None:
     live.change(d, muted=False)
     if reply is not None and not reply.closed and reply.line == line.effect:
         live.break_off(d)
-    elif line.words and not line.turn and line.ended_at < line.answered_at:
+    elif line.words and line.asking and not line.turn and line.ended_at < line.answered_at:
         # Said beside the model's words, and the model let it pass.
         words.finish(d)
         live.change(d, asked="", going_on=0)
@@ -225,7 +228,7 @@ def silent(d: Draft) -> None:
         return
     elif not (line.words or line.asked or line.go_on or line.notice or line.going_on):
         words.leave_reply(d)
-        live.change(d, asking=False)  # what sounded like speech had no words
+        live.change(d, asking=False, said="")  # what sounded like speech had no words
         d.set_timer("idle", d.state.idle_timeout_s * 1_000)
         return
     message = f"Nothing came for {d.state.turn_timeout_s} s."

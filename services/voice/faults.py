@@ -86,6 +86,7 @@ def settle(d: Draft) -> None:
     """Have the model go on with what a fault cut off, as soon as it can be told and somebody is there to hear it."""
     line = d.state.line
     _end_what_nothing_follows(d)
+    _forget_what_nothing_follows(d)
     if line is None or not (line.go_on and line.ready) or d.state.cut is not None or d.state.away_since:
         return
     text = ""
@@ -114,6 +115,15 @@ def _end_what_nothing_follows(d: Draft) -> None:
     if line is None or not (line.go_on or line.notice or (line.going_on and line.going_on == reply.turn)):
         d.state.reply = msgspec.structs.replace(reply, goes_on=False)
         turns.end_of_sound(d)
+
+
+def _forget_what_nothing_follows(d: Draft) -> None:
+    """What was asked, and what was heard of the answer, is kept for the model that goes on with it; where none will, it is of no use."""
+    line = d.state.line
+    if line is None or not (line.asked or line.said) or d.reply is not None or d.state.cut is not None:
+        return
+    if not (line.go_on or line.going_on or line.notice or line.asking or line.calls):
+        live.change(d, asked="", asked_again=False, said="")
 
 
 def _found(d: Draft) -> list[str]:

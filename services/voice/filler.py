@@ -126,7 +126,7 @@ def made(d: Draft, index: int, ms: int) -> None:
     """The words are sound."""
     reply = d.reply
     if reply is not None:
-        reply = heard.after_a_wait(reply, d.now)
+        reply = heard.resumed(heard.after_a_wait(reply, d.now), d.now)
         pieces = list(reply.pieces)
         pieces[index] = msgspec.structs.replace(pieces[index], ms=ms, done=True)
         d.state.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))

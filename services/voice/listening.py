@@ -46,7 +46,7 @@ def route_of(d: Draft) -> Literal["detector", "provider", "echo", "nobody"]:
 
 def voice_started(d: Draft, audio_ms: int) -> None:
     """Speech began: it cuts the agent off, and goes on with an utterance whose end was not yet decided."""
-    d.cancel_timers("endpoint", "idle")
+    d.cancel_timers("endpoint")
     utterance = d.utterance
     if utterance is None:
         turns.cancel_reply(d, "barge_in")

@@ -264,6 +264,7 @@ def break_off(d: Draft) -> None:
     line = _line(d)
     mine = line.going_on in (0, reply.turn)  # else it is heard to its end, and the model goes on with another turn
     d.state.reply = msgspec.structs.replace(reply, closed=True, goes_on=mine)
+    turns.stop_playing(d, reply.line)  # where the connection stays, what still comes of it is none of this reply
     waits = line.called and bool(line.calls)  # its result is what it goes on with
     change(d, go_on=not waits, written="")
     if mine:

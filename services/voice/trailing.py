@@ -36,7 +36,14 @@ def follow(d: Draft, reply: Reply, close: Close) -> None:
     d.state.trailing = (*d.state.trailing, reply)
     if len(d.state.trailing) > LIMIT:
         _whole(d, d.state.trailing[0], close)
-    d.set_timer(TIMER, sum(heard.made_ms(one) for one in d.state.trailing) - heard.estimate(d.state.trailing[0], d.now) + MARGIN_MS)
+    d.set_timer(TIMER, left_ms(d) + MARGIN_MS)
+
+
+def left_ms(d: Draft) -> int:
+    """ms that are still to be heard of it, by the clock."""
+    if not d.state.trailing:
+        return 0
+    return sum(heard.made_ms(one) for one in d.state.trailing) - heard.estimate(d.state.trailing[0], d.now)
 
 
 def heard_to_the_end(d: Draft, close: Close) -> None:
@@ -95,12 +102,14 @@ def _cut(d: Draft, reply: Reply, played_ms: int, close: Close) -> None:
     _forget(d, reply)
     played_ms = min(played_ms, heard.made_ms(reply))
     text, unheard = heard.split(reply.pieces, played_ms)
-    if not unheard:
+    if not unheard and (text or played_ms == heard.made_ms(reply)):
         _whole(d, reply, close)
         return
     filler = heard.fillers(reply.pieces, played_ms)
-    d.append(said(d, reply, text, unheard=unheard, interrupted=True, played_ms=played_ms, filler=filler))
-    shorten(d, reply, text)
+    if unheard or filler:
+        d.append(said(d, reply, text, unheard=unheard, interrupted=True, played_ms=played_ms, filler=filler))
+    if unheard:
+        shorten(d, reply, text)
     line, whole = d.state.line, heard.text(reply.pieces)
     if line is not None and reply.goes_on and line.said.endswith(whole):
         d.state.line = msgspec.structs.replace(line, said=f"{line.said.removesuffix(whole)}{text}".strip())

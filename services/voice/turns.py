@@ -282,7 +282,8 @@ def _wait_until_heard(d: Draft) -> None:
     reply = _reply(d)
     since = reply.played_at if reply.played_at is not None else reply.sent
     elapsed = (reply.played_ms if reply.played_at is not None else 0) + ((d.now - since) // 1_000 if since is not None else 0)
-    d.set_timer("played", heard.made_ms(reply) - elapsed + (REPORT_MARGIN_MS if d.state.reported else PLAYED_MARGIN_MS))
+    waits = trailing.left_ms(d) if reply.sent is None else 0
+    d.set_timer("played", waits + heard.made_ms(reply) - elapsed + (REPORT_MARGIN_MS if d.state.reported else PLAYED_MARGIN_MS))
 
 
 def finish_reply(d: Draft) -> None:

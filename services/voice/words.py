@@ -54,7 +54,6 @@ def user_words(d: Draft, input: provider.UserWords) -> None:
         final(d)
     elif not answering:
         wait_for_an_answer(d)
-        d.cancel_timers("idle")
 
 
 def user_voice(d: Draft, input: provider.UserVoice) -> None:
@@ -66,7 +65,6 @@ def user_voice(d: Draft, input: provider.UserVoice) -> None:
         d.append(ev.SpeechStarted(source="provider", audio_ms=input.audio_ms))
         from_ms = max(line.from_ms, input.audio_ms - BEFORE_ONSET_MS)
         live.change(d, asking=True, speaking=True, from_ms=from_ms, audio_ms=input.audio_ms)
-        d.cancel_timers("idle")
         wait_for_an_answer(d)
     else:
         d.append(ev.SpeechEnded(source="provider", audio_ms=input.audio_ms))
@@ -94,7 +92,7 @@ def activity(d: Draft, *, speaking: bool, audio_ms: int) -> None:
             if d.reply is not None:
                 live.change(d, cut=not line.over, going_on=0, said="", written="")
                 turns.cancel_reply(d, "barge_in")
-        d.cancel_timers(PAUSE, "idle")
+        d.cancel_timers(PAUSE)
     elif line.active:
         live.change(d, pause_ms=audio_ms)
         d.set_timer(PAUSE, PAUSE_MS)

@@ -27,6 +27,7 @@ from tests.voice.conversation import SID, START_US
 from tests.voice.orders_page import Page
 from tests.voice.orders_teams import FUNCTIONS, TEAMS
 
+IDLE_S: Final = 3_600
 THINKS_MS: Final = 300
 EXECUTOR_MS: Final = 400
 SLICE_MS: Final = 250
@@ -115,7 +116,7 @@ class Orders:
             greeting="",
             functions=FUNCTIONS,
             providers=("local", "gemini", "openai", "anthropic"),
-            idle_timeout_s=3_600,
+            idle_timeout_s=IDLE_S,
             turn_timeout_s=30,
             speak_results=speak_results,
             resume_window_s=120,

@@ -20,7 +20,7 @@ from shared.events import voice as ev
 from shared.events.journal import Taken, VoiceJournal
 from shared.step import LogInput, fold
 from tests.voice.conversation import SID, START_US
-from tests.voice.orders import Orders
+from tests.voice.orders import IDLE_S, Orders
 from tests.voice.orders_things import Thing, played, things
 
 SEED: Final = "VOXBRIDGE_SEED"
@@ -75,6 +75,7 @@ def _rules(orders: Orders) -> Iterator[str]:
     yield from _words(orders)
     yield from _asked(orders)
     yield from _told_again(orders)
+    yield from _left(orders)
     if len(_encode(orders.state)) > STATE_LIMIT:
         yield "the state grows"
 
@@ -102,6 +103,14 @@ def _at_rest(orders: Orders) -> Iterator[str]:
     left = orders.timers.keys() - {"idle", "leave"}
     if left:
         yield f"at rest timers run: {sorted(left)}"
+
+
+def _left(orders: Orders) -> Iterator[str]:
+    """Nobody says anything any more."""
+    if orders.state.phase == "open":
+        orders.passes(2 * IDLE_S * 1_000)
+        if orders.state.phase == "open":
+            yield "nothing ends the session"
 
 
 def _turns(orders: Orders) -> Iterator[str]:

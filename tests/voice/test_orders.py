@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from services.voice import inputs, provider
@@ -24,9 +26,9 @@ def test_any_order_of_what_may_happen_comes_to_rest() -> None:
     assert not first_broken(ORDERS)
 
 
-def a_call(team: str, *what: Thing, obliging: bool = True, reports: bool = True) -> Orders:
+def a_call(team: str, *what: Thing, **drawn: Any) -> Orders:
     """A call to which these things happen."""
-    return have(Orders(team, obliging=obliging, reports=reports), what)
+    return have(Orders(team, **drawn), what)
 
 
 def told(orders: Orders, *kinds: type) -> list[object]:
@@ -331,3 +333,71 @@ def test_a_turn_of_a_page_that_never_reports_is_over_with_its_sound(team: str) -
                 orders.made_sound(more, 0, done=True)
     orders.passes(2_500)
     assert len(ended(orders)) == before + 1
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        [("voice", 53), ("words", 3), ("handle", 26), ("died", 33), ("stopped", 54)],
+        [("exchange", 46), ("died", 14), ("stopped", 21)],
+        [("done", 1), ("done", 1), ("user words", 33), ("operator", 28), ("ready", 1), ("done", 1)],
+    ],
+)
+def test_a_session_that_nobody_uses_ends_whatever_became_of_its_last_turn(what: list[Thing]) -> None:
+    orders = a_call("native", ("ready", 10), *what, obliging=False, reports=False)
+    at_rest(orders)
+    assert [one.reason for _, one in orders.appended if isinstance(one, ev.SessionEnded)] == ["idle"]
+
+
+def test_who_speaks_up_while_the_model_has_nothing_to_add_leaves_room_for_announcements() -> None:
+    orders = a_call("manual", ("speaks", 25), ("effect", 0), ("words", 3), ("lost", 54), ("effect", 50), obliging=False, filler=True)
+    have(orders, [("user words", 7), ("done", 2), ("text", 47)])
+    at_rest(orders)
+    assert spoken(orders)[-1] == "Welcome."
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        [("going away", 24), ("words", 2), ("time", 37), ("ready", 1), ("audio", 21), ("made", 1), ("time", 35)],
+        [("call", 54), ("words", 22), ("lost", 2)],
+        [("audio", 7), ("made", 28)],
+    ],
+)
+@pytest.mark.parametrize("team", ["gemini", "openai"])
+def test_nothing_is_kept_of_what_was_heard_of_an_answer_that_is_over(team: str, what: list[Thing]) -> None:
+    orders = a_call(team, ("ready", 1), *what, obliging=False)
+    at_rest(orders)
+
+
+def test_a_response_that_comes_after_it_was_given_up_is_counted_from_there() -> None:
+    orders = a_call("gemini", ("ready", 1), ("done", 1), ("audio", 53), ("time", 55), ("words", 57), ("audio", 6), obliging=False)
+    (late,) = [one for one in (orders.state.reply,) if one is not None]
+    assert sum(piece.ms for piece in late.pieces) == 260
+    at_rest(orders)
+
+
+def test_an_answer_is_heard_after_the_one_before_it() -> None:
+    orders = a_call("native", ("ready", 1), ("exchange", 47), ("exchange", 41))
+    orders.passes(3_000)
+    assert ended(orders) == [(1, "completed")], "the second one has just begun"
+    orders.passes(3_000)
+    assert ended(orders) == [(1, "completed"), (2, "completed")]
+    at_rest(orders)
+
+
+def test_words_that_were_made_just_now_have_not_been_heard() -> None:
+    orders = a_call("cascade first", ("typed", 1), ("time", 56), ("effect", 56), ("time", 35), obliging=False, filler=True)
+    have(orders, [("effect", 36), ("effect", 54), ("effect", 24), ("typed", 2)])
+    (first,) = [one for one in told(orders, ev.AgentSaid) if isinstance(one, ev.AgentSaid) and one.turn == 1]
+    assert first.played_ms == 1_220
+    at_rest(orders)
+
+
+def test_words_that_cover_a_wait_are_heard_only_as_far_as_they_were_played() -> None:
+    orders = a_call("gemini", ("ready", 1), ("user words", 13), ("time", 59), obliging=True, filler=True, late_ms=300)
+    for id in [id for id, one in orders.effects.items() if isinstance(one.effect, out.Synthesize)]:
+        orders.made_sound(id, 1_380, done=True)
+    have(orders, [("done", 15), ("audio", 27)])
+    assert not any(one.filler for _, one in orders.appended if isinstance(one, ev.AgentSaid))
+    at_rest(orders)
