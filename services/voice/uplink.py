@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -121,6 +122,9 @@ class Uplink:
         self._handles = handles
         self._connection: Connection | None = None
         self._running: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        """What closes the connections before."""
+
         self._kept: deque[tuple[int, int, bytes | _Saying]] = deque(maxlen=KEPT_LIMIT)
         """Microphone frames, and between them what is said where they are, such as that speech ends: each with its number and the sample
         it ends at. A connection that hears the audio again is told these again."""
@@ -144,8 +148,7 @@ class Uplink:
 
     def open(self, effect: int, asked: out.Connect) -> None:
         """Open a connection in place of the one there is."""
-        before, self._running = self._running, None
-        old, self._connection = self._connection, None
+        self.close(self.effect)
         self.effect, self._asked = effect, asked
         self._waiting = asyncio.Queue(WAITING_LIMIT)
         self._opened = self._number
@@ -153,7 +156,7 @@ class Uplink:
         self._kept = deque((one for one in self._kept if not isinstance(one[2], _Activity)), maxlen=KEPT_LIMIT)
         self._generation = self._made = self._reported = 0
         self._loud = False
-        self._running = asyncio.create_task(self._serve(effect, asked, before, old))
+        self._running = asyncio.create_task(self._serve(effect, asked))
 
     def close(self, effect: int) -> None:
         """Close this connection, if it is the one there is."""
@@ -163,7 +166,16 @@ class Uplink:
         running, self._running = self._running, None
         connection, self._connection = self._connection, None
         if running is not None or connection is not None:
-            self._house.background(_closed(running, connection))
+            closing = asyncio.create_task(_closed(running, connection))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            self._house.background(_over(closing))
+
+    async def _until_closed(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                while self._closing:
+                    await asyncio.wait(self._closing)
 
     def restore(self, start: int, frames: Iterable[bytes]) -> int:
         """What nobody, or a dead worker, heard: frames from the sample `start` on. Returns the sample where they end."""
@@ -287,15 +299,13 @@ class Uplink:
         if self._connection is not None:
             self._later(saying)
 
-    async def _serve(self, effect: int, asked: out.Connect, before: asyncio.Task[None] | None, old: Connection | None) -> None:
-        if asked.handle:
-            await _closed(before, old)  # providers refuse to resume what is still open
-        else:
-            self._house.background(_closed(before, old))  # told first, and not waited for: a conversation of its own begins
+    async def _serve(self, effect: int, asked: out.Connect) -> None:
         connection: Connection | None = None
         try:
             if asked.delay_ms:
                 await asyncio.sleep(asked.delay_ms / 1_000)
+            if asked.handle:  # providers refuse to resume what is still open; without, a conversation of its own begins
+                await self._until_closed()
             connection = await self._connect(asked)
             if effect != self.effect:
                 return
@@ -312,7 +322,7 @@ class Uplink:
             self._lost(effect, ConnectionLost(f"The connection failed: {type(error).__name__}."))
         finally:
             if connection is not None and self._connection is not connection:
-                await connection.close()
+                await _shut(connection)
 
     async def _connect(self, asked: out.Connect) -> Connection:
         model = await self._models.get(asked.provider)
@@ -390,6 +400,20 @@ class Uplink:
                     effect=effect, code=error.close_code, error=failure, handle_refused=error.handle_refused, audio_ms=self.audio_ms
                 )
             )
+
+
+async def _over(task: asyncio.Task[None]) -> None:
+    await asyncio.wait({task})
+
+
+async def _shut(connection: Connection) -> None:
+    """Close a connection, also where the next one is asked for meanwhile."""
+    closing = asyncio.create_task(connection.close())
+    try:
+        await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        await asyncio.wait({closing}, timeout=CLOSE_S)
+        raise
 
 
 async def _closed(running: asyncio.Task[None] | None, connection: Connection | None) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from services.voice import outputs as out
 from services.voice import uplink
-from services.voice.handles import Handles
+from services.voice.handles import Handles, Kept
 from services.voice.provider import ProviderLost, ProviderReady
-from services.voice.realtime import Answer, Listener, Setup
+from services.voice.realtime import Answer, ConnectionLost, Listener, Setup
 from services.voice.uplink import Uplink
 from services.voice.vendors import Vendors
 from shared import frames
@@ -28,9 +28,14 @@ class Connection:
 
     def __init__(self) -> None:
         self.took: list[tuple[Any, ...]] = []
+        self.open = True
+        self.lost = asyncio.Event()
+        self.may_close = asyncio.Event()
+        self.may_close.set()
 
     async def run(self, listener: Listener) -> None:
-        await asyncio.Event().wait()
+        await self.lost.wait()
+        raise ConnectionLost("Gone.")
 
     def send_audio(self, pcm: bytes | memoryview) -> None:
         ms = len(pcm) // 32
@@ -51,7 +56,8 @@ class Connection:
         self.took.append(("end of audio",))
 
     async def close(self) -> None:
-        pass
+        await self.may_close.wait()
+        self.open = False
 
 
 class House:
@@ -63,8 +69,13 @@ class House:
         self.may_connect = asyncio.Event()
         self.connections: list[Connection] = []
         self.told: list[Any] = []
-        self.uplink = Uplink(self, cast("Vendors", self), cast("Handles", None))
+        self.uplink = Uplink(self, cast("Vendors", self), cast("Handles", self))
         self.waits = False
+        self.overlapping = 0
+        """Connections that were asked for by a handle while one before was open."""
+
+        self.goes_on = False
+        self._closing: set[asyncio.Future[None]] = set()
         self._samples = 0
 
     def asking(self) -> bool:
@@ -75,11 +86,17 @@ class House:
 
     async def connect(self, setup: Setup) -> Connection:
         await self.may_connect.wait()
+        self.overlapping += bool(setup.handle) and any(one.open for one in self.connections)
         self.connections.append(Connection())
         return self.connections[-1]
 
     def take(self, input: Any) -> None:
         self.told.append(input)
+        if isinstance(input, ProviderLost) and self.goes_on:
+            self.open(input.effect + 1, handle="h")
+
+    async def find(self, sid: str, ref: str) -> Kept:
+        return Kept(ref=ref, handle="handle", provider="gemini", model="m", config="", position=0, at=0)
 
     def play(self, generation: int, pcm: bytes) -> None:
         raise AssertionError("nobody speaks")
@@ -91,7 +108,9 @@ class House:
         return 0
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
-        self._closing = asyncio.ensure_future(work)
+        closing = asyncio.ensure_future(work)
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     def open(self, effect: int, **asked: Any) -> None:
         """Ask for a connection."""
@@ -102,6 +121,16 @@ class House:
         for _ in range(count):
             self._samples += FRAME_SAMPLES
             self.uplink.hear(frames.pack(frames.PCM16, 0, 0, 0, bytes(2 * FRAME_SAMPLES)), self._samples)
+
+    async def settles(self) -> None:
+        """Let whatever can happen by itself happen."""
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+    async def closes(self) -> None:
+        """Wait until what closes connections is through."""
+        while self._closing:
+            await asyncio.wait(self._closing)
 
     async def took(self, number: int, what: list[tuple[Any, ...]]) -> None:
         """Wait until a connection took just this."""
@@ -187,3 +216,71 @@ async def test_what_is_said_between_frames_that_never_come_is_bounded(count: int
     await house.took(0, [("end of audio",)] * uplink.KEPT_LIMIT)
     assert not any(isinstance(one, ProviderLost) for one in house.told)
     house.uplink.close(1)
+
+
+async def _connected(house: House, *effects: int) -> None:
+    house.may_connect.set()
+    for effect in effects:
+        house.open(effect)
+        await house.took(len(house.connections), [])
+        house.connections[-1].may_close.clear()
+
+
+@pytest.mark.parametrize("closes", ["by itself", "with the next one"])
+async def test_a_conversation_is_resumed_when_the_connections_before_are_closed(closes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uplink, "CLOSE_S", 30.0)
+    house = House()
+    await _connected(house, 1, 2)
+    first, second = house.connections
+    if closes == "by itself":
+        house.uplink.close(2)
+    house.open(3, handle="h")
+    await house.settles()
+    second.may_close.set()
+    await house.settles()
+    assert len(house.connections) == 2, "the first one is open still"
+    first.may_close.set()
+    await house.took(2, [])
+    assert house.overlapping == 0
+    house.uplink.close(3)
+    await house.closes()
+
+
+async def test_a_conversation_is_resumed_when_the_connection_that_was_lost_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uplink, "CLOSE_S", 30.0)
+    house = House()
+    house.goes_on = True
+    await _connected(house, 1)
+    house.connections[0].lost.set()
+    await house.settles()
+    assert len(house.connections) == 1
+    house.connections[0].may_close.set()
+    await house.took(1, [])
+    assert house.overlapping == 0
+    house.uplink.close(2)
+    await house.closes()
+
+
+async def test_a_connection_that_does_not_close_holds_the_next_one_up_no_longer_than_a_close_may_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(uplink, "CLOSE_S", 0.05)
+    house = House()
+    await _connected(house, 1)
+    house.open(2, handle="h")
+    await house.took(1, [])
+    assert house.overlapping == 1
+    house.connections[0].may_close.set()
+    house.uplink.close(2)
+    await house.closes()
+
+
+async def test_a_new_conversation_does_not_wait_for_the_connection_before() -> None:
+    house = House()
+    await _connected(house, 1)
+    house.open(2)
+    await house.took(1, [])
+    assert house.connections[0].open
+    house.connections[0].may_close.set()
+    house.uplink.close(2)
+    await house.closes()
