@@ -250,6 +250,8 @@ def _input(d: Draft, input: Any) -> None:
                 d.state.presumed = True
         case inputs.CauseFound():
             lateness.cause_found(d, input)
+        case inputs.Broken(error=error):
+            _end(d, "worker_lost", error)
         case inputs.Orphaned():
             _end(d, "worker_lost", ev.Failure(code="INTERRUPTED", message="The voice worker of this session died.", retryable=True))
         case _:

@@ -194,6 +194,12 @@ class LimitReached(msgspec.Struct, frozen=True, tag="limit_reached"):
     error: Failure
 
 
+class Broken(msgspec.Struct, frozen=True, tag="broken"):
+    """The core failed at an input, which was not taken."""
+
+    error: Failure
+
+
 class Orphaned(msgspec.Struct, frozen=True, tag="orphaned"):
     """A successor could not go on with the session of a dead owner."""
 
@@ -227,6 +233,7 @@ Input = (
     | GatewayLost
     | CauseFound
     | LimitReached
+    | Broken
     | Orphaned
     | Refused
     | ProviderInput

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from services.voice import core, inputs, past
 from services.voice.past import Past
-from services.voice.session import Workplace
+from services.voice.workplace import Workplace
 from shared import events
 from shared.errors import Conflict, VoxbridgeError
 from shared.events.voice import Failure, SessionEnded

@@ -28,11 +28,12 @@ from services.voice.orphans import Orphans
 from services.voice.past import Past
 from services.voice.peers import Peers
 from services.voice.recorder import Recorders
-from services.voice.session import Offer, Session, Workplace
+from services.voice.session import Session
 from services.voice.vad import SileroModel
 from services.voice.vendors import Vendors
 from services.voice.warmth import Warmth
 from services.voice.waveforms import Waveforms
+from services.voice.workplace import Offer, Workplace
 from shared import bus, events, log, streams
 from shared.agent_files import Agents
 from shared.config import Config
@@ -372,7 +373,7 @@ class VoiceService(Service):
         self._keep(self._recorders.end(session.sid))
         if await self.moves.closed(session):
             return
-        if session.state.phase == "ended":
+        if session.has_ended:
             await self._orphans.forget(session.sid)
             if self._place.handles is not None:
                 await self._place.handles.forget(session.sid)

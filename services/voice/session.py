@@ -11,38 +11,29 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from services.voice import bounds, core, gap, inputs
+from services.voice import bounds, broken, core, gap, inputs
 from services.voice import outputs as out
 from services.voice.figures import speakable
-from services.voice.handles import Handles
 from services.voice.incoming import Incoming
 from services.voice.microphone import Microphone
-from services.voice.models import Models
 from services.voice.outlet import Outlet
 from services.voice.past import Past
 from services.voice.speaker import Speaker
 from services.voice.state import State
-from services.voice.tenure import Tenure
 from services.voice.uplink import Uplink
-from services.voice.vendors import Vendors
+from services.voice.workplace import Offer, Workplace
 from shared import bus, events, frames, moments
-from shared.agents import Cast
-from shared.clock import Clock, wall_ms32
-from shared.config import Config
+from shared.clock import wall_ms32
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.events.voice import Failure
-from shared.fast_client import FastClient
 from shared.feed import Feed
-from shared.log import Log
 from shared.step import Folded, LogInput
 from shared.stepper import Stepper
-from shared.store import Function
 from shared.writer import SessionWriter
 
 ECHO_GENERATION: Final = 1
@@ -55,31 +46,6 @@ FAILURE_LIMIT: Final = 1_000
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workplace:
-    """What all sessions of a process share."""
-
-    config: Config
-    clock: Clock
-    log: Log
-    audio_nc: FastClient
-    models: Models
-    vad: Any
-    worker: str
-    tenure: Tenure = field(default_factory=Tenure)
-    vendors: Vendors | None = None
-    handles: Handles | None = None
-
-
-class Offer(NamedTuple):
-    """What the installation offers to a session that begins."""
-
-    functions: tuple[Function, ...] = ()
-    providers: tuple[str, ...] = ("local", "echo")
-    cast: Cast | None = None
-    record: bool = False
-
-
 class Session:
     """One live session, owned by this process."""
 
@@ -89,7 +55,7 @@ class Session:
         self.term = term
         self._place = place
         self._ended = ended
-        self._over = False
+        self._over = self._buried = False
         self._route = "nobody"
         self._ears = Microphone(place.vad, self.take, lambda: place.audio_nc.is_connected)
         self._speaker: Speaker | None = None
@@ -120,6 +86,11 @@ class Session:
     def state(self) -> State:
         """The state as it is now."""
         return self._stepper.state
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nobody is to go on with it."""
+        return self.state.phase == "ended" or self._buried
 
     def check_bounds(self, now_us: int) -> None:
         """End the session where it met a bound of the installation."""
@@ -236,10 +207,27 @@ class Session:
             if self._writer.failed is None:
                 raise
             self._lost(error)
+        except Exception as error:  # noqa: BLE001 - one session must not take the others along
+            _log.exception("session %s: its core failed", self.sid)
+            self._break(error)
         if self.state.utterance is None:
             self._ears.release()
         if self._leaving is not None and _between_turns(self.state):
             self._release()
+
+    def _break(self, error: Exception) -> None:
+        """What is wrong with the session ends it, and nothing else: whoever took it over would meet the same."""
+        failure = broken.failure(error)
+        try:
+            if self.state.phase == "new":
+                self._stepper.take(inputs.Refused(worker=self._place.worker, term=self.term, error=failure))
+            else:
+                self._stepper.take(inputs.Broken(failure))
+        except Exception:  # noqa: BLE001 - the state may be as wrong as it likes
+            _log.exception("session %s cannot even be ended and is buried", self.sid)
+            broken.bury(self._writer, failure, self._place.clock.now_us())
+            self._buried = True
+        self._finish()
 
     async def refuse(self, requested: events.Recorded, error: VoxbridgeError) -> None:
         """End a session that could not be opened, and tell its client why. Returns when the log says so."""

@@ -1,0 +1,22 @@
+"""A session whose core failed is ended, with a typed error, and takes no other along. An error that nobody foresaw is a fault of the
+product: a successor would meet it again, with every worker in turn.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from shared.errors import Code, VoxbridgeError
+from shared.events.voice import Failure, SessionEnded
+from shared.writer import SessionWriter
+
+
+def failure(error: Exception) -> Failure:
+    """What the client is told. The error's own words may hold what was said: they stay in this process's log."""
+    return Failure(code=Code.INTERNAL, message=f"The session failed in its voice worker: {type(error).__name__}.", retryable=False)
+
+
+def bury(writer: SessionWriter, error: Failure, now_us: int) -> None:
+    """Write the end of a session that its core cannot end."""
+    with suppress(VoxbridgeError):  # the writer is stopped: the session is another worker's
+        writer.submit(SessionEnded(reason="worker_lost", error=error), ts=now_us, cause=None)
