@@ -20,8 +20,10 @@ from redis.asyncio import Redis
 from shared import bus
 from shared.broken import BROKEN
 from shared.clock import SystemClock
+from shared.condition import Condition
 from shared.config import Config
 from shared.embedded import NatsServer, ValkeyServer
+from shared.health import valkey_condition
 from shared.ids import new_session_id
 from shared.log import Log
 from shared.store import Store
@@ -165,6 +167,21 @@ async def test_servers_that_say_nothing_cost_their_time_out_and_no_more(
     found = named(findings, "event log", "NATS")
     assert (found.level, f":{server.port} " in found.says, bool(found.do)) == ("FAIL", True, True)
     assert named(findings, "valkey", "Valkey").level == "FAIL"
+
+
+async def test_a_valkey_that_was_only_late_once_is_asked_again(
+    config: Config, monkeypatch: pytest.MonkeyPatch, nats_url: str, redis_url: str
+) -> None:
+    asked: list[Redis] = []
+
+    async def late_once(redis: Redis) -> Condition:
+        asked.append(redis)
+        return await valkey_condition(redis) if len(asked) > 1 else Condition("down", "Valkey does not answer. See that it runs.")
+
+    monkeypatch.setattr("voxbridge.doctor.valkey.valkey_condition", late_once)
+    findings = await examine(replace(config, nats_url=nats_url, redis_url=redis_url))
+    assert named(findings, "valkey", "Valkey").says.startswith("answers at ")
+    assert len(asked) == 2
 
 
 async def test_a_full_valkey_is_said_to_be_full(config: Config, own_valkey: Callable[[], ValkeyServer], nats_url: str) -> None:
