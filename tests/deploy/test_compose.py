@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from deploy.bootstrap import UV_VERSION, UV_WHEELS
+from services.gateway.guard import Guard
 from shared.config import Config, env_name
 from shared.embedded import GOGC, GOMEMLIMIT
 from shared.providers import PROVIDERS
@@ -218,6 +219,14 @@ def test_agents_are_changed_without_a_build(compose: Compose) -> None:
 def test_every_setting_that_is_an_operators_reaches_the_containers(compose: Compose) -> None:
     given = {key for service in compose.services.values() for key in service.environment} | {"VOXBRIDGE_VOICE_WORKERS"}
     assert {env_name(field) for field in fields(Config)} - given == PLACES
+
+
+def test_in_the_gateways_container_commands_ask_it_under_a_name_that_it_lets_in(compose: Compose) -> None:
+    there = {key: given(value or "", {}) for key, value in compose.services["gateway"].environment.items()}
+    config = Config.from_env({key: value for key, value in there.items() if key.startswith("VOXBRIDGE_") and value})
+    host = config.gateway_base_url.partition("//")[2]
+    Guard(config).check({"type": "http", "method": "POST", "headers": [(b"host", host.encode())]})
+    assert "VOXBRIDGE_GATEWAY_URL" in compose.services["cli"].environment, "`doctor` looks from another container"
 
 
 def test_there_are_two_voice_workers_unless_told_otherwise(compose: Compose) -> None:
