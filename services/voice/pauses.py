@@ -127,7 +127,8 @@ def waits(d: Draft) -> bool:
 
 def _by_the_clock(d: Draft, paused: Reply) -> int:
     if not d.state.reports_playback:
-        return (d.now - (paused.sent or d.now)) // 1_000
+        since = paused.played_at or paused.sent or d.now  # the first: where it had played all there was and more came
+        return paused.played_ms + (d.now - since) // 1_000
     if paused.played_at is None or paused.blind:
         return paused.played_ms
     return paused.played_ms + min(heard.REPORT_EVERY_MS, (d.now - paused.played_at) // 1_000)

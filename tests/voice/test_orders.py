@@ -394,6 +394,14 @@ def test_words_that_were_made_just_now_have_not_been_heard() -> None:
     at_rest(orders)
 
 
+def test_sound_that_came_late_is_not_heard_before_it_came() -> None:
+    orders = a_call("cascade first", ("effect", 7), ("time", 22), ("effect", 55), ("effect", 21), ("fails", 17), reports=False)
+    orders.passes(100)
+    assert not told(orders, ev.AgentSaid), "240 of 1,960 ms were played: the greeting is said again"
+    at_rest(orders)
+    assert spoken(orders) == ["Welcome."]
+
+
 def test_words_that_cover_a_wait_are_heard_only_as_far_as_they_were_played() -> None:
     orders = a_call("gemini", ("ready", 1), ("user words", 13), ("time", 59), obliging=True, filler=True, late_ms=300)
     for id in [id for id, one in orders.effects.items() if isinstance(one.effect, out.Synthesize)]:
