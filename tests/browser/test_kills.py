@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.answers import apologies
 from tests.browser.conftest import OpenStudio
 from tests.browser.product import Product, running
 from tests.browser.speech import spoken
@@ -119,7 +120,9 @@ def _check_log(product: Product, sid: str, studio: Studio) -> None:
     log = product.log(sid)
     assert len({event["id"] for event in log}) == len(log)
     assert [event["seq"] for event in log] == sorted({event["seq"] for event in log})
-    assert [event["data"] for event in log if event["type"] == "provider.failed"] == [], "an apology is no answer"
+    assert apologies(log) == []
+    # A model that is late on a busy machine is said and waited for; one that failed is not.
+    assert [event["data"] for event in log if event["type"] == "provider.failed" and not event["data"]["handled"]] == []
     said = [line["text"] for line in studio.said("user") + studio.said("assistant")]
     logged = _texts(log, "user.said") + _texts(log, "agent.said")
     assert [text for text in logged if text] == [text for text in said if text]
