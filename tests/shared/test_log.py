@@ -186,7 +186,7 @@ async def test_bytes_that_are_no_event_are_passed_over_counted_once_and_named_by
 async def test_an_event_of_a_type_that_is_not_known_is_read_as_it_was(log: Log) -> None:
     sid = new_session_id()
     await SessionWriter(log, sid, "voice").append(said(), ts=1, cause=None)
-    stored = (await log.page(sid)).messages[0].data
+    (stored,) = [message.data async for page in log.pages(sid) for message in page.messages]
     await log.js.publish(bus.event_subject(sid, "voice", True, "user.sang"), stored.replace(b"user.said", b"user.sang"))
     read = await log.read(sid)
     assert read[1].type == "user.sang"
