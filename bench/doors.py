@@ -1,4 +1,4 @@
-"""What twenty calls notice of clients that only want room (`bench.intruders`), and what those cost the gateway in memory.
+"""Measures what twenty calls notice of clients that only want room (`bench.intruders`), and what those cost the gateway in memory.
 
 Rounds with and without them are taken in turn; the figure is the median with them less the median without, and both stand beside it.
 """

@@ -185,7 +185,7 @@ async def busy(quick: bool, say: Say) -> Found:
 
 
 async def warm(quick: bool, say: Say) -> Found:
-    """What a prompt costs that was read before: after a kill, a start, and from one agent to the next."""
+    """Measure what a prompt costs that was read before: after a kill, a start, and from one agent to the next."""
     rounds = 1 if quick else ROUNDS
     taken: dict[str, list[Answer]] = {"warm": [], "killed": [], "stopped": [], "engine killed": [], "handoff": []}
     async with running() as service:

@@ -75,7 +75,7 @@ QUOTED: Final[Mapping[str, tuple[str, ...]]] = {
     "replay of a call of ten minutes, the whole command": ("past.replay",),
     "opening a session of half an hour in Studio, p50": ("past.timeline",),
 }
-"""What README says, and the keys of its figures."""
+"""README's rows, each with the keys of its figures."""
 
 
 class PageError(Exception):

@@ -1,4 +1,4 @@
-"""What a handoff is compared with: one process that relays a browser's WebSocket to the vendor's SDK, and on the model's tool call goes on
+"""The baseline of a handoff: one process that relays a browser's WebSocket to the vendor's SDK, and on the model's tool call goes on
 with a second agent in a new session, by the handle where the service allows it and by telling the history where it does not.
 
     python -m bench.relay_handoff 18432

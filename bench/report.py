@@ -38,7 +38,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
     subtracted: str = ""
     needs: str = ""
-    """What must be warm or waiting for the figure to hold."""
+    """The warm or waiting parts without which the figure does not hold."""
 
     note: str = ""
 

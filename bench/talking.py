@@ -1,4 +1,4 @@
-"""What one further session costs in memory while it talks, both ways and without a pause, over all processes.
+"""The memory that one further session costs while it talks, both ways and without a pause, over all processes.
 
 Echo sessions, and sessions on Gemini Live, whose stand-in sends back what it hears: microphone and reply flow all the time, so every ring
 is full. The readings are of the proportional set size, after the rings were filled, with few sessions and with more; nothing is

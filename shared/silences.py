@@ -44,7 +44,7 @@ Cause = Literal[
     "unknown",
 ]
 
-TODO: Final[dict[Cause, str]] = {
+WHAT_TO_DO: Final[dict[Cause, str]] = {
     "worker": "Nothing: the call went on by itself. Where it happens often, look for what ends the workers (`voxbridge doctor`, Health).",
     "client": "Look at the network between the page and the gateway; the call waits for the page to be back.",
     "provider": "Nothing: the connection is opened again. Where it happens often, look at the provider's status page.",
@@ -96,7 +96,7 @@ def silences(log: Sequence[events.Recorded], now_us: int | None = None) -> list[
                         to_ms=(over - start) // 1_000,
                         cause=cause,
                         why=why,
-                        todo=TODO[cause],
+                        todo=WHAT_TO_DO[cause],
                         turn=stretch.turn,
                         seq=seq,
                         open=open_,
@@ -346,7 +346,7 @@ def _muted(log: _Log, start: int, end: int) -> list[Silence]:
             if at - since.ts > 10_000_000:
                 span = {"from_ms": (since.ts - start) // 1_000, "to_ms": (at - start) // 1_000}
                 why = "The microphone was muted or let go, so nothing was heard of the user."
-                found.append(Silence(**span, cause="muted", why=why, todo=TODO["muted"], seq=since.seq, open=event is None))
+                found.append(Silence(**span, cause="muted", why=why, todo=WHAT_TO_DO["muted"], seq=since.seq, open=event is None))
             since = None
         if isinstance(event, gateway.AudioEnded):
             since = one

@@ -1,4 +1,4 @@
-"""What whoever asks may do: this machine's owner and administrators everything, others what their access token says.
+"""The rights of whoever asks: this machine's owner and administrators everything, others what their access token says.
 
 Owns the rule for requests and sockets, and the count of calls that a token has started, which is in Valkey. Does not own who is an
 administrator (`admins`) nor the form of tokens (`shared.access_tokens`). Nothing else is kept.
