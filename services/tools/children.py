@@ -54,8 +54,13 @@ class Child:
 
     @property
     def lives(self) -> bool:
-        """Whether it can take a call, as far as is known."""
-        return self._process.returncode is None and not self._reader.at_eof()
+        """Tell whether it can take a call. The kernel is asked: the event loop hears of an end later than it happens."""
+        if self._process.returncode is not None or self._reader.at_eof():
+            return False
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:  # its status was read already
+            return False
 
     async def ask(self, asked: Asked) -> Answered:
         """Have a call run. Raises `INTERRUPTED` or `TIMED_OUT` when the process ends meanwhile, `TOO_LARGE` for an answer without end."""
