@@ -84,7 +84,8 @@ class Access:
         if terms.calls:
             started = await self._store.count_call(terms.id, keep_s=max(1, terms.expires_s - self._now_s()))
             if started > terms.calls:
-                raise _denied("token", f"This access token was for {terms.calls} calls, and they were made", terms.calls)
+                made = "one call, and it was made" if terms.calls == 1 else f"{terms.calls} calls, and they were made"
+                raise _denied("token", f"This access token was for {made}", terms.calls)
         return msgspec.structs.replace(asked, account=terms.account)
 
     def secret(self) -> str:

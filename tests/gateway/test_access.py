@@ -131,14 +131,16 @@ async def test_what_a_token_allows_is_done(guarded: Running, voice: StandIn, wis
         await client.started(token=token(guarded, **wishes), **start)
 
 
-async def test_a_token_starts_as_many_calls_as_it_is_for(guarded: Running, voice: StandIn) -> None:
-    given = token(guarded, calls=2)
-    for _ in range(2):
+@pytest.mark.parametrize(("calls", "made"), [(1, "one call, and it was made"), (2, "2 calls, and they were made")])
+async def test_a_token_starts_as_many_calls_as_it_is_for(guarded: Running, voice: StandIn, calls: int, made: str) -> None:
+    given = token(guarded, calls=calls)
+    for _ in range(calls):
         async with guarded.client() as client:
             await client.started(token=given)
     async with guarded.client() as client:
         error = await refusal(client, token=given)
-    assert (error["code"], error["field"], error["limit"]) == ("PERMISSION_DENIED", "token", 2)
+    assert (error["code"], error["field"], error["limit"]) == ("PERMISSION_DENIED", "token", calls)
+    assert error["message"] == f"This access token was for {made}."
     key = f"vx:token:{access_tokens.read(given, admin(guarded), now_s=0).id}"
     assert 0 < await guarded.gateway.resources.redis.ttl(key) <= access_tokens.USUAL_S
 
