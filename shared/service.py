@@ -135,6 +135,10 @@ def health_subject(name: str, host: str = "", pid: int = 0) -> str:
 Build = Callable[[Resources], Awaitable[Service]]
 
 
+STAND_BY: Final = "--stand-by"
+"""Argument of a service that is to load everything, and to begin once a line comes on its standard input."""
+
+
 def main(name: str, build: Build) -> None:
     """Run a service until SIGTERM or SIGINT, then end the process: code 0 drained, 1 failed, 2 wrong settings."""
     try:
@@ -147,6 +151,8 @@ def main(name: str, build: Build) -> None:
     loglines.configure(process_id, config.log_level)
     gc.freeze()  # what was loaded stays
     gc.set_threshold(*GARBAGE)
+    if STAND_BY in sys.argv[1:] and not sys.stdin.buffer.readline():
+        sys.exit(0)  # whoever would have told it is gone
     sys.exit(uvloop.run(run(name, build, config, process_id=process_id)))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 from shared.child import die_with_parent, end_group
 from shared.embedded import EmbeddedServer
@@ -53,14 +53,35 @@ class Program:
     """Why it was not ready when it was last asked, where it said so."""
     ended: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Told as soon as a process of it has ended."""
+    standby: Standing | None = None
+    """Where a process stands by for it."""
 
 
-class _Command:
+class Standing(Protocol):
+    """A process that stands by for a program, from which `Program.spawn` starts it."""
+
+    def prepare(self) -> None:
+        """Have one stand by, where none does; returns at once."""
+
+    async def close(self) -> None:
+        """End it, and prepare none any more."""
+
+
+class Command:
+    """A process started from a command."""
+
     def __init__(
-        self, process: asyncio.subprocess.Process, output: asyncio.StreamReader, pipe: asyncio.ReadTransport, log: LogFile, on_error: Say
+        self,
+        process: asyncio.subprocess.Process,
+        output: asyncio.StreamReader,
+        pipe: asyncio.ReadTransport,
+        log: LogFile,
+        on_error: Say,
+        go: BinaryIO | None = None,
     ) -> None:
         self.pid = process.pid
         self._process = process
+        self._go = go
         self._output = output
         self._pipe = pipe
         self._log = log
@@ -68,16 +89,32 @@ class _Command:
         self._last: deque[str] = deque(maxlen=LAST_WORDS)
         self._pump = asyncio.create_task(self._keep_output())
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is known to have ended."""
+        return self._process.returncode is not None
+
+    def begin(self) -> None:
+        """Tell one that stands by to begin. Raises `OSError` where it is no longer there."""
+        go, self._go = self._go, None
+        if go is not None:
+            with go:
+                go.write(b"\n")
+
     async def wait(self) -> int:
+        """Return its exit code once it has ended and its output is kept."""
         code = await self._process.wait()
         end_group(self.pid, signal.SIGKILL)  # what it started must not outlive it, nor hold its output open
         with suppress(TimeoutError):  # a process that left the group may hold the pipe for ever
             await asyncio.wait_for(self._pump, PIPE_S)
         self._pipe.close()
         self._log.close()
+        if self._go is not None:
+            self._go.close()
         return code
 
     def last_words(self) -> str:
+        """Return the last line that it wrote."""
         return self._last[-1] if self._last else ""
 
     async def _keep_output(self) -> None:
@@ -103,29 +140,29 @@ class _Command:
                 full = True
 
 
-async def start_command(command: Sequence[str], env: Mapping[str, str], log: LogFile, on_error: Say) -> Child:
-    """Start a command in a group of its own; its lines go to `log`, and those that are errors to `on_error` too."""
+async def start_command(command: Sequence[str], env: Mapping[str, str], log: LogFile, on_error: Say, *, waits: bool = False) -> Command:
+    """Start a command in a group of its own; its lines go to `log`, and those that are errors to `on_error` too. One that `waits`
+    reads a line before it begins, which `Command.begin` writes. Raises `OSError`."""
     # A pipe of our own: with asyncio's, the end of a process is not seen while something it started holds its output open.
     ours, theirs = os.pipe()
     reading = os.fdopen(ours, "rb", buffering=0)
+    stdin, go = os.pipe() if waits else (os.open(os.devnull, os.O_RDONLY), -1)
+    writing = os.fdopen(go, "wb", buffering=0) if waits else None
     try:
         process = await asyncio.create_subprocess_exec(
-            *command,
-            env=env,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-            preexec_fn=die_with_parent(),
+            *command, env=env, stdin=stdin, stdout=theirs, stderr=theirs, start_new_session=True, preexec_fn=die_with_parent()
         )
-    except OSError:
+    except BaseException:
         reading.close()
+        if writing is not None:
+            writing.close()
         raise
     finally:
         os.close(theirs)
+        os.close(stdin)
     output = asyncio.StreamReader(limit=MAX_LINE)
     pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), reading)
-    return _Command(process, output, pipe, log, on_error)
+    return Command(process, output, pipe, log, on_error, writing)
 
 
 class _Server:

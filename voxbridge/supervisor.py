@@ -49,6 +49,8 @@ class Supervisor:
         self._url = url
         self._whole = Whole(parts={program.name: Part() for program in programs})
         self._children: dict[str, Child] = {}
+        self._served: set[str] = set()
+        """The programs whose last process was ready at some time."""
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._moved = asyncio.Event()
@@ -87,6 +89,7 @@ class Supervisor:
             self._stopping.set()
             await self._end([keepers[program.name] for program in services if program.name in keepers], services, STOP_S)
             await self._end([keepers[program.name] for program in servers if program.name in keepers], servers, STOP_SERVERS_S)
+            await asyncio.gather(*(program.standby.close() for program in services if program.standby is not None))
             for telling in self._telling:
                 telling.cancel()
 
@@ -104,6 +107,7 @@ class Supervisor:
         history = History()
         while first is not None or not self._stopping.is_set():  # what was started is ended, however early the stop came
             begun = time.monotonic()
+            self._served.discard(program.name)
             try:
                 child = first or await program.spawn()
                 first = None
@@ -113,7 +117,7 @@ class Supervisor:
                 detail = await self._live(program, child)
             if self._stopping.is_set():
                 return
-            restart = after_exit(history, time.monotonic() - begun)
+            restart = after_exit(history, time.monotonic() - begun, served=program.name in self._served)
             history = restart.history
             phase = Phase.LOOPING if restart.looping else Phase.CRASHED
             self._change(program.name, phase=phase, pid=None, detail=detail)
@@ -153,11 +157,15 @@ class Supervisor:
                     ready = await asyncio.wait_for(program.ready(), PROBE_TIMEOUT_S)
                 except TimeoutError:
                     ready = False
+                if ready:
+                    self._served.add(program.name)
             phase = self._whole.parts[program.name].phase
             if ready and phase in (Phase.STARTING, Phase.CHECKING):
                 self._change(program.name, phase=Phase.READY, detail="")
             elif not ready and phase is Phase.READY:
                 self._change(program.name, phase=Phase.STARTING, detail=program.why() or "does not say that it is ready")
+            if program.standby is not None and self._whole.ready:  # beside the start of anything it would only be in the way
+                program.standby.prepare()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._doubt.wait(), PROBE_SELDOM_S if self._whole.ready else PROBE_OFTEN_S)
             self._doubt.clear()

@@ -18,17 +18,21 @@ from typing import Final
 
 from shared.config import PREFIX, Config
 from shared.embedded import EmbeddedServer, NatsServer, StartError, ValkeyServer
+from shared.service import STAND_BY
 from voxbridge import environment, runtime
 from voxbridge.admin import Maker
-from voxbridge.children import Child, Probe, Program, child_environment, embedded, start_command
+from voxbridge.children import Child, Command, Probe, Program, child_environment, embedded, start_command
 from voxbridge.console import Board
 from voxbridge.logfile import LogFile
 from voxbridge.preflight import FolderLock, check_folder, check_port, check_secrets, make_vault
 from voxbridge.probes import Probes
 from voxbridge.repeats import Repeats
+from voxbridge.standby import Standby
 from voxbridge.supervisor import Supervisor
 
 SERVICES: Final = ("models", "tools", "voice", "gateway")
+STANDING_BY: Final = ("gateway",)
+"""Services whose next process stands by: every browser waits for it. Of the voice service two work anyway."""
 
 
 def up(config: Config, board: Board) -> int:
@@ -121,7 +125,8 @@ def services(config: Config, probes: Probes, say: Callable[[str], None], bus: Na
             asked = probes.bus("voice", starting.number)
             programs.append(Program(name=name, spawn=starting.spawn, ready=asked, ended=probes.a_voice_worker_died))
         else:
-            programs.append(Program(name=name, spawn=starting.spawn, ready=ready[service]))
+            standby = starting.standby if service in STANDING_BY else None
+            programs.append(Program(name=name, spawn=starting.spawn, ready=ready[service], standby=standby))
     return programs
 
 
@@ -133,7 +138,7 @@ def names(config: Config) -> list[str]:
 
 
 class _Service:
-    """Starts one process of a service at a time."""
+    """Starts one process of a service at a time, where it has one stand by from that."""
 
     def __init__(self, name: str, env: Mapping[str, str], logs: Path, say: Callable[[str], None]) -> None:
         self._pid = 0
@@ -142,17 +147,21 @@ class _Service:
         self._log = LogFile(logs / f"{name}.log")
         self._repeats = Repeats()
         self._say = say
+        self.standby = Standby(self._start)
 
     async def spawn(self) -> Child:
         """Start it."""
-        command = [sys.executable, "-m", f"services.{self._name.partition('-')[0]}"]
-        child = await start_command(command, self._env, self._log, self._on_error)
+        child = await self.standby.spawn()
         self._pid = child.pid
         return child
 
     def number(self) -> int:
         """The process that was started last; 0 before the first."""
         return self._pid
+
+    async def _start(self, waits: bool) -> Command:
+        command = [sys.executable, "-m", f"services.{self._name.partition('-')[0]}", *([STAND_BY] if waits else [])]
+        return await start_command(command, self._env, self._log, self._on_error, waits=waits)
 
     def _on_error(self, line: str) -> None:
         worth_saying = self._repeats.worth_saying(line, asyncio.get_running_loop().time())

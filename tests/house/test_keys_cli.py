@@ -153,7 +153,8 @@ async def started(config: Config, monkeypatch: pytest.MonkeyPatch, bus: NatsServ
     """The environments that `voxbridge up` gives to the services, by their names."""
     given: dict[str, Mapping[str, str]] = {}
 
-    async def start(command: Sequence[str], env: Mapping[str, str], *_: object) -> SimpleNamespace:
+    async def start(command: Sequence[str], env: Mapping[str, str], *_: object, waits: bool) -> SimpleNamespace:
+        assert not waits
         given[command[-1].removeprefix("services.")] = env
         return SimpleNamespace(pid=1)
 

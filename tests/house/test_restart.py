@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from voxbridge.restart import FIRST_WAIT_S, LAST_WAIT_S, LOOP_AFTER, STEADY_S, History, after_exit
+from voxbridge.restart import FIRST_WAIT_S, LAST_WAIT_S, LOOP_AFTER, SERVED_WAIT_S, STEADY_S, History, after_exit
 
 
 def test_a_process_that_ran_for_long_is_back_after_the_first_wait() -> None:
@@ -32,3 +32,13 @@ def test_a_crash_loop_is_news_once() -> None:
 
 def test_ten_thousand_failures_do_not_overflow() -> None:
     assert after_exit(History(failures=10_000), ran_s=0.0).wait_s == LAST_WAIT_S
+
+
+def test_a_process_that_was_ready_is_never_waited_for_long() -> None:
+    history, waits = History(), []
+    for _ in range(6):
+        history, wait_s, _, _ = after_exit(history, ran_s=1.0, served=True)
+        waits.append(round(wait_s, 3))
+    assert waits == [0.1, 0.2, 0.4, 0.4, 0.4, 0.4]
+    assert max(waits) == SERVED_WAIT_S
+    assert after_exit(history, ran_s=1.0).wait_s == 5.0

@@ -7,17 +7,18 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from shared.embedded import NatsServer, StartError
-from voxbridge.children import Child, Program, embedded, start_command
+from voxbridge.children import Child, Command, Program, embedded, start_command
 from voxbridge.logfile import LogFile
 from voxbridge.readiness import Phase, Whole
 from voxbridge.restart import LOOP_AFTER
+from voxbridge.standby import Standby
 from voxbridge.supervisor import STOP_S, STOP_SERVERS_S, Supervisor
 
 BOUND_S = 20.0
@@ -126,6 +127,39 @@ async def test_a_killed_program_is_back_within_a_second_and_readiness_is_said_ag
     ]
 
 
+async def test_a_process_that_stands_by_begins_once_the_one_before_it_is_dead(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "one.log")
+
+    async def start(waits: bool) -> Command:
+        code = f"import sys; print('loaded', flush=True); {'sys.stdin.readline() or sys.exit(9);' if waits else ''} {STEADY}"
+        return await start_command([sys.executable, "-c", code], dict(os.environ), log, print, waits=waits)
+
+    async def ready() -> bool:
+        return log.path.exists() and "up" in log.path.read_text()
+
+    standby = Standby(start)
+    async with _running([Program(name="one", spawn=standby.spawn, ready=ready, standby=standby)]) as (_, said):
+        await said.until(Phase.READY, "one")
+        first, second = said.whole.parts["one"].pid, await until_stands_by(standby)
+        assert first is not None
+        os.kill(second, signal.SIGKILL)  # one that dies while it waits is replaced, and nothing is said
+        third = await until_stands_by(standby, other_than=second)
+        assert log.path.read_text().split().count("up") == 1
+        os.kill(first, signal.SIGKILL)
+        await said.until_said("ready again")
+        assert said.whole.parts["one"].pid == third
+        assert await until_stands_by(standby, other_than=third) not in (first, second)
+        pids = [third, standby.pid]
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+async def until_stands_by(standby: Standby, other_than: int = 0) -> int:
+    async with asyncio.timeout(BOUND_S):
+        while standby.pid in (0, other_than):  # noqa: ASYNC110 - nobody tells, as nobody but a test asks
+            await asyncio.sleep(0.01)
+    return standby.pid
+
+
 async def test_a_killed_server_comes_back_at_the_same_address(tmp_path: Path) -> None:
     server = NatsServer(tmp_path / "nats")
     url = server.reserve()
@@ -140,7 +174,7 @@ async def test_a_killed_server_comes_back_at_the_same_address(tmp_path: Path) ->
 
 
 async def test_a_crash_loop_is_said_plainly_once_and_tried_on(tmp_path: Path) -> None:
-    async with _running([_program("broken", FAILING, tmp_path)]) as (_, said):
+    async with _running([replace(_program("broken", FAILING, tmp_path), ready=None)]) as (_, said):
         await said.until_said("keeps failing")
         assert said.whole.parts["broken"].phase is Phase.LOOPING
     assert len([line for line in said.lines if "is started again" in line]) == LOOP_AFTER - 1

@@ -53,7 +53,9 @@ class Up:
             time.sleep(0.02)
 
     def child(self, *words: str) -> psutil.Process:
-        return next(child for child in self.process.children() if all(any(word in part for part in child.cmdline()) for word in words))
+        """A child with these words in its command; not the one that stands by, which is connected with nobody."""
+        found = (child for child in self.process.children() if all(any(word in part for part in child.cmdline()) for word in words))
+        return next(child for child in found if child.net_connections("all"))
 
     def family(self) -> list[psutil.Process]:
         return list(self.process.children(recursive=True))
