@@ -21,11 +21,11 @@ from services.voice import core, heard, inputs
 from services.voice.draft import shown_state
 from services.voice.outputs import Message
 from services.voice.outstanding import Outstanding
+from services.voice.questions import Questions
 from services.voice.state import Reply, State
 from shared import events
 from shared.errors import Code, VoxbridgeError
 from shared.events.journal import VoiceJournal
-from shared.ids import check_session_id
 from shared.log import Log, decode, position
 from shared.step import LogInput
 
@@ -36,7 +36,6 @@ KEPT: Final = 4
 SESSION_BYTES: Final = 64 * 1024 * 1024
 """Of the log of one session; about ten hours of talk."""
 
-WAITING_LIMIT: Final = 16
 SNAPSHOT_EVERY: Final = 256
 PAGE: Final = 512
 HISTORY_SHOWN: Final = 40
@@ -139,45 +138,27 @@ class Inspector:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._pasts: OrderedDict[str, Past] = OrderedDict()
-        self._folding = asyncio.Lock()
-        self._waiting = 0
+        self._questions = Questions(Question, "state", self._answer)
 
     async def serve(self, request: Request) -> None:
         """Answer one request; what is wrong is answered as a typed error."""
-        self._waiting += 1
-        try:
-            answer = await self._answer(request.data)
-        except VoxbridgeError as error:
-            await request.respond_error(error.code, error.message, data=msgspec.json.encode(error.as_dict()))
-        else:
-            await request.respond(answer)
-        finally:
-            self._waiting -= 1
+        await self._questions.serve(request)
 
-    async def _answer(self, payload: bytes) -> bytes:
+    async def _answer(self, question: Question) -> bytes:
+        sid = question.sid
+        past = self._pasts.pop(sid, None) or Past(sid)
         try:
-            question = msgspec.json.decode(payload, type=Question)
-        except msgspec.DecodeError as error:
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The question cannot be read: {error}.") from error
-        sid = check_session_id(question.sid)
-        if self._waiting > WAITING_LIMIT:
-            raise VoxbridgeError(
-                Code.OVERLOADED, f"{WAITING_LIMIT} questions wait for their state.", limit=WAITING_LIMIT, retry_after_ms=1_000
-            )
-        async with self._folding:
-            past = self._pasts.pop(sid, None) or Past(sid)
-            try:
-                await self._read_on(past, sid)
-                answer = await asyncio.to_thread(past.answer, question)
-            except VoxbridgeError:
-                raise
-            except Exception as error:  # an old recording that this release cannot take again must not end the service
-                reason = f"{type(error).__name__}: {error}"[:TEXT_SHOWN]
-                raise VoxbridgeError(Code.UNAVAILABLE, f"This release cannot fold the session: {reason}", retryable=False) from error
-            self._pasts[sid] = past
-            if len(self._pasts) > KEPT:
-                self._pasts.popitem(last=False)
-            return answer
+            await self._read_on(past, sid)
+            answer = await asyncio.to_thread(past.answer, question)
+        except VoxbridgeError:
+            raise
+        except Exception as error:  # an old recording that this release cannot take again must not end the service
+            reason = f"{type(error).__name__}: {error}"[:TEXT_SHOWN]
+            raise VoxbridgeError(Code.UNAVAILABLE, f"This release cannot fold the session: {reason}", retryable=False) from error
+        self._pasts[sid] = past
+        if len(self._pasts) > KEPT:
+            self._pasts.popitem(last=False)
+        return answer
 
     async def _read_on(self, past: Past, sid: str) -> None:
         more = True

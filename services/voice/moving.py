@@ -19,10 +19,10 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER, Request
 
+from services.voice import questions
 from services.voice.session import Session
 from shared import bus
 from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
-from shared.ids import check_session_id
 from shared.store import Store
 
 MOVE: Final = "vx.svc.voice.move"
@@ -107,7 +107,7 @@ class Moves:
     async def serve(self, request: Request) -> None:
         """Take the question of an operator; what is wrong is answered as a typed error, and what is another's not at all."""
         try:
-            ask = _read(request.data)
+            ask = questions.read(request.data, Ask)
             session = self._house.session(ask.sid)
             if session is None:
                 return
@@ -121,7 +121,7 @@ class Moves:
     async def asked_for_room(self, message: Msg) -> None:
         """Promise room to another worker's session. Who has none keeps silent, unless it is asked by its name."""
         try:
-            ask = _read(message.data)
+            ask = questions.read(message.data, Ask)
         except VoxbridgeError as error:
             _log.warning("a worker asks for room, and cannot be understood: %s", error.message)
             return
@@ -208,15 +208,6 @@ class Moves:
         if not found.free:
             raise VoxbridgeError(Code.OVERLOADED, f"{found.worker} has no room; nothing was moved.", retry_after_ms=5_000)
         return found.worker
-
-
-def _read(payload: bytes) -> Ask:
-    try:
-        ask = msgspec.json.decode(payload, type=Ask)
-    except msgspec.DecodeError as error:
-        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The question cannot be read: {error}.") from error
-    check_session_id(ask.sid)
-    return ask
 
 
 async def _refuse(request: Request, error: VoxbridgeError) -> None:

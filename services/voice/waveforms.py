@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from nats.micro.request import Request
 
+from services.voice.questions import Questions
 from shared import bus, recordings
 from shared.errors import Code, VoxbridgeError
-from shared.ids import check_session_id
 from shared.log import Log, position
 from shared.recordings import BINS_LIMIT, CHANNELS, LONGEST_MS, DataKeys, Passed, Waveform
 
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
 KEPT: Final = 32
 """Channels whose peaks are kept; a session has two."""
-
-READING: Final = 1
-"""Waveforms that are read at a time: calls go on beside them."""
-
-WAITING_LIMIT: Final = 16
 
 PAGE: Final = 250
 """Frames that are read at a time: events of live sessions wait no longer than those take."""
@@ -61,36 +56,18 @@ class Waveforms:
         self._log = log
         self._keys = keys
         self._kept: OrderedDict[tuple[str, str], Channel] = OrderedDict()
-        self._reading = asyncio.Semaphore(READING)
-        self._waiting = 0
+        self._questions = Questions(Waveform, "waveform", self._answer)
 
     async def serve(self, request: Request) -> None:
         """Answer one request; what is wrong is answered as a typed error."""
-        self._waiting += 1
-        try:
-            answer = await self._answer(request.data)
-        except VoxbridgeError as error:
-            await request.respond_error(error.code, error.message, data=msgspec.json.encode(error.as_dict()))
-        else:
-            await request.respond(answer)
-        finally:
-            self._waiting -= 1
+        await self._questions.serve(request)
 
-    async def _answer(self, payload: bytes) -> bytes:
-        try:
-            asked = msgspec.json.decode(payload, type=Waveform)
-        except msgspec.DecodeError as error:
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The question cannot be read: {error}.") from error
+    async def _answer(self, asked: Waveform) -> bytes:
         if not (0 < asked.bins <= BINS_LIMIT and 0 <= asked.from_ms <= LONGEST_MS and 0 <= (asked.to_ms or 0) <= LONGEST_MS):
             raise VoxbridgeError(
                 Code.INVALID_ARGUMENT, f"A waveform has 1 to {BINS_LIMIT} bins within {LONGEST_MS} ms.", field="bins", limit=BINS_LIMIT
             )
-        check_session_id(asked.sid)
-        if self._waiting > WAITING_LIMIT:
-            message = f"{WAITING_LIMIT} questions wait for their waveform."
-            raise VoxbridgeError(Code.OVERLOADED, message, limit=WAITING_LIMIT, retry_after_ms=1_000)
-        async with self._reading:
-            return msgspec.json.encode(await self.waveform(asked))
+        return msgspec.json.encode(await self.waveform(asked))
 
     async def waveform(self, asked: Waveform) -> dict[str, Any]:
         """The peaks that are asked for.

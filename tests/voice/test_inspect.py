@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -124,15 +123,6 @@ async def test_a_session_over_the_bound_is_refused_and_said_to_be(log: Log, monk
     await call.write(log)
     asked = await ask(Inspector(log), sid=call.sid)
     assert (asked.error, asked.answer["limit"]) == ("TOO_LARGE", 2_000)
-
-
-async def test_too_many_questions_at_once_are_refused(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect, "WAITING_LIMIT", 3)
-    call = Call("e" * 32, turns=2, began_us=BEGAN_US)
-    await call.write(log)
-    inspector = Inspector(log)
-    asked = await asyncio.gather(*(ask(inspector, sid=call.sid) for _ in range(8)))
-    assert sorted({one.error for one in asked}) == ["", "OVERLOADED"]
 
 
 async def test_a_session_whose_beginning_the_log_has_lost_is_not_there(log: Log) -> None:
