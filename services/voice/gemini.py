@@ -27,7 +27,7 @@ from services.voice import capabilities, gemini_messages, prompt
 from services.voice import provider as said
 from services.voice.capabilities import Capabilities
 from services.voice.outputs import Message
-from services.voice.provider_socket import PONG_S, Behind, ProviderSocket, proxied
+from services.voice.provider_socket import PONG_S, Behind, ProviderSocket, proxied, silent_until
 from services.voice.realtime import Answer, ConnectionLost, Listener, Setup
 from shared.errors import VoxbridgeError
 from shared.functions import Function
@@ -154,7 +154,8 @@ async def _open(client: genai.Client, setup: Setup, can: Capabilities, until: fl
     stack = AsyncExitStack()
     try:
         async with asyncio.timeout_at(until):
-            session = await stack.enter_async_context(client.aio.live.connect(model=setup.model, config=_config(setup, can)))
+            with silent_until(setup.closed if setup.handle else None):
+                session = await stack.enter_async_context(client.aio.live.connect(model=setup.model, config=_config(setup, can)))
             connection = GeminiConnection(session, stack, setup, can)
             await connection.seed(_seed(setup, can))
     except TimeoutError:

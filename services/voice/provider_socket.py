@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any, Final
 from urllib.request import getproxies
 
@@ -43,6 +44,19 @@ def proxied() -> bool | None:
     return True if getproxies() else None
 
 
+_until: ContextVar[Callable[[], Awaitable[None]] | None] = ContextVar("until", default=None)
+
+
+@contextmanager
+def silent_until(until: Callable[[], Awaitable[None]] | None) -> Iterator[None]:
+    """Have a socket that is opened in the block connect at once, and wait for `until` before it says its first word."""
+    before = _until.set(until)
+    try:
+        yield
+    finally:
+        _until.reset(before)
+
+
 class Behind(ConnectionError):
     """The provider takes nothing: `BEHIND_LIMIT` wait. The socket was cut off."""
 
@@ -52,6 +66,7 @@ class ProviderSocket(ClientConnection):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._until = _until.get()
         self._sink: Callable[[bytes], None] | None = None
         self._cutter: Cutter | None = None
         self._masks = Masks()
@@ -65,6 +80,13 @@ class ProviderSocket(ClientConnection):
         # The loop's own object of it takes no options; a proxy may have put something else there.
         with suppress(OSError), socket.socket(fileno=os.dup(bound.fileno())) as same:
             same.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_MS)
+
+    async def send(self, *args: Any, **kwargs: Any) -> None:
+        """Send a message, as the library does."""
+        until, self._until = self._until, None
+        if until is not None:
+            await until()
+        await super().send(*args, **kwargs)
 
     def send_now(self, text: bytes) -> None:
         """Write a text message in this call. Raises `ConnectionClosed` when the socket is closed, and `Behind`."""

@@ -8,7 +8,7 @@ the connection; the session goes on over a new one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -30,6 +30,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     functions: tuple[Function, ...] = ()
     history: tuple[Message, ...] = ()
     handle: str = ""
+    closed: Callable[[], Awaitable[None]] | None = None
+    """Returns when the conversation of `handle` has no other connection: only then a provider takes it up. Dialling need not wait."""
     manual_activity: bool = False
     """The installation's own detector says when the user speaks (`Connection.activity`), not the provider's."""
 

@@ -172,6 +172,7 @@ class Uplink:
             self._house.background(_over(closing))
 
     async def _until_closed(self) -> None:
+        """Return when no connection before is open, or after `CLOSE_S`: providers refuse to resume what is open still."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 while self._closing:
@@ -304,8 +305,6 @@ class Uplink:
         try:
             if asked.delay_ms:
                 await asyncio.sleep(asked.delay_ms / 1_000)
-            if asked.handle:  # providers refuse to resume what is still open; without, a conversation of its own begins
-                await self._until_closed()
             connection = await self._connect(asked)
             if effect != self.effect:
                 return
@@ -342,6 +341,7 @@ class Uplink:
             functions=asked.functions,
             history=asked.history,
             handle=handle,
+            closed=self._until_closed,
             manual_activity=asked.manual_activity,
             search=asked.search,
         )

@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from services.voice.provider_socket import BEHIND_LIMIT, UNHEARD_MS, Behind, ProviderSocket
+from services.voice.provider_socket import BEHIND_LIMIT, UNHEARD_MS, Behind, ProviderSocket, silent_until
 
 
 class Provider:
@@ -175,3 +175,22 @@ async def test_a_cut_network_is_found_by_what_nobody_acknowledges(provider: Prov
         bound = near.transport.get_extra_info("socket")
         with socket.socket(fileno=os.dup(bound.fileno())) as same:
             assert same.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == UNHEARD_MS
+
+
+async def test_a_socket_connects_at_once_and_says_nothing_until_it_may(provider: Provider) -> None:
+    may_speak = asyncio.Event()
+
+    async def until() -> None:
+        await may_speak.wait()
+
+    with silent_until(until):
+        connection = await provider.opened()
+    other = asyncio.create_task(connection.send("first"))
+    await provider.arrived
+    await connection.ping()
+    assert (other.done(), provider.heard.empty()) == (False, True)
+    may_speak.set()
+    await other
+    await connection.send("second")
+    assert [await provider.heard.get(), await provider.heard.get()] == ["first", "second"]
+    await connection.close()

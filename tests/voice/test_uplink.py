@@ -86,6 +86,8 @@ class House:
 
     async def connect(self, setup: Setup) -> Connection:
         await self.may_connect.wait()
+        if setup.handle and setup.closed is not None:
+            await setup.closed()
         self.overlapping += bool(setup.handle) and any(one.open for one in self.connections)
         self.connections.append(Connection())
         return self.connections[-1]
