@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
+from services.models import busy
 from services.models.manifest import load
 from services.models.shelf import Shelf, State
 from shared.config import Config
@@ -46,12 +47,18 @@ def is_running(folder: Path) -> bool:
 
 def look(config: Config, *, running: bool) -> list[Finding]:
     """Everything that this machine shows."""
-    return [*_versions(), *_folder(config, running=running), *_ports(config, running=running), *_weights(config)]
+    return [*_versions(), _processors(), *_folder(config, running=running), *_ports(config, running=running), *_weights(config)]
 
 
 def own() -> list[Finding]:
     """What is this command's own, where the product is elsewhere."""
     return [ok(AREA, "versions", ", ".join(_own_versions()))]
+
+
+def _processors() -> Finding:
+    if reason := busy.why():
+        return warn(AREA, "processors", f"{reason[0].upper()}{reason[1:]}.", "What answers late below waits for what else runs here.")
+    return ok(AREA, "processors", f"load {os.getloadavg()[0]:.1f} on {os.cpu_count() or 1} cores")
 
 
 def _own_versions() -> list[str]:
