@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -17,12 +17,18 @@ class StateChanged(msgspec.Struct, frozen=True, tag="state", omit_defaults=True)
 
 
 class PartialTranscript(msgspec.Struct, frozen=True, tag="partial", omit_defaults=True):
-    """Text so far of the turn; each replaces the one before it."""
+    """Text so far of the turn; each replaces the one before it. On the bus `text` is what follows the first `offset` code points of the
+    one before it (`shared.partials`)."""
 
     role: Literal["user", "assistant"]
     text: str
     turn: int
     generation: int = 0
+    offset: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Nothing where `text` is all of it."""
+
+    check: int = 0
+    """The CRC-32 of the whole text in UTF-8, where there is an offset: a reader that missed something notices."""
 
 
 Moment = StateChanged | PartialTranscript

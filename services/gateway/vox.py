@@ -19,6 +19,7 @@ from nats.errors import Error as NatsError
 from services.gateway import outbound, resume, resumption, tokens
 from services.gateway.access import Access, Arrival
 from services.gateway.admission import Admission
+from services.gateway.captions import Captions
 from services.gateway.core import Connection, Phase
 from services.gateway.lateness import Lateness
 from services.gateway.metrics import Metrics
@@ -100,6 +101,8 @@ class Vox:
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
         self._lateness = Lateness()
+        self._captions = Captions()
+        self._showing: asyncio.TimerHandle | None = None
         self._flooded = False
         self._overloading = ""
         self._account = "local"
@@ -308,6 +311,7 @@ class Vox:
     def _event(self, recorded: events.Recorded) -> Awaitable[None] | None:
         if isinstance(recorded.event, events.voice.SessionRestored):
             self._lateness = Lateness()  # another worker, maybe of another clock
+        self._show_held()  # ahead of the final text
         if not self._catching_up:
             self._perform(self.core.receive_event(recorded))
             return None
@@ -332,7 +336,28 @@ class Vox:
         except msgspec.DecodeError as error:
             _log.warning("session %s: a moment cannot be read: %s", self.sid, error)
             return
-        self._perform(self.core.receive_moment(moment))
+        if isinstance(moment, moments.StateChanged):
+            self._show_held()
+            self._perform(self.core.receive_moment(moment))
+        elif self.v1:
+            self._show(self._captions.take(moment, self._loop.time()))
+
+    def _show(self, texts: list[moments.PartialTranscript]) -> None:
+        for text in texts:
+            self._perform(self.core.receive_moment(text))
+        due = self._captions.due()
+        if due is not None and self._showing is None:
+            self._showing = self._loop.call_at(due, self._show_due, due)
+
+    def _show_due(self, due: float) -> None:
+        self._showing = None
+        self._show(self._captions.release(due))
+
+    def _show_held(self) -> None:
+        if self._showing is not None:
+            self._showing.cancel()
+            self._showing = None
+            self._show(self._captions.release(self._loop.time(), early=True))
 
     def _audio_out(self, frame: bytes) -> None:
         if len(frame) < frames.PREFIX_SIZE or not self.core.attached:

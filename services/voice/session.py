@@ -32,6 +32,7 @@ from shared.clock import wall_ms32
 from shared.errors import Code, Unavailable, VoxbridgeError
 from shared.events.voice import Failure
 from shared.feed import Feed
+from shared.partials import Pieces
 from shared.step import Folded, LogInput
 from shared.stepper import Stepper
 from shared.writer import SessionWriter
@@ -73,6 +74,7 @@ class Session:
         self._going_on = asyncio.Event()
         """The log says that the session is this process's, and what came in a gap was taken."""
 
+        self._partials = Pieces()
         self._outlet = Outlet(place.audio_nc, bus.audio_out(sid), place.tenure, self._going_on)
         folded = past.folded if past is not None else Folded(core.initial(sid), 0, 0, 0)
         self._writer = SessionWriter(
@@ -288,6 +290,8 @@ class Session:
     def _event(self, recorded: events.Recorded) -> None:
         if isinstance(recorded.event, events.gateway.AudioEnded):
             self._ears.close()
+        elif isinstance(recorded.event, events.gateway.ClientConnected):
+            self._partials.forget()
         self.take(LogInput(recorded))
 
     def _lost(self, error: VoxbridgeError) -> None:
@@ -405,6 +409,8 @@ class Session:
 
     async def _tell(self, moment: moments.Moment) -> None:
         await self._place.tenure.hold()
+        if isinstance(moment, moments.PartialTranscript):
+            moment = self._partials.cut(moment)
         await bus.publish_moment(self._place.audio_nc, self.sid, moment)
 
     def _send(self, sending: Awaitable[None]) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from typing import Any
 
+from services.gateway.captions import EVERY_S
 from shared import events, frames, moments
 from shared.clock import wall_ms32
 from shared.frames import PCM16, pack
+from shared.partials import Pieces
 from tests.gateway.conftest import Running
 from tests.gateway.stand_in import StandIn
 
@@ -63,6 +66,66 @@ async def test_what_happens_in_the_log_is_told_with_its_position(running: Runnin
         assert await client.next() == {"type": "transcript", "role": "user", "text": "hel", "final": False, "turn": 1}
         seq = await session.says(events.voice.UserSaid(text="hello", turn=1, source="speech"))
         assert await client.next() == {"type": "transcript", "role": "user", "text": "hello", "final": True, "turn": 1, "seq": seq}
+
+
+async def test_pieces_of_a_text_are_shown_as_whole_texts_a_few_a_second_and_the_last_ahead_of_the_final_one(
+    running: Running, voice: StandIn
+) -> None:
+    texts = [" ".join(["word"] * count) for count in range(1, 201)]
+    async with running.client() as client:
+        await client.started()
+        session = await voice.session()
+        pieces = Pieces()
+        shown: list[dict[str, Any]] = []
+        began = asyncio.get_running_loop().time()
+        for text in texts:
+            await session.moment(pieces.cut(moments.PartialTranscript(role="assistant", text=text, turn=1, generation=1)))
+        while not shown or shown[-1]["text"] != texts[-1]:
+            shown.append(await client.next())
+        took = asyncio.get_running_loop().time() - began
+        assert all(one == {**shown[0], "text": one["text"]} for one in shown)
+        assert [texts.index(one["text"]) for one in shown] == sorted({texts.index(one["text"]) for one in shown})
+        assert len(shown) <= 2 + took / EVERY_S
+        assert shown[0]["text"] == "word"
+        seq = await session.says(events.voice.AgentSaid(text=texts[-1], turn=1, generation=1))
+        final = await client.next()
+        assert (final["final"], final["seq"]) == (True, seq)
+
+
+async def test_a_text_that_is_held_is_told_before_the_state_that_follows_it(running: Running, voice: StandIn) -> None:
+    async with running.client() as client:
+        await client.started()
+        session = await voice.session()
+        pieces = Pieces()
+        for text in ("It", "It is", "It is noon."):
+            await session.moment(pieces.cut(moments.PartialTranscript(role="assistant", text=text, turn=1, generation=1)))
+        await session.moment(moments.StateChanged(state="listening"))
+        told: list[dict[str, Any]] = []
+        while not told or told[-1]["type"] != "state":
+            told.append(await client.next())
+        assert [one.get("text") for one in told][-2:] == ["It is noon.", None]
+        assert told[0]["text"] == "It"
+
+
+async def test_a_client_that_comes_in_the_middle_of_a_text_sees_no_part_of_it_and_then_all(running: Running, voice: StandIn) -> None:
+    pieces = Pieces()
+
+    def said(count: int) -> moments.PartialTranscript:
+        return pieces.cut(moments.PartialTranscript(role="assistant", text="word " * count, turn=1, generation=1))
+
+    async with running.client() as client:
+        ready = await client.started("local")
+        session = await voice.session()
+        await session.moment(said(100))
+        assert (await client.next())["text"] == "word " * 100
+    async with running.client() as client:
+        await client.resume(ready, ready["seq"])
+        await session.moment(said(101))
+        pieces.forget()
+        await session.moment(said(102))
+        await session.moment(said(103))
+        assert (await client.next())["text"] == "word " * 102
+        assert (await client.next())["text"] == "word " * 103
 
 
 async def test_end_is_answered_and_closes_with_1000(running: Running, voice: StandIn) -> None:

@@ -28,6 +28,7 @@ from shared.events import voice as ev
 from shared.feed import Feed
 from shared.ids import new_process_id, new_session_id
 from shared.log import Log
+from shared.partials import Composer
 from shared.service import connected
 from shared.store import Store
 from shared.writer import SessionWriter
@@ -109,6 +110,10 @@ class Page:
         self.frames: list[tuple[frames.Prefix, bytes]] = []
         self.states: list[str] = []
         self.partials: list[moments.PartialTranscript] = []
+        self.pieces: list[moments.PartialTranscript] = []
+        """What the bus had of these."""
+
+        self._composer = Composer()
         self.position = 0
         self._connection = connection
         self._store = store
@@ -235,7 +240,10 @@ class Page:
             if isinstance(moment, moments.StateChanged):
                 self.states.append(moment.state)
             else:
-                self.partials.append(moment)
+                self.pieces.append(moment)
+                text = self._composer.take(moment)
+                if text is not None:
+                    self.partials.append(text)
             self._came.notify_all()
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from shared.events import gateway
 from shared.events import voice as ev
+from shared.events.journal import VoiceJournal
+from shared.store import Store
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
@@ -45,6 +48,42 @@ async def test_speech_is_heard_transcribed_and_answered(workers: Workers, page: 
     assert [one.text for one in page.told(ev.AgentSaid)] == ["It is noon."]
     order = [type(one.event) for one in page.heard if isinstance(one.event, ev.UserSaid | ev.AgentSaid)]
     assert order == [ev.UserSaid, ev.AgentSaid]
+
+
+async def test_captions_of_a_long_reply_cost_the_bus_little_more_than_its_words(workers: Workers, page: Page, google: GeminiServer) -> None:
+    story = " ".join(f"word{number}" for number in range(300))
+    google.script(Turn(says=story, ms_per_char=1))
+    async with workers.running():
+        await page.open("gemini")
+        await page.until(ev.ProviderConnected)
+        await page.says(gateway.TextReceived(text="Tell me a story."))
+        await page.when(lambda: page.partials and page.partials[-1].text == story)
+        await page.ends()
+    assert len(page.partials) == len(page.pieces) == 300
+    assert sum(len(msgspec.msgpack.encode(piece)) for piece in page.pieces) < 300 * 150
+
+
+async def test_who_comes_in_the_middle_of_a_reply_has_its_caption_with_the_next_word(
+    workers: Workers, page: Page, google: GeminiServer, store: Store
+) -> None:
+    story = " ".join(f"word{number}" for number in range(100))
+    google.script(Turn(says=story, ms_per_char=1, stops_at_ms=300))
+    await store.gateway_lives("g")
+    async with workers.running():
+        await page.open("gemini")
+        await page.until(ev.ProviderConnected)
+        await page.says(gateway.TextReceived(text="Tell me a story."))
+        await page.when(lambda: google.sessions[0].model.stopped and page.sent_ms(1) >= 300)
+        came = await page.says(gateway.ClientConnected(gateway="g", connection="c"))
+        await page.when(lambda: any(one.seq == came for journal in page.told(VoiceJournal) for one in journal.inputs))
+        before = len(page.pieces)
+        google.sessions[0].model.go_on()
+        await page.when(lambda: page.partials[-1].text == story)
+        await page.ends()
+    later = [piece.offset for piece in page.pieces[before:]]
+    assert later[0] == 0
+    assert all(later[1:5])
+    assert page.pieces[before].text == page.partials[before].text
 
 
 async def test_a_function_is_called_and_its_result_reaches_the_model(workers: Workers, page: Page, google: GeminiServer) -> None:
