@@ -48,7 +48,9 @@ class Fact(NamedTuple):
 class Call:
     """One call of so many turns; `first` is the position of its first event."""
 
-    def __init__(self, sid: str, *, turns: int, began_us: int, first: int = 1, protocol: Any = "voxbridge.v1") -> None:
+    def __init__(
+        self, sid: str, *, turns: int, began_us: int, first: int = 1, protocol: Any = "voxbridge.v1", account: str = "local"
+    ) -> None:
         self.sid = sid
         self.facts: list[Fact] = []
         self.speech: list[tuple[str, int, int]] = []
@@ -70,7 +72,7 @@ class Call:
         self._made: dict[int, int] = {}
         self._fails = 0
         self._written: dict[str, int] = {}
-        self._log(gateway.SessionRequested(mode="local", client=gateway.ClientCapabilities(protocol=protocol)))
+        self._log(gateway.SessionRequested(mode="local", account=account, client=gateway.ClientCapabilities(protocol=protocol)))
         self._take(
             inputs.Opened(
                 worker="voice-1",

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from services.gateway.admins import Admins
 from services.gateway.forwarded import Headers, forwarded
 from shared import access_tokens
-from shared.access_tokens import LOCAL, Terms
+from shared.access_tokens import Terms
 from shared.clock import Clock
 from shared.config import Config
 from shared.errors import Code, VoxbridgeError
@@ -112,8 +112,8 @@ def check(terms: Terms, asked: SessionRequested) -> None:
 
 
 def owns(terms: Terms | None, account: str | None) -> bool:
-    """Whether what belongs to `account` may be read; what belongs to nobody is the owner's."""
-    return terms is None or (account or LOCAL) == terms.account
+    """Tell whether what belongs to `account` may be read; what belongs to nobody is for administrators alone."""
+    return terms is None or account == terms.account
 
 
 def _denied(field: str, what: str, limit: float | str) -> VoxbridgeError:

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 
 from services.gateway import agents_api, config_api, figures, pages, tokens_api, views
 from services.gateway.access import owns
-from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT
+from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT, no_session
 from shared import voices as known_voices
 from shared.access_tokens import Terms
 from shared.condition import Condition
@@ -47,6 +47,7 @@ _BAD: Final[dict[int | str, dict[str, Any]]] = {422: {"model": views.Problem, "d
 _NONE: Final[dict[int | str, dict[str, Any]]] = {404: {"model": views.Problem, "description": "There is no such session"}}
 _TOKEN: Final[dict[int | str, dict[str, Any]]] = {401: {"model": views.Problem, "description": "A token is needed"}}
 _ALL: Final[dict[int | str, dict[str, Any]]] = {403: {"model": views.Problem, "description": "The administrators' token is needed"}}
+_JOURNALS: Final[dict[int | str, dict[str, Any]]] = {403: {"model": views.Problem, "description": "Journals are for administrators"}}
 _AWAY: Final[dict[int | str, dict[str, Any]]] = {503: {"model": views.Problem, "description": "Something the answer needs is away"}}
 SessionId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="32 lower-case hexadecimal digits.")]
 
@@ -76,11 +77,16 @@ def application(gateway: Gateway) -> FastAPI:
 
 
 def _sessions(gateway: Gateway) -> APIRouter:
-    access = gateway.access
-    caller, administrator = Depends(access.caller), Depends(access.administrator)
+    caller = Depends(gateway.access.caller)
     router = APIRouter(prefix="/api/sessions", tags=["sessions"], responses=_TOKEN)
-    # What is added here is for administrators, unless it says whose it shows.
-    whole = APIRouter(dependencies=[administrator], responses=_ALL)
+
+    async def readable(session_id: SessionId, terms: Terms | None = caller) -> None:
+        """Answer for a session of another account as for one that never was: not even that there is one is told."""
+        if terms is not None and not owns(terms, await gateway.sessions.account(session_id)):
+            raise no_session()
+
+    # What is added here shows a session to whoever may read it.
+    one = APIRouter(prefix="/{session_id}", dependencies=[Depends(readable)], responses=_BAD | _NONE | _AWAY)
 
     @router.get("", response_model=views.SessionPage, response_model_exclude_none=True, responses=_BAD | _AWAY)
     async def list_sessions(
@@ -91,34 +97,37 @@ def _sessions(gateway: Gateway) -> APIRouter:
         """Sessions, newest first, of those that started before `before` (ms of the Unix clock). Who shows an access token is told of
         those of its account alone, so that a page may hold fewer than `limit`."""
         page = await gateway.sessions.page(limit=limit, before_ms=before)
-        page["sessions"] = [one for one in page["sessions"] if owns(terms, one.get("account"))]
+        page["sessions"] = [session for session in page["sessions"] if owns(terms, session.get("account"))]
         return page
 
-    @router.get("/{session_id}", response_model=views.SessionDetail, response_model_exclude_none=True, responses=_BAD | _NONE | _AWAY)
-    async def session(session_id: SessionId, terms: Terms | None = caller) -> Any:
+    @one.get("", response_model=views.SessionDetail, response_model_exclude_none=True)
+    async def session(session_id: SessionId) -> Any:
         """A session and its transcript, folded from the log."""
-        found = await gateway.sessions.detail(session_id)
-        if not owns(terms, found.get("account")):
-            raise VoxbridgeError(Code.NOT_FOUND, "There is no session with this id.", field="session_id")
-        return found
+        return await gateway.sessions.detail(session_id)
 
-    @whole.get("/{session_id}/events", response_model=views.EventPage, responses=_BAD | _NONE | _AWAY)
+    @one.get("/events", response_model=views.EventPage, responses=_JOURNALS)
     async def session_events(
         session_id: SessionId,
         after: Annotated[int, Query(ge=0, le=_POSITION_LIMIT)] = 0,
         limit: Annotated[int, Query(ge=1, le=EVENTS_LIMIT)] = 256,
-        journals: bool = True,
+        journals: bool | None = None,
+        terms: Terms | None = caller,
     ) -> Response:
-        """Events of a session that follow position `after`, in log order; `limit` counts the journals even where they are left out."""
-        page = await gateway.sessions.events(session_id, after=after, limit=limit, journals=journals)
+        """Events of a session that follow position `after`, in log order; `limit` counts the journals even where they are left out.
+        Journals are there for administrators alone, who get them unless they say `journals=false`."""
+        if journals and terms is not None:
+            # They hold what the installation gave the session: prompts of its agents, endpoints, prices.
+            message = "This access token cannot read journals: ask with journals=false, or with the administrators' token."
+            raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="journals")
+        page = await gateway.sessions.events(session_id, after=after, limit=limit, journals=terms is None and journals is not False)
         return Response(page, media_type="application/json")
 
-    @whole.get("/{session_id}/silences", response_model=views.Silences, responses=_BAD | _NONE | _AWAY)
+    @one.get("/silences", response_model=views.Silences)
     async def session_silences(session_id: SessionId) -> Any:
         """Why a session was silent: each stretch of more than 2.5 s in which somebody waited, with its cause and what to do."""
         return await gateway.sessions.silences(session_id)
 
-    @whole.get("/{session_id}/state", response_model=views.StateView, responses=_BAD | _NONE | _AWAY)
+    @one.get("/state", response_model=views.StateView)
     async def session_state(
         session_id: SessionId,
         at: Annotated[int | None, Query(ge=0, le=_POSITION_LIMIT, description="µs of the Unix clock, as in `ts` of an event.")] = None,
@@ -127,7 +136,7 @@ def _sessions(gateway: Gateway) -> APIRouter:
         """The state of a session as it was at a time or at a position, which counts where both are given; without either, as it is now."""
         return Response(await gateway.sessions.state(session_id, at=at, seq=seq), media_type="application/json")
 
-    @whole.get("/{session_id}/waveform", response_model=views.Waveform, responses=_BAD | _NONE | _AWAY)
+    @one.get("/waveform", response_model=views.Waveform)
     async def session_waveform(
         session_id: SessionId,
         channel: Literal["in", "out"],
@@ -141,7 +150,7 @@ def _sessions(gateway: Gateway) -> APIRouter:
         asked = Waveform(sid=session_id, channel=channel, began_ms=began_ms, live=live, bins=bins, from_ms=from_ms, to_ms=to_ms)
         return Response(await gateway.sessions.waveform(asked), media_type="application/json")
 
-    router.include_router(whole)
+    router.include_router(one)
     return router
 
 

@@ -93,7 +93,7 @@ class Sessions:
         """One session with its transcript; raises `NOT_FOUND`."""
         summary = (await self.summaries([check_session_id(sid)])).get(sid)
         if summary is None:
-            raise _not_found()
+            raise no_session()
         said: list[dict[str, Any]] = []
         async for recorded in self._log.read_all(sid, writer="voice", visibility="c", types=resume.SAID):
             entry = transcript.entry(recorded)
@@ -108,7 +108,7 @@ class Sessions:
         """A page of a session's events as JSON, with or without the journals; raises `NOT_FOUND` for a session that never was."""
         found = await self._log.page(check_session_id(sid), after=after, limit=limit)
         if not found.messages and not await self.summaries([sid]):
-            raise _not_found()
+            raise no_session()
         # In a thread, so that the audio of live sessions does not wait for somebody's thousand events.
         return await asyncio.to_thread(_page, found, after, journals)
 
@@ -125,13 +125,21 @@ class Sessions:
         found = silences(log, self._clock.now_us() if live else None)
         return {"silences": msgspec.to_builtins(found), "live": live}
 
+    async def account(self, sid: str) -> str | None:
+        """Return the account that a session was requested for; nothing for one that never was, was erased, or is older than the log keeps.
+
+        Read anew each time: what was erased is nobody's from that moment on.
+        """
+        found = await self._log.last([_request(sid)])
+        event = found[0].event if found else None
+        return event.account if isinstance(event, events.gateway.SessionRequested) else None
+
     async def began_us(self, sid: str) -> int:
         """When a session was requested, µs; raises `NOT_FOUND`."""
         if sid not in self._began:
-            subject = bus.event_subject(check_session_id(sid), "gateway", visible=False, type="session.requested")
-            found = await self._log.last([subject])
+            found = await self._log.last([_request(sid)])
             if not found:
-                raise _erased() if sid in await self.summaries([sid]) else _not_found()
+                raise _erased() if sid in await self.summaries([sid]) else no_session()
             if len(self._began) >= LIST_LIMIT:
                 self._began.pop(next(iter(self._began)))
             self._began[sid] = found[0].ts
@@ -213,6 +221,10 @@ class Sessions:
             _log.info("The index of sessions was built from the log: %d sessions.", count)
 
 
+def _request(sid: str) -> str:
+    return bus.event_subject(check_session_id(sid), "gateway", visible=False, type="session.requested")
+
+
 def _summary(sid: str, facts: dict[str, events.Recorded]) -> dict[str, Any]:
     erased = facts.get("session.erased")
     if erased is not None and isinstance(erased.event, events.operator.SessionErased):
@@ -277,5 +289,6 @@ def _erased() -> VoxbridgeError:
     return VoxbridgeError(Code.NOT_FOUND, "This session was erased.", field="session_id")
 
 
-def _not_found() -> VoxbridgeError:
+def no_session() -> VoxbridgeError:
+    """Return what is answered where there is no session, or none that may be told of."""
     return VoxbridgeError(Code.NOT_FOUND, "There is no session with this id.", field="session_id")

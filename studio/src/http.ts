@@ -9,9 +9,26 @@ export class ReadError extends Error {
   constructor(
     readonly status: number,
     message: string,
+    readonly code = "",
   ) {
     super(message);
   }
+}
+
+/** Whether it may be otherwise in a moment. What was refused, or is not there, stays so however often it is asked for. */
+export function willPass({ status }: ReadError): boolean {
+  return status === 0 || status === 429 || status >= 500;
+}
+
+/** Whether the token of this page counts, and is not for that. */
+export function isRefused(cause: unknown): boolean {
+  return cause instanceof ReadError && cause.code === "PERMISSION_DENIED";
+}
+
+/** What to tell the person who wanted to do something, and what they can do. */
+export function complaint(cause: unknown, doing: string): string {
+  if (isRefused(cause)) return `This token can't ${doing}. The administrators' token can: give it in Keys.`;
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** The headers that say who asks. */
@@ -38,8 +55,8 @@ export async function ask<Body>(path: string, { signal, method = "GET", body }: 
   }
   if (!answer.ok) {
     if (answer.status === 401) lock();
-    const said = (await answer.json().catch(() => null)) as { message?: string } | null;
-    throw new ReadError(answer.status, said?.message ?? `The gateway answered ${answer.status}.`);
+    const said = (await answer.json().catch(() => null)) as { message?: string; code?: string } | null;
+    throw new ReadError(answer.status, said?.message ?? `The gateway answered ${answer.status}.`, said?.code);
   }
   return (answer.status === 204 ? undefined : await answer.json()) as Body;
 }
@@ -66,7 +83,7 @@ export function useLoaded<Value>(path: string, watching = false): Loaded<Value> 
       .catch((cause: unknown) => {
         if (!(cause instanceof ReadError)) return;
         setLoaded((before) => ({ ...before, error: cause }));
-        if (cause.status === 0 || cause.status >= 500) timer = setTimeout(reload, AGAIN_MS);
+        if (willPass(cause)) timer = setTimeout(reload, AGAIN_MS);
       });
     return () => {
       leaving.abort();

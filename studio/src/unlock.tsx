@@ -2,7 +2,14 @@
 import { type ReactElement, type SyntheticEvent, useState } from "react";
 import { accessToken, unlock } from "./access";
 
-export function Unlock({ administrator = false }: { administrator?: boolean }): ReactElement {
+interface UnlockProps {
+  /** The administrators' token is wanted, and no other. */
+  administrator?: boolean;
+  /** What the token that this page has is not for. */
+  cannot?: string;
+}
+
+export function Unlock({ administrator = false, cannot = "" }: UnlockProps): ReactElement {
   const [given, setGiven] = useState("");
   const [tried] = useState(accessToken() !== "");
   const submit = (event: SyntheticEvent): void => {
@@ -13,7 +20,8 @@ export function Unlock({ administrator = false }: { administrator?: boolean }): 
   const name = administrator ? "Administrator's token" : "Token";
   return (
     <section className="panel key" aria-label={administrator ? "Administrator" : "Token"}>
-      {administrator ? <h2>Only for administrators</h2> : <h1>This Voxbridge asks for a token</h1>}
+      {administrator ? <h2>{cannot === "" ? "Only for administrators" : `This token can't ${cannot}`}</h2> : <h1>This Voxbridge asks for a token</h1>}
+      {cannot !== "" && <p>It is for calls, and for reading those of its account. Go on with the administrators' token here, or ask whoever runs this Voxbridge.</p>}
       {administrator ? (
         <p>Others than this machine may reach this gateway, so it asks for the token that is in the file of <code>VOXBRIDGE_ADMIN_TOKEN_FILE</code>. This page keeps it until it is closed.</p>
       ) : (
@@ -23,7 +31,7 @@ export function Unlock({ administrator = false }: { administrator?: boolean }): 
         <input type="password" value={given} onChange={(event) => setGiven(event.target.value)} placeholder="Token" aria-label={name} autoComplete="off" spellCheck={false} />
         <button type="submit" className="button" disabled={given.trim() === ""}>Go on</button>
       </form>
-      {tried && <p role="status" className="outcome" data-failed="true">{administrator ? "That is not the token." : "The token that this page has does not count, or not any more."}</p>}
+      {tried && cannot === "" && <p role="status" className="outcome" data-failed="true">{administrator ? "That is not the token." : "The token that this page has does not count, or not any more."}</p>}
     </section>
   );
 }

@@ -48,7 +48,7 @@ _PIPE: Final = subprocess.PIPE
 
 @dataclass(frozen=True)
 class Past:
-    """Where it is served: half an hour of talk, and two minutes that were recorded."""
+    """Where it is served: half an hour of talk of the owner's, and two minutes of Ada's that were recorded."""
 
     url: str
     nats_url: str
@@ -137,8 +137,8 @@ async def _written(log: Log, keys: DataKeys) -> dict[str, str]:
     now = time.time_ns() // 1_000
     calls = {}
     first = 1
-    for name, turns in (("long", TURNS), ("short", SHORT)):
-        call = Call(new_session_id(), turns=turns, began_us=now - (turns + 6) * TURN_S * 1_000_000, first=first)
+    for name, turns, account in (("long", TURNS, "local"), ("short", SHORT, "ada")):
+        call = Call(new_session_id(), turns=turns, began_us=now - (turns + 6) * TURN_S * 1_000_000, first=first, account=account)
         await call.write(log)
         first += len(call.facts)
         calls[name] = call.sid

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -87,6 +89,80 @@ def test_a_link_brings_its_token_which_outlives_a_reload_and_is_in_no_address(se
     expect(page.get_by_role("heading", name=ASKS)).to_have_count(0)
     expect(page.locator(".session-rows a")).to_have_count(0)  # those of others
     page.get_by_role("link", name="Keys").click()
-    expect(page.get_by_role("heading", name="Only for administrators")).to_be_visible()
+    expect(page.get_by_role("heading", name="This token can't read or set keys")).to_be_visible()
     assert all("403" in complaint for complaint in studio.complaints)
     context.close()
+
+
+@contextmanager
+def opened(served: Past, folder: Path, browser: Browser, account: str, sid: str, *refused: str) -> Iterator[tuple[Studio, list[str]]]:
+    """The page of a session, by the link of an account, on a clock that the test moves; what it asks of the session's API is listed, and
+    the paths that end in `refused` are answered as by a gateway that lets no token read them."""
+    terms = access_tokens.terms(Wishes(account=account), now_s=int(time.time()), modes=())
+    options: dict[str, Any] = {**DESKTOP}
+    context = browser.new_context(**options)
+    studio = Studio(context.new_page(), served.url)
+    asked: list[str] = []
+    page = studio.page
+    page.clock.install()
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path) if f"/api/sessions/{sid}" in request.url else None)
+    problem = {"code": "PERMISSION_DENIED", "message": "This needs the administrators' token.", "retryable": False}
+    for path in refused:
+        page.route(f"**/api/sessions/{sid}{path}*", lambda route: route.fulfill(status=403, json=problem))
+    studio.open(f"/sessions/{sid}#token={access_tokens.sign(terms, admin(folder))}")
+    try:
+        yield studio, asked
+    finally:
+        context.close()
+
+
+def test_the_page_of_a_call_is_shown_to_the_account_whose_it_is(served: Past, folder: Path, browser: Browser) -> None:
+    with opened(served, folder, browser, "ada", served.short) as (studio, _):
+        page = studio.page
+        expect(page.get_by_role("region", name="Transcript").get_by_text("What time is it in Tokyo?").first).to_be_visible()
+        page.clock.run_for(1_000)
+        expect(page.get_by_role("region", name="State").get_by_text("Inputs taken")).to_be_visible()
+        page.get_by_role("button", name="Why was it silent?").click()
+        expect(page.get_by_role("region", name="Silences").get_by_role("listitem").first).to_be_visible()
+        assert studio.complaints == []
+        page.get_by_text("Inputs taken since the event before").click()
+        expect(page.get_by_text("This token can't read what the services took in.")).to_be_visible()
+        assert ["403" in complaint for complaint in studio.complaints] == [True]
+
+
+def test_the_page_of_another_accounts_call_is_that_of_none(served: Past, folder: Path, browser: Browser) -> None:
+    told = []
+    for sid in (served.long, "0" * 32):
+        with opened(served, folder, browser, "ada", sid) as (studio, asked):
+            notice = studio.page.get_by_role("alert")
+            expect(notice).to_contain_text("There is no such session.")
+            told.append(notice.inner_text())
+            studio.page.clock.run_for(60_000)
+            assert studio.page.evaluate("async () => (await fetch('/healthz')).status") == 200
+            assert asked == [f"/api/sessions/{sid}/events"]
+    assert "not one of this token's account" in told[0]
+    assert told[0] == told[1]
+
+
+def test_what_a_token_cannot_read_is_said_once_and_not_asked_for_again(served: Past, folder: Path, browser: Browser) -> None:
+    with opened(served, folder, browser, "ada", served.short, "/events") as (studio, asked):
+        page = studio.page
+        expect(page.get_by_role("heading", name="This token can't read this call")).to_have_count(1)
+        expect(page.get_by_role("textbox", name="Administrator's token")).to_be_visible()
+        page.clock.run_for(60_000)
+        # What the page asked for in that minute went out ahead of this.
+        assert page.evaluate("async () => (await fetch('/healthz')).status") == 200
+        assert asked == [f"/api/sessions/{served.short}/events"]
+
+
+def test_a_state_that_a_token_cannot_read_is_asked_for_at_no_other_moment(served: Past, folder: Path, browser: Browser) -> None:
+    with opened(served, folder, browser, "ada", served.short, "/state") as (studio, asked):
+        page = studio.page
+        expect(page.get_by_role("region", name="Transcript")).to_be_visible()
+        page.clock.run_for(1_000)
+        told = page.get_by_role("region", name="State").get_by_role("status")
+        expect(told).to_contain_text("This token can't read the state of this call.")
+        page.get_by_role("button", name="Event before").click()
+        page.clock.run_for(1_000)
+        assert page.evaluate("async () => (await fetch('/healthz')).status") == 200
+        assert [path.rpartition("/")[2] for path in asked].count("state") == 1

@@ -10,14 +10,21 @@ import pytest
 from websockets.asyncio.client import connect
 
 from services.gateway.http import application
-from shared import access_tokens, events
+from shared import access_tokens, bus, events
 from shared.access_tokens import Wishes
 from shared.errors import Code, VoxbridgeError
+from shared.events.journal import VoiceJournal
+from shared.writer import SessionWriter
 from tests.gateway.conftest import PATIENCE_S, Client, Running, Serve
 from tests.gateway.stand_in import StandIn
 
 OPEN = {"/healthz", "/readyz"}
 """What is told without a token: that the process lives, and whether all is ready."""
+
+DOORS = ("", "/events", "/events?journals=false", "/silences", "/state", "/waveform?channel=in")
+"""Ways to read a session."""
+QUIET = {door: door for door in DOORS} | {"/events": "/events?journals=false"}
+"""What an administrator asks for to be told the same as an account."""
 
 
 @pytest.fixture
@@ -156,15 +163,87 @@ async def test_sessions_are_told_to_those_whose_they_are(guarded: Running, voice
         assert [(one["id"], one["account"]) for one in listed] == [(ids[account], account)]
         assert (await asked(guarded, "GET", f"/api/sessions/{ids[account]}", given)).status_code == 200
         assert (await asked(guarded, "GET", f"/api/sessions/{ids[other]}", given)).status_code == 404
-        for rest in ("/events", "/state", "/waveform?channel=in"):
-            answer = await asked(guarded, "GET", f"/api/sessions/{ids[account]}{rest}", given)
-            assert (answer.status_code, answer.json()["code"]) == (403, "PERMISSION_DENIED")
     everything = (await asked(guarded, "GET", "/api/sessions", admin(guarded))).json()["sessions"]
     assert {one["id"] for one in everything} == set(ids.values())
     for path in ("/metrics", "/api/config/keys"):
         assert (await asked(guarded, "GET", path, token(guarded))).status_code == 403
     for path in ("/api/agents", "/api/vox/functions"):
         assert (await asked(guarded, "GET", path, token(guarded))).status_code == 200
+
+
+async def test_every_door_to_a_session_is_tried_with_tokens(guarded: Running) -> None:
+    paths = application(guarded.gateway).openapi()["paths"]
+    reading = {path.partition("{session_id}")[2] for path, methods in paths.items() if "{session_id}" in path and "get" in methods}
+    assert {door.partition("?")[0] for door in DOORS} == reading
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_an_account_reads_its_own_calls_and_of_others_not_even_that_there_are_any(
+    guarded: Running, complete: Running, voice: StandIn, door: str
+) -> None:
+    ids = {}
+    for account in ("ada", "local"):
+        async with guarded.client() as client:
+            given = token(guarded, account=account) if account != "local" else admin(guarded)
+            ids[account] = (await client.started(token=given))["sessionId"]
+    for account, other in (("ada", "bob"), ("local", "ada")):
+        own = await asked(guarded, "GET", f"/api/sessions/{ids[account]}{door}", token(guarded, account=account))
+        assert own.status_code == 200
+        assert own.content == (await asked(guarded, "GET", f"/api/sessions/{ids[account]}{QUIET[door]}", admin(guarded))).content
+        foreign, none = [
+            await asked(guarded, "GET", f"/api/sessions/{sid}{door}", token(guarded, account=other)) for sid in (ids[account], "0" * 32)
+        ]
+        assert (foreign.status_code, foreign.json()["code"]) == (404, "NOT_FOUND")
+        assert foreign.content == none.content
+        assert foreign.headers.keys() == none.headers.keys()
+
+
+async def test_an_account_reads_no_journals_and_of_others_is_not_told_that_there_are_some(guarded: Running, voice: StandIn) -> None:
+    async with guarded.client() as client:
+        sid = (await client.started(token=token(guarded, account="ada")))["sessionId"]
+    await guarded.gateway.idle()
+    journal = VoiceJournal(first=0, inputs=())
+    last, _ = await guarded.gateway.log.position(sid, "voice")
+    writer = SessionWriter(guarded.gateway.log, sid, "voice", stem="test", number=1_000, last_seq=last)
+    written = await writer.append(journal, ts=1, cause=None)
+
+    async def read(query: str, given: str) -> httpx.Response:
+        return await asked(guarded, "GET", f"/api/sessions/{sid}/events{query}", given)
+
+    for query, shown in (("", True), ("?journals=true", True), ("?journals=false", False)):
+        assert (written in [one["seq"] for one in (await read(query, admin(guarded))).json()["events"]]) == shown
+    for query in ("", "?journals=false"):
+        facts = [one["seq"] for one in (await read(query, token(guarded, account="ada"))).json()["events"]]
+        assert facts
+        assert written not in facts
+    refused = await read("?journals=true", token(guarded, account="ada"))
+    assert (refused.status_code, refused.json()["code"], refused.json()["field"]) == (403, "PERMISSION_DENIED", "journals")
+    assert (await read("?journals=true", token(guarded, account="bob"))).status_code == 404
+
+
+async def test_a_call_that_is_nobodys_is_for_administrators_alone(guarded: Running, voice: StandIn) -> None:
+    async with guarded.client() as client:
+        sid = (await client.started(token=token(guarded, account="ada")))["sessionId"]
+    await guarded.gateway.idle()
+    assert (await asked(guarded, "GET", f"/api/sessions/{sid}/silences", token(guarded, account="ada"))).status_code == 200
+    log = guarded.gateway.log
+    await log.js.purge_stream(bus.EVENT_STREAM, subject=f"vx.s.{sid}.>")
+    erased = events.operator.SessionErased(by="ticket 311", began=1, mode="echo", events=9)
+    await SessionWriter(log, sid, "operator").append(erased, ts=2, cause=None)
+    for given in (token(guarded, account="ada"), token(guarded, account="local")):
+        assert (await asked(guarded, "GET", "/api/sessions", given)).json()["sessions"] == []
+        for door in DOORS:
+            answer = await asked(guarded, "GET", f"/api/sessions/{sid}{door}", given)
+            assert (answer.status_code, answer.json()["message"]) == (404, "There is no session with this id.")
+    assert (await asked(guarded, "GET", f"/api/sessions/{sid}", admin(guarded))).json()["ended_reason"] == "erased"
+
+
+async def test_an_access_token_hands_nobody_over(guarded: Running, voice: StandIn) -> None:
+    async with guarded.client() as client:
+        sid = (await client.started(token=token(guarded, account="ada")))["sessionId"]
+    for one in (sid, "0" * 32):
+        answer = await asked(guarded, "POST", f"/api/sessions/{one}/handoff", token(guarded, account="ada"), json={"to": "triage"})
+        assert (answer.status_code, answer.json()["code"]) == (403, "PERMISSION_DENIED")
 
 
 async def test_an_administrator_makes_tokens_over_http_and_nobody_else_does(guarded: Running, voice: StandIn) -> None:

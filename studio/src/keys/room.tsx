@@ -1,6 +1,6 @@
 /** The keys of the providers: which are there and from where, set one, forget one. No key is ever shown again. */
 import { type ReactElement, type SyntheticEvent, useState } from "react";
-import { ask, type Loaded, ReadError, useLoaded } from "../http";
+import { ask, isRefused, type Loaded, ReadError, useLoaded } from "../http";
 import { Notice } from "../notice";
 import { Unlock } from "../unlock";
 import { providerName } from "../words";
@@ -78,14 +78,15 @@ function KeyCard({ provider, known, onChanged }: { provider: string; known: Know
 
 export function KeysRoom(): ReactElement {
   const { value, error, reload }: Loaded<{ keys: Record<string, Known> }> = useLoaded(KEYS);
-  const locked = error?.status === 401 || error?.status === 403;
+  const refused = isRefused(error);
+  const locked = refused || error?.status === 401;
   return (
     <main className="sessions keys">
       <div className="sessions-head">
         <h1>Keys</h1>
         <p className="quiet-text">Encrypted where they are stored, and never shown again.</p>
       </div>
-      {locked && <Unlock administrator />}
+      {locked && <Unlock administrator cannot={refused ? "read or set keys" : ""} />}
       {error !== null && !locked && <Notice title={error.message}><p>This page looks again every 5 seconds.</p></Notice>}
       {value === null && error === null && <p className="empty-line" role="status">Asking the gateway…</p>}
       {value !== null && !locked && (

@@ -1,7 +1,7 @@
 /** Reading the log over HTTP (docs/protocol.md, section 7). Owns the shapes as this app reads them. */
 import { ask } from "../http";
 
-export { ReadError } from "../http";
+export { complaint, isRefused, ReadError, willPass } from "../http";
 
 export interface SessionSummary {
   id: string;
@@ -82,8 +82,9 @@ export function fetchSessions(before: number | null, signal: AbortSignal): Promi
   return read(`/api/sessions?limit=50${before === null ? "" : `&before=${before}`}`, signal);
 }
 
+/** Events with the journals, which are for administrators. */
 export function fetchEvents(id: string, after: number, signal: AbortSignal): Promise<{ events: LogEvent[]; more: boolean }> {
-  return read(`${session(id)}/events?after=${after}&limit=${PAGE}`, signal);
+  return read(`${session(id)}/events?after=${after}&limit=${PAGE}&journals=true`, signal);
 }
 
 /** Events without the journals. */

@@ -1,7 +1,7 @@
 /** One event, whole, and the inputs that its writer had taken ahead of it. */
 import { type ReactElement, useState } from "react";
 import { duration, told } from "../words";
-import { fetchEvents, type LogEvent, ReadError } from "./api";
+import { complaint, fetchEvents, type LogEvent } from "./api";
 
 interface DetailsProps {
   id: string;
@@ -56,7 +56,7 @@ function Inputs({ id, after, until }: { id: string; after: number; until: number
     if (!open || found !== null) return;
     fetchEvents(id, after, new AbortController().signal)
       .then(({ events }) => setFound(events.filter(({ seq, type }) => seq < until && type.endsWith(".journal")).map(taken)))
-      .catch((cause: unknown) => setFound(cause instanceof ReadError ? cause.message : "The journal could not be read."));
+      .catch((cause: unknown) => setFound(complaint(cause, "read what the services took in")));
   };
   return (
     <details className="inputs" onToggle={(event) => load(event.currentTarget.open)}>

@@ -1,6 +1,6 @@
 /** One session's facts, read to their end and followed each second while the session is live. Owns the polling and its bound. */
 import { useEffect, useState } from "react";
-import { fetchFacts, type LogEvent, ReadError } from "./api";
+import { fetchFacts, type LogEvent, ReadError, willPass } from "./api";
 
 const AGAIN_MS = 1000;
 /** A session of several hours; what comes after is in the log, and read by the command line. */
@@ -44,7 +44,7 @@ export function useFacts(id: string): Followed {
         if (!signal.aborted) setFollowed({ events, error: null, loaded: true, complete: !again, since: again ? performance.now() - newest : 0 });
       } catch (cause) {
         if (!(cause instanceof ReadError)) return;
-        again = cause.status !== 404 && cause.status !== 422;
+        again = willPass(cause);
         if (!signal.aborted) setFollowed((before) => ({ ...before, error: cause }));
       }
       if (again && !signal.aborted) timer = setTimeout(() => void round(), AGAIN_MS);

@@ -3,7 +3,7 @@ import { type ReactElement, useEffect, useState } from "react";
 import { Icon } from "../icons";
 import { Link } from "../router";
 import { agentName, ago, STATE_WORDS } from "../words";
-import { fetchSessions, isLive, ReadError, type SessionSummary } from "./api";
+import { fetchSessions, isLive, ReadError, type SessionSummary, willPass } from "./api";
 
 const AGAIN_MS = 3000;
 
@@ -43,14 +43,16 @@ export function SessionList(): ReactElement {
     const leaving = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const round = async (): Promise<void> => {
+      let again = true;
       try {
         const { sessions, next_before } = await fetchSessions(null, leaving.signal);
         setListed((before) => ({ sessions, more: before.loaded ? before.more : (next_before ?? null), error: null, loaded: true, now: Date.now() }));
       } catch (cause) {
         if (!(cause instanceof ReadError)) return;
         setListed((before) => ({ ...before, error: cause, loaded: true }));
+        again = willPass(cause);
       }
-      if (!leaving.signal.aborted) timer = setTimeout(() => void round(), AGAIN_MS);
+      if (again && !leaving.signal.aborted) timer = setTimeout(() => void round(), AGAIN_MS);
     };
     void round();
     return () => {
@@ -87,7 +89,7 @@ export function SessionList(): ReactElement {
       {listed.error !== null && (
         <div className="notice" role="alert">
           <Icon name="warning" size={18} />
-          <div><strong>{listed.error.message}</strong><p>This list looks again every 3 seconds.</p></div>
+          <div><strong>{listed.error.message}</strong>{willPass(listed.error) && <p>This list looks again every 3 seconds.</p>}</div>
         </div>
       )}
       {!listed.loaded && <p className="empty-line" role="status">Reading the log…</p>}

@@ -1,9 +1,12 @@
 /** One session: what was said, and every fact of it on one clock. Owns the place in time, which is in the address as `t` in ms. */
 import { type ReactElement, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { accessToken } from "../access";
 import { Icon } from "../icons";
+import { Notice } from "../notice";
 import { Link } from "../router";
+import { Unlock } from "../unlock";
 import { agentName, cost, duration, STATE_WORDS, tokens } from "../words";
-import type { LogEvent, ReadError } from "./api";
+import { isRefused, type LogEvent, type ReadError, willPass } from "./api";
 import { Details } from "./details";
 import { hasEnded, useFacts } from "./follow";
 import { type Gap, gaps as gapsOf } from "./gaps";
@@ -89,14 +92,12 @@ export function SessionRoom({ id }: { id: string }): ReactElement {
     <main className="session">
       <Link to="/sessions" className="back"><Icon name="back" size={18} />Sessions</Link>
       <Head id={id} events={events} timeline={timeline} live={live} />
-      {error !== null && (
-        <div className="notice" role="alert">
-          <Icon name="warning" size={18} />
-          <div>
-            <strong>{isUnknown(error) ? "There is no such session." : error.message}</strong>
-            <p>{isUnknown(error) ? "It may be older than the log keeps. See the list for those that are there." : "This page looks again every second."}</p>
-          </div>
-        </div>
+      {isRefused(error) && <Unlock administrator cannot="read this call" />}
+      {error !== null && !isRefused(error) && (
+        <Notice title={isUnknown(error) ? "There is no such session." : error.message}>
+          {isUnknown(error) && <p>It may be older than the log keeps{accessToken() === "" ? "" : ", or not one of this token's account"}. See the list for those that are there.</p>}
+          {willPass(error) && <p>This page looks again every second.</p>}
+        </Notice>
       )}
       {!loaded && error === null && <p className="empty-line" role="status">Reading the log…</p>}
       {events.length > 0 && (

@@ -1,7 +1,7 @@
 /** Why a call was silent: asked of the gateway, which tells it from the log (`shared/silences.py`). Owns the question, not the answer. */
 import { type ReactElement, useEffect, useState } from "react";
 import { duration } from "../words";
-import { readSilences, type Silence } from "./api";
+import { complaint, ReadError, readSilences, type Silence, willPass } from "./api";
 
 /** How long a person waits before the page says that it can tell why. */
 const LONG_MS = 6_000;
@@ -18,7 +18,7 @@ export function Silences({ id, onGo }: SilencesProps): ReactElement {
   const [problem, setProblem] = useState("");
   const ask = (): void => {
     setProblem("");
-    readSilences(id).then(setFound, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
+    readSilences(id).then(setFound, (error: unknown) => setProblem(complaint(error, "read why this call was silent")));
   };
   return (
     <section className="panel interruptions" aria-label="Silences">
@@ -50,8 +50,13 @@ export function WhySilent({ id }: { id: string }): ReactElement | null {
   const [why, setWhy] = useState<Silence | null>(null);
   useEffect(() => {
     const look = (): void => {
-      // Who may not read the log is told the state, as ever.
-      readSilences(id).then((found) => setWhy(found.findLast(({ open }) => open) ?? null), () => undefined);
+      readSilences(id).then(
+        (found) => setWhy(found.findLast(({ open }) => open) ?? null),
+        (cause: unknown) => {
+          // Who may not read the log is told the state, as ever.
+          if (cause instanceof ReadError && !willPass(cause)) clearInterval(timer);
+        },
+      );
     };
     const timer = setInterval(look, LONG_MS);
     return () => clearInterval(timer);

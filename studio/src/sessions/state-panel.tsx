@@ -1,32 +1,34 @@
 /** What the session knew at the moment under the playhead, as the voice service folds it from the log. Owns when it is asked. */
 import { type ReactElement, type ReactNode, useEffect, useRef, useState } from "react";
 import { duration, functionName } from "../words";
-import { fetchState, ReadError, type Reply, type SessionState } from "./api";
+import { complaint, fetchState, isRefused, ReadError, type Reply, type SessionState } from "./api";
 
 const SETTLE_MS = 90;
 
 interface Asked {
   state: SessionState | null;
-  error: string | null;
+  error: ReadError | null;
 }
 
-/** The state at a time in µs; while the next one is asked for, the one before stays. */
+/** The state at a time in µs; while the next one is asked for, the one before stays. Who may not read one may read none. */
 function useStateAt(id: string, at: number): Asked {
   const [asked, setAsked] = useState<Asked>({ state: null, error: null });
+  const refused = isRefused(asked.error);
   useEffect(() => {
+    if (refused) return;
     const leaving = new AbortController();
     const timer = setTimeout(() => {
       fetchState(id, at, leaving.signal)
         .then((state) => setAsked({ state, error: null }))
         .catch((cause: unknown) => {
-          if (cause instanceof ReadError) setAsked((before) => ({ ...before, error: cause.message }));
+          if (cause instanceof ReadError) setAsked((before) => ({ ...before, error: cause }));
         });
     }, SETTLE_MS);
     return () => {
       leaving.abort();
       clearTimeout(timer);
     };
-  }, [id, at]);
+  }, [id, at, refused]);
   return asked;
 }
 
@@ -35,7 +37,7 @@ export function StatePanel({ id, at }: { id: string; at: number }): ReactElement
   return (
     <section className="panel state" aria-label="State">
       <h2>State at this moment</h2>
-      {error !== null && <p className="state-error" role="status">{error}</p>}
+      {error !== null && <p className="state-error" role="status">{complaint(error, "read the state of this call")}</p>}
       {state === null ? error === null && <p className="empty-line">Folding the log…</p> : <Folded state={state} />}
     </section>
   );

@@ -1,6 +1,6 @@
 /** Both voices' waveforms: the whole session, and the stretch in view once it is looked at closely. Owns the polling of what is still read. */
 import { useEffect, useState } from "react";
-import { type Channel, fetchWaveform, ReadError, type Waveform } from "./api";
+import { type Channel, fetchWaveform, isRefused, ReadError, type Waveform, willPass } from "./api";
 import type { View } from "./layout";
 
 const BINS = 2000;
@@ -20,7 +20,7 @@ const NONE: Waves = { in: null, out: null };
 /** The waveforms of a session; `why` says why there are none. */
 export function useWaves(id: string, live: boolean, ready: boolean): { waves: Waves; why: string } {
   const [waves, setWaves] = useState<Waves>(NONE);
-  const [away, setAway] = useState(false);
+  const [problem, setProblem] = useState<ReadError | null>(null);
   useEffect(() => {
     if (!ready) return;
     const leaving = new AbortController();
@@ -32,12 +32,12 @@ export function useWaves(id: string, live: boolean, ready: boolean): { waves: Wa
         const found = await fetchWaveform(id, channel, BINS, null, signal);
         if (signal.aborted) return;
         setWaves((before) => ({ ...before, [channel]: found }));
-        setAway(false);
+        setProblem(null);
         if (!found.complete) again = READING_MS;
       } catch (cause) {
         if (!(cause instanceof ReadError)) return;
-        setAway(true);
-        again = cause.status >= 500 || cause.status === 0 ? LIVE_MS * 3 : null;
+        setProblem(cause);
+        again = willPass(cause) ? LIVE_MS * 3 : null;
       }
       if (again !== null && !signal.aborted) timers.set(channel, setTimeout(() => void round(channel), again));
     };
@@ -48,7 +48,7 @@ export function useWaves(id: string, live: boolean, ready: boolean): { waves: Wa
       for (const timer of timers.values()) clearTimeout(timer);
     };
   }, [id, live, ready]);
-  return { waves, why: reason(waves, live, away) };
+  return { waves, why: reason(waves, live, problem) };
 }
 
 /** The waveforms of the view, finer than those of the whole; nothing while that is fine enough. */
@@ -74,11 +74,12 @@ export function useCloseWaves(id: string, { from, to }: View, whole: Waves): Wav
   return needed ? close : NONE;
 }
 
-function reason(waves: Waves, live: boolean, away: boolean): string {
+function reason(waves: Waves, live: boolean, problem: ReadError | null): string {
   const known = [waves.in, waves.out].filter((wave) => wave !== null);
   if (known.some(({ source }) => source === "record")) return known.every(({ complete }) => complete) ? "" : "The recording is being read.";
   if (known.some(({ source }) => source === "live")) return "Not recorded: the waveform shows what was said since you opened this page.";
-  if (away) return "The waveforms cannot be read now; the bars show when somebody spoke.";
+  if (isRefused(problem)) return "This token can't read the waveforms; the bars show when somebody spoke.";
+  if (problem !== null) return "The waveforms cannot be read now; the bars show when somebody spoke.";
   if (known.length < 2) return "";
   return live ? "No audio yet; the bars show when somebody spoke." : "Not recorded, so there are no waveforms: the bars show when somebody spoke. VOXBRIDGE_RECORDING=on records.";
 }

@@ -2,7 +2,7 @@
 import { type ReactElement, useRef, useState } from "react";
 import type { Snapshot } from "voxbridge/react";
 import { handOver } from "../agents/api";
-import { ReadError } from "../http";
+import { complaint } from "../http";
 import { agentName, cost, providerName, tokens } from "../words";
 
 export function Who({ snapshot }: { snapshot: Snapshot }): ReactElement | null {
@@ -38,7 +38,7 @@ function HandOver({ sessionId, current, others }: { sessionId: string; current: 
       await handOver(sessionId, to);
       menu.current?.hidePopover();
     } catch (cause) {
-      setFailure(cause instanceof ReadError ? cause.message : "It could not be asked for.");
+      setFailure(complaint(cause, "hand calls over"));
     } finally {
       setBusy(false);
     }
