@@ -2,15 +2,15 @@
 
 The leases of a worker that is known to be dead (`peers`) are taken at once; of any other worker they must have run out, so that nobody
 holds what somebody once did. Any worker with room takes an orphan: the lease says which one, and the fence on the log keeps out an
-owner that was only thought dead. What cannot be folded is ended, so that its client is told. A crash here leaves the orphan to the
-next look of another worker.
+owner that was only thought dead. What cannot be folded is ended, so that its client is told; where even that fails it is
+tried again ever more rarely, with the lease given up in between. A crash here leaves the orphan to the next look of another worker.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Coroutine
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
@@ -33,6 +33,9 @@ AT_ONCE: Final = 16
 TRIES: Final = 3
 """How often a session is tried by one process before it is ended: what fails so often fails again."""
 
+ENDINGS_S: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+"""How long each failed try to end a session is waited before the next; the last counts for all that follow."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -47,6 +50,20 @@ class House(Protocol):
 
     async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
         """Go on with a session; returns when it does."""
+
+
+class _Ending:
+    """A session that is to be ended, and how often that failed."""
+
+    def __init__(self) -> None:
+        self.failed = 0
+        self.due = 0.0
+        """When it may be tried again, on the loop's clock."""
+
+    def put_off(self, now: float) -> None:
+        """Count a failure, and wait longer than after the one before."""
+        self.due = now + ENDINGS_S[min(self.failed, len(ENDINGS_S) - 1)]
+        self.failed += 1
 
 
 class Orphans:
@@ -68,6 +85,7 @@ class Orphans:
         self._stopped = asyncio.Event()
         self._trouble = -GRACE_S
         self._failures: dict[str, int] = {}
+        self._endings: dict[str, _Ending] = {}
         self._taking: dict[str, asyncio.Task[None]] = {}
         self._turn = asyncio.Semaphore(AT_ONCE)
         self._folding = asyncio.Lock()
@@ -141,6 +159,8 @@ class Orphans:
             if sid in mine:
                 continue
             since = self._free[sid] = min(self._free_before.get(sid, now), first)
+            if sid in self._endings and now < self._endings[sid].due:
+                continue
             quiet = ever and now - self._trouble >= GRACE_S
             if quiet or now - since >= GRACE_S:
                 self._begin(sid)
@@ -149,6 +169,8 @@ class Orphans:
         if found.seen < SWEEP:
             self._live, self._place_in_index = self._place_in_index, 0
             self._free, self._free_before = {}, self._free
+            # One that is long due and was not free to be tried is another worker's.
+            self._endings = {sid: one for sid, one in self._endings.items() if sid in self._taking or now < one.due + ENDINGS_S[-1]}
             self._owners, self._owners_before = set(), self._owners
 
     def _begin(self, sid: str, *, handed: bool = False, dead: str = "") -> None:
@@ -166,21 +188,36 @@ class Orphans:
         async with self._turn:
             try:
                 term = await self._lease(sid, handed=handed, dead=dead)
-                if term is not None:
-                    await self.take(sid, term)
-            except Conflict as error:
+                if term is None:
+                    return
+                await self.take(sid, term)
+            except Exception as error:  # noqa: BLE001 - one orphan must not keep the others waiting
+                self._failed(sid, error)
+            else:
+                self._failures.pop(sid, None)
+                self._endings.pop(sid, None)
+                return
+            await self.leave(sid)
+
+    def _failed(self, sid: str, error: Exception) -> None:
+        """Say what went wrong, and count what would go wrong again."""
+        ending = self._endings.get(sid)
+        if ending is not None:
+            ending.put_off(asyncio.get_running_loop().time())
+            if ending.failed == 1:
+                foreseen = isinstance(error, VoxbridgeError)
+                _log.warning("session %s could not be ended; it is tried again, ever more rarely: %s", sid, error, exc_info=not foreseen)
+            return
+        match error:
+            case Conflict():
                 _log.info("session %s: its log went on while it was read: %s", sid, error.message)
-            except VoxbridgeError as error:
+            case VoxbridgeError():
                 _log.warning("session %s lost its worker and could not be taken over yet: %s", sid, error.message)
                 if not error.retryable:
                     self._failures[sid] = self._failures.get(sid, 0) + 1
-            except Exception:  # noqa: BLE001 - one orphan must not keep the others waiting
-                _log.exception("session %s lost its worker and could not be taken over", sid)
+            case _:
+                _log.error("session %s lost its worker and could not be taken over", sid, exc_info=error)
                 self._failures[sid] = self._failures.get(sid, 0) + 1
-            else:
-                self._failures.pop(sid, None)
-                return
-            await self.leave(sid)
 
     async def leave(self, sid: str) -> None:
         """Give up a lease."""
@@ -197,19 +234,17 @@ class Orphans:
             async with self._folding:
                 found = await past.read(sid, recorded)
         except Exception:  # noqa: BLE001 - whatever is wrong with its past, its client must be told of its end
-            _log.exception("session %s cannot be folded and is ended as it is", sid)
-            await self._end_unread(sid, recorded)
+            if sid not in self._endings:
+                _log.exception("session %s cannot be folded and is ended as it is", sid)
+            await self._end(sid, self._end_unread(sid, recorded))
             return
         state = found.folded.state
         if state.phase == "new" and recorded and now - recorded[0].ts < ORPHAN_AGE_S * 1_000_000:
             await self.leave(sid)  # its request is still on its way to a worker
         elif state.phase != "open":
-            await self._complete(sid, found)
-            await self.forget(sid)
+            await self._end(sid, self._complete(sid, found))
         elif self._failures.get(sid, 0) >= TRIES:
-            self._failures.pop(sid, None)
-            await self._complete(sid, found, inputs.Orphaned(self._place.worker))
-            await self.forget(sid)
+            await self._end(sid, self._complete(sid, found, inputs.Orphaned(self._place.worker)))
         else:
             gap_ms = self._gap_ms(sid, found, now)
             _log.warning("session %s lost its worker %d ms ago and is carried on", sid, gap_ms)
@@ -223,6 +258,14 @@ class Orphans:
             return gap_ms
         return min(gap_ms, LEASE_MS + round((asyncio.get_running_loop().time() - since) * 1_000))
 
+    async def _end(self, sid: str, work: Coroutine[Any, Any, None]) -> None:
+        """Have the end of a session written; until it is, its tries are counted. Raises what keeps it from that."""
+        self._endings.setdefault(sid, _Ending())
+        await work
+        self._failures.pop(sid, None)
+        self._endings.pop(sid, None)
+        await self.forget(sid)
+
     async def _complete(self, sid: str, found: Past, *more: Any) -> None:
         """Write what a crash kept from the log, and what comes of `more` inputs."""
 
@@ -234,9 +277,11 @@ class Orphans:
         for due in folded.missing:
             writer.submit(due.event, ts=due.ts, cause=due.cause)
         stepper = Stepper(core.step, folded.state, writer=writer, clock=self._place.clock, perform=nothing, taken=folded.taken)
-        for input in more:
-            stepper.take(input)
-        await stepper.close()
+        try:
+            for input in more:
+                stepper.take(input)
+        finally:
+            await stepper.close()  # nothing is written once the lease is given up
 
     async def _end_unread(self, sid: str, recorded: list[events.Recorded]) -> None:
         mine = [one for one in recorded if one.writer == "voice"]
@@ -245,4 +290,3 @@ class Orphans:
             error = Failure(code="INTERNAL", message="The voice worker of this session died, and its past cannot be read.")
             ended = SessionEnded(reason="worker_lost", error=error)
             await writer.append(ended, ts=self._place.clock.now_us(), cause=None)
-        await self.forget(sid)
