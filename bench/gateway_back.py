@@ -2,9 +2,9 @@
 
     python -m bench.gateway_back 20
 
-Starts the whole product with `voxbridge up` and a stand-in for the models, opens Studio, and kills the gateway that many times at random
-moments. The clock starts at the kill, and the supervisor's wait, the start of the next gateway and the page's own pauses between its
-tries are all in it. Prints one JSON line.
+Starts the whole product with `voxbridge up` and a stand-in for the models, opens Studio, and kills the gateway that many times, each at a
+random moment 2 to 5 s after it was ready again, when the next one stands by. The clock starts at the kill, and the supervisor's wait, the
+start of the next gateway and the page's own pauses between its tries are all in it. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from bench.stack import ROOT
 TIMES: Final = 20
 TIMEOUT_S: Final = 600.0
 TARGET_MS: Final = 2_000
+_NEEDS: Final = "a gateway standing by"
 _WHAT: Final = "gateway killed → the browser is back in its call"
 
 
@@ -66,7 +67,16 @@ async def gateway_back(quick: bool, say: Say) -> Found:
         raise ValueError(lines[-1][:200]) from error
     values = figures.series(found.ms)
     note = f"{values.count} kills, p50 {values.p50:.0f}, longest {values.longest:.0f} ms; seed {found.seed}"
-    row = Figure(area="gateway_back", what=f"{_WHAT}, p95", key="gateway_back", unit="ms", value=values.p95, target=TARGET_MS, note=note)
+    row = Figure(
+        area="gateway_back",
+        what=f"{_WHAT}, p95",
+        key="gateway_back",
+        unit="ms",
+        value=values.p95,
+        target=TARGET_MS,
+        note=note,
+        needs=_NEEDS,
+    )
     return [row], {"returns": found, "ms": values}, []
 
 
@@ -102,7 +112,7 @@ def returns(times: int) -> Returns:
             studio.open()
             studio.start()
             for _ in range(times):
-                page.wait_for_timeout(chance.uniform(500, 2_500))
+                page.wait_for_timeout(chance.uniform(2_000, 5_000))
                 product.kill("gateway")
                 began = time.monotonic()
                 studio.until("(s) => s.connection !== 'connected'")

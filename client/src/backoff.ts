@@ -14,7 +14,7 @@ export const LATER_MS = 2_000;
 /** How long a gateway keeps a session for its client, unless it was set up otherwise (`VOXBRIDGE_RESUME_WINDOW_S`). */
 export const WINDOW_MS = 120_000;
 /** A connection that held this long was a good one: the next loss begins again with short pauses. */
-export const STABLE_MS = 5_000;
+export const STABLE_MS = 2_000;
 
 /** Why the socket is not there, and what is being done about it. Times in ms of one clock that does not jump. */
 export interface Interruption {

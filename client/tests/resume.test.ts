@@ -144,7 +144,7 @@ test("a try that is under way has no time; it is told as such", async () => {
   assert.equal(agent.getSnapshot().interruption?.nextTryAt, null);
 });
 
-test("a socket that holds for less than 5 s does not make the pauses short again", async () => {
+test("a socket that holds for less than 2 s does not make the pauses short again", async () => {
   const world = new World();
   const agent = await world.call();
   for (let i = 0; i < 4; i++) {
@@ -154,7 +154,7 @@ test("a socket that holds for less than 5 s does not make the pauses short again
   world.gateway.cut(4008);
   assert.equal((agent.getSnapshot().interruption?.nextTryAt ?? 0) - world.clock.now, 250);
   world.retry();
-  world.clock.pass(5_000);
+  world.clock.pass(2_000);
   world.gateway.cut(4008);
   assert.equal((agent.getSnapshot().interruption?.nextTryAt ?? 0) - world.clock.now, 125);
 });
