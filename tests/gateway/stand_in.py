@@ -9,6 +9,7 @@ from typing import Any
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
+from nats.js.errors import ServiceUnavailableError
 
 from shared import bus, events, moments
 from shared.clock import SystemClock, wall_ms32
@@ -90,7 +91,7 @@ class StandIn:
 
     async def _run(self, pull: JetStreamContext.PullSubscription) -> None:
         while not self._stopping:  # a cancellation can be lost in a fetch that ends at the same moment
-            with suppress(TimeoutError):
+            with suppress(TimeoutError, ServiceUnavailableError):  # a consumer of replicas has no leader for a moment now and then
                 for message in await pull.fetch(16, timeout=1):
                     await message.ack()
                     await self._take(decode_pulled(message))
