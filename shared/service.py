@@ -136,7 +136,19 @@ Build = Callable[[Resources], Awaitable[Service]]
 
 
 STAND_BY: Final = "--stand-by"
-"""Argument of a service that is to load everything, and to begin once a line comes on its standard input."""
+"""Argument of a service that is to load everything, and to begin once a line comes on its standard input. It is only supported by
+services whose extra has setproctitle."""
+
+
+def _told_to_begin(name: str) -> bool:
+    # Whoever looks for the service among the processes, to end it or to see what it does, finds the one that serves.
+    import setproctitle
+
+    serves = setproctitle.getproctitle().removesuffix(f" {STAND_BY}")
+    setproctitle.setproctitle(f"voxbridge: the next {name} stands by")
+    begun = bool(sys.stdin.buffer.readline())
+    setproctitle.setproctitle(serves)
+    return begun
 
 
 def main(name: str, build: Build) -> None:
@@ -151,7 +163,7 @@ def main(name: str, build: Build) -> None:
     loglines.configure(process_id, config.log_level)
     gc.freeze()  # what was loaded stays
     gc.set_threshold(*GARBAGE)
-    if STAND_BY in sys.argv[1:] and not sys.stdin.buffer.readline():
+    if STAND_BY in sys.argv[1:] and not _told_to_begin(name):
         sys.exit(0)  # whoever would have told it is gone
     sys.exit(uvloop.run(run(name, build, config, process_id=process_id)))
 

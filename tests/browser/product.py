@@ -57,8 +57,6 @@ class Product:
         found = [
             each for each in self._supervisor.children() if any(module == part or name in Path(part).name for part in each.cmdline()[:3])
         ]
-        if name == "gateway":
-            found = [each for each in found if each.net_connections("tcp")]  # another stands by, and is connected with nobody
         if sid:
             owner = self.logged(sid, "session.owned")[-1]["data"]["worker"]
             with ThreadPoolExecutor(1) as beside:  # a page's own loop runs here

@@ -53,9 +53,11 @@ class Up:
             time.sleep(0.02)
 
     def child(self, *words: str) -> psutil.Process:
-        """A child with these words in its command; where another stands by, which is connected with nobody, not that one."""
-        found = [child for child in self.process.children() if all(any(word in part for part in child.cmdline()) for word in words)]
-        return max(found, key=lambda child: bool(child.net_connections("all")))
+        return next(child for child in self.process.children() if all(any(word in part for part in child.cmdline()) for word in words))
+
+    def standing_by(self) -> list[int]:
+        """The processes that wait to be the next gateway."""
+        return [child.pid for child in self.process.children() if "the next gateway stands by" in " ".join(child.cmdline())]
 
     def family(self) -> list[psutil.Process]:
         return list(self.process.children(recursive=True))
@@ -95,6 +97,12 @@ def test_the_product_starts_heals_and_stops(tmp_path: Path) -> None:
             up.child(*words).kill()
             up.until(lambda count=count: up.said().count(again) == count)  # type: ignore[misc]
         assert up.said().count(ready) == 1
+
+        up.until(lambda: bool(up.standing_by()))
+        (next_gateway,) = up.standing_by()
+        up.child("services.gateway").kill()
+        up.until(lambda: up.said().count(again) == len(KILLED) + 1)
+        assert up.child("services.gateway").pid == next_gateway
 
         family += up.family()
         assert len(up.family()) >= 7
