@@ -10,7 +10,7 @@ import re
 from base64 import b64decode, b64encode
 from bisect import bisect_right
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -45,27 +45,31 @@ _SID: Final = re.compile(r"[0-9a-f]{32}")
 _AT: Final = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 
 
+Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""What the log can store as a number."""
+
+
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The first line: which session, when it was exported (ms of the Unix clock), how many events follow."""
 
     voxbridge: str
-    format: int
+    format: Whole
     sid: str
-    exported_at_ms: int
-    events: int
+    exported_at_ms: Whole
+    events: Whole
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One event. `data` is its payload as JSON; where JSON would lose something it is null, and `data_b64` has the msgpack. Of bytes in
     the log that are no event, `raw_b64` has all there is."""
 
-    seq: int
+    seq: Whole
     writer: str
     visible: bool
-    ts: int
+    ts: Whole
     id: str
     type: str
-    v: int
+    v: Whole
     cause: int | str | None
     data: msgspec.Raw
     data_b64: str = ""
