@@ -315,7 +315,8 @@ def _late(log: _Log, begin: int, over: int, turn: int) -> tuple[Cause, str, int]
         took, cause, what = max(steps, default=(0, "unknown", ""))
         if took * 2 >= LONGEST_MS:
             return cause, f"{what} took {_s(took)}.", done.seq
-    said = next((one for one in log if isinstance(one.event, voice.UserSaid) and one.event.turn == turn), None)
+    asked = (one for one in reversed(log) if one.ts <= over)
+    said = next((one for one in asked if isinstance(one.event, voice.UserSaid) and one.event.turn == turn), None)
     if done is None and said is not None:
         return "model_late", f"Nothing has come of the language model for {_s((over - max(begin, said.ts)) // 1_000)}.", said.seq
     if done is None and said is None and turn:

@@ -142,15 +142,32 @@ def summary(log: Sequence[events.Recorded]) -> Summary:
 
 
 def rows(log: Sequence[events.Recorded]) -> Iterator[Row]:
-    """What happened in a session, in log order; journals and what only machines need are left out."""
+    """What happened in a session, in log order; journals and what only machines need are left out. A turn's words are one row."""
+    words = _words(log)
     for recorded in log:
         told = row(recorded, log[0].ts)
+        if told is not None and told.kind == "user":
+            told = msgspec.structs.replace(told, text=words[recorded.seq]) if recorded.seq in words else None
         if told is not None:
             yield told
 
 
+def _words(log: Sequence[events.Recorded]) -> dict[int, str]:
+    """All that the user said in each turn, by the position at which it began."""
+    found: dict[int, str] = {}
+    begun: dict[int, int] = {}
+    for one in log:
+        if isinstance(one.event, voice.UserSaid):
+            if one.event.continues and one.event.turn in begun:
+                found[begun[one.event.turn]] += f" {one.event.text}"
+            else:
+                begun[one.event.turn] = one.seq
+                found[one.seq] = one.event.text
+    return found
+
+
 def row(recorded: events.Recorded, began: int) -> Row | None:
-    """What an event tells a person, if anything. `began` in µs."""
+    """What an event tells a person by itself, if anything. `began` in µs."""
     told = _told(recorded.event)
     if told is None:
         return None
@@ -164,8 +181,8 @@ def row(recorded: events.Recorded, began: int) -> Row | None:
 
 def _told(event: events.Event) -> tuple[Kind, str, str] | None:
     match event:
-        case voice.UserSaid(text=text, source=source):
-            return "user", text, "typed" if source == "text" else ""
+        case voice.UserSaid(text=text, source=source, continues=continues):
+            return "user", text, "typed" if source == "text" else "goes on" if continues else ""
         case voice.AgentSaid(text=text, unheard=unheard, interrupted=interrupted, agent=agent, filler=filler):
             text = " ".join([*([f"({filler})"] if filler else []), *([text] if text else [])])
             cut = (f"interrupted; not heard: {unheard}" if unheard else "interrupted") if interrupted else ""

@@ -100,7 +100,7 @@ export type ServerMessage =
   | ({ type: "agent"; phase: "started" | "completed"; from: string; to: string; reason?: string; voice?: string; model?: string; ms?: number } & Fact)
   | ({ type: "provider"; status: "connected" | "lost" | "leaving"; provider: string; model: string; resumed_by?: string } & Fact)
   | ({ type: "text" } & Words)
-  | ({ type: "transcript"; role: "user" | "assistant"; final?: boolean } & Words)
+  | ({ type: "transcript"; role: "user" | "assistant"; final?: boolean; continues?: boolean } & Words)
   | ({ type: "turn_complete"; turn: number; reason?: string; latency?: Latency; usage?: Usage } & Fact)
   | ({ type: "function_call"; name: string; args: Json; server_handled: boolean; fn_call_id?: string } & Fact)
   | ({ type: "function_result"; name: string; result: unknown; fn_call_id?: string } & Fact)

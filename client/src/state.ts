@@ -177,8 +177,21 @@ function continued(conversation: readonly Entry[]): readonly Entry[] {
   return conversation.some(goesOn) ? conversation.map((entry) => (goesOn(entry) ? { ...entry, cut: true } : entry)) : conversation;
 }
 
+/** The user goes on with a turn that had been taken for over: its line grows, and what was shown of these words until now makes way. */
+function goesOn(snapshot: Snapshot, message: Transcript): Snapshot | null {
+  const isBegun = (entry: Entry): entry is Said => entry.kind === "said" && entry.role === "user" && entry.final && entry.turn === (message.turn ?? null);
+  const grown = replace(snapshot, isBegun, (entry) => ({ ...entry, text: `${entry.text} ${message.text}` }));
+  return grown && { ...grown, conversation: grown.conversation.filter((entry) => entry.kind !== "said" || entry.role !== "user" || entry.final) };
+}
+
+/** Nothing of a reply is going to be said: its words are not shown any more. */
+function withdrawn(snapshot: Snapshot, { generation }: Transcript): Snapshot {
+  return { ...snapshot, conversation: snapshot.conversation.filter((entry) => entry.kind !== "said" || entry.final || entry.generation !== generation) };
+}
+
 function transcript(snapshot: Snapshot, message: Transcript): Snapshot {
-  const after = said(snapshot, message);
+  if (message.final === false && message.role === "assistant" && message.text === "") return withdrawn(snapshot, message);
+  const after = (message.continues === true ? goesOn(snapshot, message) : null) ?? said(snapshot, message);
   return after === snapshot ? snapshot : { ...after, conversation: continued(after.conversation) };
 }
 

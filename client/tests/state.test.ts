@@ -34,6 +34,20 @@ test("whether the audio of a call is kept is known from its beginning, after a r
   assert.equal(fold([setUp], recorded).recorded, false);
 });
 
+test("what goes on with a turn joins its line, and the answer that was withdrawn is not shown", () => {
+  const snapshot = fold([
+    { type: "transcript", role: "user", text: "And so,", final: true, turn: 1, seq: 7 },
+    { type: "transcript", role: "assistant", text: "I am all", final: false, turn: 1, generation: 1 },
+    { type: "transcript", role: "assistant", text: "", final: false, turn: 1, generation: 1 },
+    { type: "transcript", role: "user", text: "my fellow", final: false, turn: 1 },
+  ]);
+  assert.deepEqual(said(snapshot), [["user", "And so,", true], ["user", "my fellow", false]]);
+  const whole = fold([{ type: "transcript", role: "user", text: "my fellow Americans.", final: true, turn: 1, seq: 9, continues: true }], snapshot);
+  assert.deepEqual(said(whole), [["user", "And so, my fellow Americans.", true]]);
+  const alone = fold([{ type: "transcript", role: "user", text: "ask not.", final: true, turn: 3, seq: 9, continues: true }], INITIAL);
+  assert.deepEqual(said(alone), [["user", "ask not.", true]]);
+});
+
 test("the same words said twice are kept twice", () => {
   const yes: ServerMessage = { type: "transcript", role: "user", text: "Yes.", final: true };
   assert.equal(said(fold([yes, yes])).length, 2);

@@ -175,6 +175,8 @@ def _user_said(event: events.voice.UserSaid, reader: Reader) -> Message:
     message: Message = {"type": "transcript", "role": "user", "text": event.text}
     if reader.v1:
         message |= {"final": True, "turn": event.turn}
+        if event.continues:
+            message["continues"] = True
     return message
 
 

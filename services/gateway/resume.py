@@ -108,9 +108,12 @@ def snapshot(past: Iterable[events.Recorded], known: Known) -> dict[str, Any]:
     total = 0
     truncated = known.begins > 0
     for recorded in past:
-        entry = transcript.entry(recorded) if recorded.seq <= known.top else None
+        last = entries[-1][0] if entries else None
+        entry = transcript.entry(recorded, last) if recorded.seq <= known.top else None
         if entry is None:
             continue
+        if last is not None and entry["seq"] == last["seq"]:
+            total -= entries.pop()[1]
         size = len(_encode(entry))
         entries.append((entry, size))
         total += size

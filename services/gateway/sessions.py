@@ -96,8 +96,10 @@ class Sessions:
             raise no_session()
         said: list[dict[str, Any]] = []
         async for recorded in self._log.read_all(sid, writer="voice", visibility="c", types=resume.SAID):
-            entry = transcript.entry(recorded)
+            entry = transcript.entry(recorded, said[-1] if said else None)
             if entry is not None:
+                if said and entry["seq"] == said[-1]["seq"]:
+                    said.pop()
                 if len(said) == TRANSCRIPT_LIMIT:
                     summary["truncated"] = True
                     break

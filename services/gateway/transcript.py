@@ -1,4 +1,4 @@
-"""A transcript's entries: what was said and heard in a session, one for each fact of the log. Pure."""
+"""A transcript's entries: what was said and heard in a session, one for each fact of the log but that a turn's words are one. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 from shared import events
 
 
-def entry(recorded: events.Recorded) -> dict[str, Any] | None:
-    """The entry of an event; nothing for one that says nothing."""
+def entry(recorded: events.Recorded, before: dict[str, Any] | None = None) -> dict[str, Any] | None:
+    """Return the entry of an event, nothing for one that says nothing. What goes on with the words of `before`, the entry ahead of it, is
+    that entry with more words: it has its `seq`, and takes its place."""
     event = recorded.event
     place = {"seq": recorded.seq, "at_ms": recorded.ts // 1_000}
     if isinstance(event, events.voice.UserSaid):
+        if event.continues and before is not None and (before["role"], before["turn"]) == ("user", event.turn):
+            return {**before, "text": f"{before['text']} {event.text}"}
         return {**place, "role": "user", "turn": event.turn, "text": event.text}
     if isinstance(event, events.voice.AgentSaid):
         who = {name: value for name, value in (("agent", event.agent), ("voice", event.voice)) if value and event.agent}

@@ -34,6 +34,7 @@ from services.voice import (
     page_functions,
     pauses,
     provider,
+    reopening,
     speaking,
     takeover,
     trailing,
@@ -103,6 +104,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case gateway.TextReceived(text=text) if d.state.line is not None:
             dialogue.typed(d, text)
         case gateway.TextReceived(text=text) if d.state.request is not None and d.state.request.mode != "echo":
+            reopening.give_up(d)
             turns.cancel_reply(d, "text")
             turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now))
         case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):
@@ -117,6 +119,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case gateway.InterruptRequested() if d.state.line is not None:
             dialogue.stop(d)
         case gateway.InterruptRequested():
+            reopening.give_up(d)
             turns.cancel_reply(d, "client")
         case gateway.BrowserCallAnswered(call_id=call_id, result=result):
             _answered(d, call_id, result)
@@ -277,6 +280,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.catalogue = (*input.functions, *request.functions) if request.mode != "echo" else ()
     d.state.speak_results = input.speak_results
     d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
+    d.state.reopens = input.reopens
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
     d.state.owns_up, d.state.fills, d.state.language = input.filler is not None, input.filler or False, input.language
     d.state.agents = agents if agents[0].name else ()
@@ -471,6 +475,7 @@ def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:
         d.state.utterance = None
     if d.state.line is not None:
         words.final(d)
+    reopening.give_up(d)
     turns.cancel_reply(d, "end")
     turns.resolve_cut(d, None)
     turns.cut_trailing(d)

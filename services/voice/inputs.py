@@ -56,6 +56,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     prices: dict[str, tuple[float, float]] = {}
     """US$ for a million tokens, in and out, by the model's name."""
 
+    reopens: int = 0
+    """How often in a row a turn may be reopened. 0 in journals from before it could be."""
+
 
 class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):
     """The detector is sure that speech began, at `audio_ms` of microphone audio."""

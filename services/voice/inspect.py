@@ -196,7 +196,7 @@ def _shown(sid: str, found: Snapshot, at: int, count: int) -> dict[str, Any]:
         if speech is None
         else {"from_ms": speech.from_ms, "to_ms": speech.to_ms, "text": _cut(speech.text), "complete": speech.complete},
         "reply": _reply(state.reply),
-        "cut": _reply(state.cut or state.paused),
+        "cut": _reply(state.cut or state.paused or state.withdrawn),
         "notices": [_cut(notice) for notice in state.notices],
         "timers": [{"name": name, "due": due} for name, due in timers[:LIST_SHOWN]],
         "effects": [

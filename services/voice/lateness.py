@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from services.voice import inputs
+from services.voice import inputs, reopening
 from services.voice import outputs as out
 from services.voice.draft import LATE_MS, Draft, waited_for
 from shared.events import voice as ev
@@ -35,6 +35,6 @@ def cause_found(d: Draft, input: inputs.CauseFound) -> None:
         return
     d.state.late = msgspec.structs.replace(late, cause=input.cause)
     message = f"The {_NAMES[late.part]} gave nothing for {LATE_MS // 1_000} s: {input.cause or 'it is not known why'}."
-    turn = d.reply.turn if d.reply is not None else d.state.turns + 1
+    turn = d.reply.turn if d.reply is not None else reopening.turn(d)
     error = ev.Failure(code="TIMED_OUT", message=message, retryable=True)
     d.append(ev.ProviderFailed(part=late.part, error=error, turn=turn, handled=True))

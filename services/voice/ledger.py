@@ -1,7 +1,7 @@
 """The turns that are open: each is opened once, is somebody's until it is over, and is completed once. Pure.
 
-A turn is a reply's, a stopped reply's, or a connection's that is to answer it. `settle` looks at the end of each step for turns that are
-nobody's any more: whatever became of them, they are over. The numbers of open turns are all that is kept.
+A turn is a reply's, a stopped or withdrawn reply's, or a connection's that is to answer it. `settle` looks at the end of each step for
+turns that are nobody's any more: whatever became of them, they are over. The numbers of open turns are all that is kept.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def settle(d: Draft) -> None:
 
 
 def _owned(state: State) -> set[int]:
-    owned = {one.turn for one in (state.reply, state.cut, *state.trailing) if one is not None}
+    owned = {one.turn for one in (state.reply, state.cut, state.withdrawn, *state.trailing) if one is not None}
     if state.line is not None:
         owned.add(state.line.going_on)
     return owned

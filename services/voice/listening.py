@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from services.voice import inputs, outages, speaking, turns
+from services.voice import inputs, outages, reopening, speaking, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Stamps, Utterance
@@ -45,11 +45,13 @@ def route_of(d: Draft) -> Literal["detector", "provider", "echo", "nobody"]:
 
 
 def voice_started(d: Draft, audio_ms: int) -> None:
-    """Speech began: it cuts the agent off, and goes on with an utterance whose end was not yet decided."""
+    """Speech began: it goes on with an utterance whose end was not yet decided or a turn whose answer was not yet heard, or cuts the
+    agent off."""
     d.cancel_timers("endpoint")
     utterance = d.utterance
     if utterance is None:
-        turns.cancel_reply(d, "barge_in")
+        if not reopening.withdraw(d):
+            turns.cancel_reply(d, "barge_in")
         utterance = Utterance(from_ms=audio_ms)
         d.append(ev.SpeechStarted(source="vad", audio_ms=audio_ms))
     else:
@@ -108,6 +110,7 @@ def lose(d: Draft) -> None:
     d.state.utterance = None
     d.cancel_timers("endpoint", "partial")
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    reopening.give_up(d)
     turns.resolve_cut(d, None)
     d.state.resume, d.state.redo = "", 0  # it is asked for again: what it cut off is over
     if d.reply is None:  # else what the user typed meanwhile is being answered
@@ -200,7 +203,7 @@ def transcribed(d: Draft, input: inputs.Transcribed) -> None:
     else:
         return
     if input.text:
-        d.tell(PartialTranscript("user", input.text, turn=d.state.turns + 1))
+        d.tell(PartialTranscript("user", input.text, turn=reopening.turn(d)))
     _utterance_ready(d)
 
 
@@ -219,18 +222,18 @@ def _utterance_ready(d: Draft) -> None:
     d.state.utterance = None
     d.cancel_timers("endpoint", "partial")
     if not utterance.text.strip():
-        turns.no_words(d)
+        if not reopening.answer_after_all(d):
+            turns.no_words(d)
         return
-    turns.user_said(
-        d,
-        utterance.text.strip(),
-        source="speech",
-        stamps=utterance.stamps,
-        language=utterance.language,
-        confidence=utterance.confidence,
-        audio_from_ms=utterance.from_ms,
-        audio_to_ms=utterance.to_ms if utterance.to_ms != out.AUDIO_END else None,
-    )
+    text, stamps = utterance.text.strip(), utterance.stamps
+    about = {
+        "language": utterance.language,
+        "confidence": utterance.confidence,
+        "audio_from_ms": utterance.from_ms,
+        "audio_to_ms": utterance.to_ms if utterance.to_ms != out.AUDIO_END else None,
+    }
+    if not reopening.goes_on(d, text, stamps=stamps, **about):
+        turns.user_said(d, text, source="speech", stamps=stamps, **about)
 
 
 def _replace(utterance: Utterance, **changes: Any) -> Utterance:

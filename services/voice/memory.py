@@ -55,6 +55,12 @@ def remember_user(d: Draft, text: str, *, at: int | None = None) -> None:
     d.state.remembered += 1
 
 
+def remember_more(d: Draft, text: str) -> None:
+    """Put what the user went on to say behind what was said of it before, which stands last in the history."""
+    *before, last = d.state.history
+    d.state.history = (*before, msgspec.structs.replace(last, text=f"{last.text} {text}"))
+
+
 def remember_note(d: Draft, text: str) -> None:
     """Put what an agent has to know into the history."""
     d.state.asked += 1

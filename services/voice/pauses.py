@@ -41,7 +41,7 @@ def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms
     d.state.paused = msgspec.structs.replace(reply, calls=(), effect=None, left_ms=left_ms, sent=reply.sent or d.now, blind=blind)
     d.state.generation += 1
     d.state.reply = msgspec.structs.replace(
-        reply, generation=d.state.generation, pieces=unspoken, sent=None, playing=False, played_ms=0, played_at=None, held=True
+        reply, generation=d.state.generation, pieces=unspoken, sent=None, playing=False, played_ms=0, played_at=None, held=True, reopens=0
     )
     ask(d)
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from services.voice import bounds, broken, core, gap, inputs
+from services.voice import bounds, broken, core, gap, inputs, reopening
 from services.voice import outputs as out
 from services.voice.figures import speakable
 from services.voice.incoming import Incoming
@@ -131,6 +131,7 @@ class Session:
                 filler=config.filler == "on",
                 language=config.language,
                 prices=config.price_list,
+                reopens=reopening.LIMIT,
             )
         )
         self._going_on.set()

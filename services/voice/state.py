@@ -170,6 +170,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     filler: bool = False
     """It has only words that cover the wait for a realtime model, whose answer takes its place."""
 
+    reopens: int = 0
+    """How often its turn may still be reopened, as long as nothing of it was sent; see `reopening`."""
+
 
 class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that a realtime model asked for and that is open, whatever became of the response that it stood in."""
@@ -379,6 +382,12 @@ class State(msgspec.Struct, kw_only=True):
     """A reply that was stopped and whose heard part is not yet known."""
 
     cut_by_speech: bool = False
+    withdrawn: Reply | None = None
+    """The answer to a turn that was reopened, until it is known whether the speech that did so has words; see `reopening`."""
+
+    reopens: int = 0
+    """How often in a row a turn may be reopened."""
+
     trailing: tuple[Reply, ...] = ()
     """Replies that are still being heard while another one follows."""
 

@@ -48,16 +48,26 @@ def user_said(d: Draft, text: str, *, source: Literal["speech", "text"], stamps:
     turn = ledger.begin(d)
     d.append(ev.UserSaid(text=text, turn=turn, source=source, **audio))
     memory.remember_user(d, text)
-    begin_reply(d, turn, stamps)
+    begin_reply(d, turn, stamps, reopens=d.state.reopens if source == "speech" else 0)
 
 
-def begin_reply(d: Draft, turn: int, stamps: Stamps) -> None:
-    """Ask the language model for an answer to the conversation so far. Where somebody else is to go on, that one is asked for it."""
+def begin_reply(d: Draft, turn: int, stamps: Stamps, *, reopens: int = 0, usage: ev.Usage | None = None) -> None:
+    """Ask the language model for an answer to the conversation so far. Where somebody else is to go on, that one is asked for it.
+    `usage` is what the turn has cost until now."""
     d.state.generation += 1
     d.state.results = ()
     d.state.unplayed = None
     name, voice = speaker(d)
-    d.state.reply = Reply(generation=d.state.generation, turn=turn, stamps=stamps, agent=name, voice=voice, closed=leaves(d))
+    d.state.reply = Reply(
+        generation=d.state.generation,
+        turn=turn,
+        stamps=stamps,
+        agent=name,
+        voice=voice,
+        closed=leaves(d),
+        usage=usage or ev.Usage(),
+        reopens=reopens,
+    )
     if not leaves(d):
         ask(d)
 
@@ -161,7 +171,7 @@ def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
     call_id, function, timeout_ms = open_call(d, name, arguments, turn=reply.turn)
     call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
     use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
-    d.state.reply = msgspec.structs.replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use))
+    d.state.reply = msgspec.structs.replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use), reopens=0)
     d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
 
 
@@ -170,7 +180,7 @@ def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, co
     reply = _reply(d)
     d.state.calls += 1
     use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.state.calls}", name=name, arguments=arguments)
-    d.state.reply = msgspec.structs.replace(reply, uses=(*reply.uses, use))
+    d.state.reply = msgspec.structs.replace(reply, uses=(*reply.uses, use), reopens=0)
     d.state.results = (*d.state.results, (use.call_id, failed_result(code.value, message)))
 
 

@@ -202,6 +202,8 @@ class UserSaid(Event, frozen=True, kw_only=True):
     confidence: float | None = None
     audio_from_ms: int | None = None
     audio_to_ms: int | None = None
+    continues: bool = False
+    """It goes on with what was said before in the same turn, which had been taken for over; nothing of an answer was heard."""
 
 
 @event("agent.said", writer="voice", visible=True)

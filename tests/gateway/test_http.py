@@ -115,6 +115,17 @@ async def test_a_session_is_shown_with_its_transcript(running: Running) -> None:
     assert (detail["transcript"][1]["unheard"], detail["transcript"][1]["interrupted"]) == (" there.", True)
 
 
+async def test_what_was_said_in_a_turn_that_went_on_after_a_pause_is_one_entry(running: Running) -> None:
+    sid = await held(running, 1)
+    log = running.gateway.log
+    writer = SessionWriter(log, sid, "voice", number=100, last_seq=(await log.position(sid, "voice"))[0])
+    for text, continues in (("And so,", False), ("my fellow Americans,", True), ("ask not.", True)):
+        said = events.voice.UserSaid(text=text, turn=2, source="speech", continues=continues)
+        await writer.append(said, ts=STARTED_US + 9_000_000, cause=None)
+    detail = (await running.get(f"/api/sessions/{sid}")).json()
+    assert [(one["turn"], one["text"]) for one in detail["transcript"]][2:] == [(2, "And so, my fellow Americans, ask not.")]
+
+
 async def test_the_events_of_a_session_are_read_in_order_page_by_page(running: Running) -> None:
     sid = await held(running, 1, ended=True)
     seen: list[dict[str, Any]] = []

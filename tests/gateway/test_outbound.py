@@ -30,6 +30,11 @@ FAILED_RESULT = {"success": False, "error": "Too slow.", "code": "TIMED_OUT", "r
         ),
         (v.UserSaid(text="a", turn=2, source="speech"), {"type": "transcript", "role": "user", "text": "a"}, {"final": True, "turn": 2}),
         (
+            v.UserSaid(text="b", turn=2, source="speech", continues=True),
+            {"type": "transcript", "role": "user", "text": "b"},
+            {"final": True, "turn": 2, "continues": True},
+        ),
+        (
             v.AgentSaid(text="b", turn=2, generation=3, unheard="c", interrupted=True),
             {"type": "transcript", "role": "assistant", "text": "b"},
             {"final": True, "turn": 2, "generation": 3, "unheard": "c", "interrupted": True},

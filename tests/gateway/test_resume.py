@@ -333,6 +333,16 @@ def test_a_snapshot_holds_what_was_said_up_to_the_top() -> None:
     assert resume.snapshot([agent(6)], known(begins=6))["truncated"] is True
 
 
+def test_what_was_said_in_a_turn_that_went_on_is_one_entry_of_a_snapshot_and_counts_as_long_as_it_is() -> None:
+    parts = [recorded(v.UserSaid(text="x" * 60_000, turn=1, source="speech", continues=seq > 1), seq) for seq in range(1, 5)]
+    (entry,) = resume.snapshot(parts, known())["transcript"]
+    assert (entry["seq"], len(entry["text"])) == (1, 4 * 60_000 + 3)
+    assert "continues" not in entry
+    more = recorded(v.UserSaid(text="y" * 60_000, turn=2, source="speech"), 5)
+    cut = resume.snapshot([*parts, more], known())
+    assert ([one["seq"] for one in cut["transcript"]], cut["truncated"]) == ([5], True)
+
+
 def test_a_snapshot_keeps_the_newest_entries_within_both_limits() -> None:
     full = resume.snapshot([user(seq) for seq in range(1, resume.SNAPSHOT_ENTRIES + 1)], known(top=5_000))
     assert (len(full["transcript"]), "truncated" in full) == (resume.SNAPSHOT_ENTRIES, False)

@@ -121,6 +121,22 @@ def test_gaps_failures_and_clients_are_told() -> None:
         assert (row.kind, words in row.text) == (kind, True)
 
 
+def test_what_was_said_in_a_turn_that_went_on_after_a_pause_is_one_row() -> None:
+    parts = [
+        ev.UserSaid(text=text, turn=2, source="speech", continues=number > 0)
+        for number, text in enumerate(("And so,", "my fellow,", "ask not."))
+    ]
+    log = [
+        events.Recorded(seq=seq, id="", sid=SID, ts=seq, cause=None, writer="voice", visible=True, type="", v=1, event=event)
+        for seq, event in enumerate([ev.UserSaid(text="Hello?", turn=1, source="speech"), *parts], 1)
+    ]
+    assert [(row.seq, row.text, row.note) for row in sessions.rows(log)] == [(1, "Hello?", ""), (2, "And so, my fellow, ask not.", "")]
+    assert [row.text for row in sessions.rows(log[2:])] == ["my fellow, ask not."], "also where the log let go of the first words"
+    row = sessions.row(log[2], 0)
+    assert row is not None
+    assert (row.text, row.note) == ("my fellow,", "goes on")
+
+
 def test_what_was_said_cannot_write_control_characters_to_a_terminal(product: Config, tmp_path: Path) -> None:
     log = a_call(1)
     at = next(number for number, one in enumerate(log) if isinstance(one.event, ev.UserSaid))

@@ -54,6 +54,19 @@ def heard(at: int, ms: int = 1_000, turn: int = 1) -> list[tuple[int, events.Eve
     ]
 
 
+def test_a_model_that_is_late_is_late_since_the_user_went_on() -> None:
+    said = one(
+        BEGIN,
+        (1_000, ev.SpeechEnded(source="vad", audio_ms=1_000)),
+        (1_400, ev.UserSaid(text="And so,", turn=1, source="speech")),
+        (2_000, ev.SpeechStarted(source="vad", audio_ms=2_000)),
+        (3_000, ev.SpeechEnded(source="vad", audio_ms=3_000)),
+        (3_400, ev.UserSaid(text="ask not.", turn=1, source="speech", continues=True)),
+        now_ms=9_400,
+    )
+    assert (said.from_ms, said.cause, said.why, said.seq) == (3_000, "model_late", "Nothing has come of the language model for 6.0 s.", 6)
+
+
 def one(*happened: tuple[int, Any], now_ms: int | None = None) -> Silence:
     """The only silence of a log."""
     (found,) = silences(logged(*sorted(happened, key=lambda item: item[0])), now_ms * 1_000 if now_ms is not None else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from services.voice import core, inputs
+from services.voice import core, inputs, reopening
 from services.voice import outputs as out
 from services.voice.state import State
 from shared import events
@@ -39,6 +39,7 @@ class Conversation:
         wishes: bool | None = None,
         cast: Cast | None = None,
         functions: tuple[Function, ...] = PAGE_FUNCTIONS,
+        reopens: int = reopening.LIMIT,
     ) -> None:
         self.state: State = core.initial(SID)
         self.now_ms = 0
@@ -64,6 +65,7 @@ class Conversation:
                 model_patience_s=model_patience_s,
                 filler=filler,
                 cast=cast,
+                reopens=reopens,
             )
         )
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from services.voice import core, inputs, provider
+from services.voice import core, inputs, provider, reopening
 from services.voice import outputs as out
 from shared import events
 from shared.agents import Cast
@@ -55,11 +55,13 @@ class Orders:
         patience_s: int = 8,
         tool_rounds: int = 5,
         filler: bool = False,
+        reopens: int = reopening.LIMIT,
     ) -> None:
         """`obliging`: once the call is left alone, models answer what they are asked; else they stay silent. `reports`: the page tells
         what it plays, `late_ms` later."""
         self.team = team
         self.obliging = obliging
+        self.reopens = reopens
         self.state = core.initial(SID)
         self.now = 0
         self.appended: list[tuple[int, events.Event]] = []
@@ -124,6 +126,7 @@ class Orders:
             cast=Cast(agents=TEAMS[team]),
             tool_rounds=tool_rounds,
             filler=filler,
+            reopens=reopens,
         )
         self.take(opened)
         self.log(gateway.ClientConnected(gateway=self.gateway, connection="c0", resumed=False))
@@ -141,6 +144,7 @@ class Orders:
             patience_s=random.choice([0, 8]),
             tool_rounds=random.choice([0, 2, 5]),
             filler=random.random() < 0.5,
+            reopens=random.choice([0, 1, reopening.LIMIT]),
         )
 
     # What the core is told.

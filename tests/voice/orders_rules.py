@@ -46,7 +46,7 @@ _FLAGS: Final = (
     "said",
     "written",
 )
-_FLAGS_OF_STATE: Final = ("reply", "cut", "paused", "utterance", "handoff", "notices", "resume", "redo", "results", "released")
+_FLAGS_OF_STATE: Final = ("reply", "cut", "withdrawn", "paused", "utterance", "handoff", "notices", "resume", "redo", "results", "released")
 
 
 def broken(seed: str, what: Sequence[Thing]) -> list[str]:
@@ -126,9 +126,26 @@ def _turns(orders: Orders) -> Iterator[str]:
     for one in _told(orders, ev.TurnCompleted):
         if one.reason == "completed" and one.number not in answered:
             yield "a turn is completed and nothing was said"
-    for kind, name in ((ev.UserSaid, "turn"), (ev.AgentSaid, "generation")):
-        if any(times > 1 for times in Counter(getattr(one, name) for one in _told(orders, kind)).values()):
-            yield f"{kind.__name__} twice of a {name}"
+    begun = Counter(one.turn for one in _told(orders, ev.UserSaid) if not one.continues)
+    if any(times > 1 for times in begun.values()):
+        yield "UserSaid twice of a turn"
+    if any(times > 1 for times in Counter(one.generation for one in _told(orders, ev.AgentSaid)).values()):
+        yield "AgentSaid twice of a generation"
+    yield from _reopened(orders)
+
+
+def _reopened(orders: Orders) -> Iterator[str]:
+    """A turn goes on only where it was said aloud, and nothing was heard or called or ended since."""
+    before: Any = None
+    parts: Counter[int] = Counter()
+    for one in _told(orders, ev.UserSaid, ev.AgentSaid, ev.ToolCalled, ev.TurnCompleted):
+        if isinstance(one, ev.UserSaid) and one.continues:
+            parts[one.turn] += 1
+            if not isinstance(before, ev.UserSaid) or before.turn != one.turn or {before.source, one.source} != {"speech"}:
+                yield "a turn goes on that is not open to that"
+        before = one
+    if any(times > orders.reopens for times in parts.values()):
+        yield "a turn is reopened too often"
 
 
 def _calls(orders: Orders) -> Iterator[str]:

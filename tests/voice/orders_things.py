@@ -60,6 +60,7 @@ THINGS: Final = {
     "fails": 4,
     "speaks": 6,
     "pauses": 6,
+    "sentence": 8,
     "microphone closed": 1,
     "result": 5,
     "typed": 6,
@@ -205,6 +206,20 @@ def _pauses(orders: Orders, _: int) -> None:
     orders.hears(started=False)
 
 
+def _sentence(orders: Orders, number: int) -> None:
+    """What is said to a cascade, taken for all and understood at once; every seventh is a noise."""
+    if orders.route != "detector":
+        return
+    _speaks(orders, 1)
+    _pauses(orders, 1)
+    utterance = orders.state.utterance
+    if utterance is not None and utterance.turn_effect in orders.effects:
+        orders.take(inputs.TurnJudged(utterance.turn_effect or 0, 0.93))
+    utterance = orders.state.utterance
+    if utterance is not None and utterance.final_effect in orders.effects:
+        orders.take(inputs.Transcribed(effect=utterance.final_effect or 0, text=f"u{number}" if number % 7 else ""))
+
+
 def _microphone_closed(orders: Orders, _: int) -> None:
     if not orders.gone:
         orders.speaking = orders.heard_speaking = False
@@ -296,6 +311,7 @@ _DOINGS: Final[dict[str, Callable[[Orders, int], None]]] = {
     "fails": _fails,
     "speaks": _speaks,
     "pauses": _pauses,
+    "sentence": _sentence,
     "microphone closed": _microphone_closed,
     "result": _result,
     "typed": _typed,

@@ -104,6 +104,32 @@ async def test_a_barge_in_is_a_flush_after_which_nothing_of_the_old_reply_is_sen
     assert said.unheard
 
 
+async def test_who_speaks_on_before_the_answer_is_heard_is_answered_once_and_folds_to_the_live_state(
+    workers: Workers, page: Page, model_server: ModelServer
+) -> None:
+    model_server.script("stt", ["And so,"], ["ask not."])
+    model_server.script("llm", [Fault.HANG], ["Well said."])
+    async with workers.running() as worker:
+        await page.open(filler=False)
+        await page.until(ev.SessionStarted)
+        session = worker._sessions[page.sid]
+        await page.speaks(UTTERANCE)
+        await model_server.until_asked("llm")
+        await page.speaks(UTTERANCE)
+        await page.until(ev.TurnCompleted)
+        await page.ends()
+        await page.when(lambda: "ended" in page.states)
+        live = session.state
+        log = await page.everything()
+    assert [(one.text, one.turn, one.continues) for one in page.told(ev.UserSaid)] == [("And so,", 1, False), ("ask not.", 1, True)]
+    assert [one["content"] for one in model_server.asked("llm")[-1]["messages"][1:]] == ["And so, ask not."]
+    assert [(one.text, one.turn) for one in page.told(ev.AgentSaid)] == [("Well said.", 1)]
+    assert [(one.number, one.reason) for one in page.told(ev.TurnCompleted)] == [(1, "completed")]
+    again, appended = replay(page.sid, log)
+    assert encoded(again) == encoded(live)
+    assert appended == stored(log)
+
+
 async def test_a_call_is_made_and_its_result_spoken(workers: Workers, page: Page, model_server: ModelServer) -> None:
     function = Function(name="open_page", description="Open a page.", parameters={"type": "object"}, kind="browser")
     model_server.script("llm", ["One moment.", *call("open_page", '{"url": "/"}', pieces=3)], ["It is open."])

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from services.voice import core, inputs
+from services.voice import core, inputs, reopening
 from services.voice import outputs as out
 from services.voice.outstanding import Outstanding
 from services.voice.speaker import LEAD_MS
@@ -166,6 +166,7 @@ class World:
                 resume_window_s=120,
                 model_patience_s=8,
                 filler=self._filler,
+                reopens=reopening.LIMIT,
             )
         )
 

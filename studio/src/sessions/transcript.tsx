@@ -3,8 +3,7 @@ import { memo, type ReactElement, useEffect, useMemo, useRef } from "react";
 import { agentName, duration, functionName, handedOver } from "../words";
 import type { LogEvent } from "./api";
 import { text } from "./layout";
-
-const SHOWN = new Set(["user.said", "agent.said", "tool.called", "handoff.started"]);
+import { type Line, lines as linesOf } from "./lines";
 
 interface TranscriptProps {
   events: readonly LogEvent[];
@@ -13,13 +12,8 @@ interface TranscriptProps {
   onSelect: (index: number) => void;
 }
 
-interface Line {
-  event: LogEvent;
-  index: number;
-}
-
 export function Transcript({ events, times, selected, onSelect }: TranscriptProps): ReactElement {
-  const lines = useMemo(() => events.flatMap((event, index): Line[] => (SHOWN.has(event.type) ? [{ event, index }] : [])), [events]);
+  const lines = useMemo(() => linesOf(events), [events]);
   const current = lines.findLast(({ index }) => index <= selected)?.index ?? -1;
   const list = useRef<HTMLOListElement>(null);
   useEffect(() => {
