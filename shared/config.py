@@ -203,7 +203,11 @@ class Config:
     idle_timeout_s: int = _setting(600, "Seconds without speech, text or an answer after which a session ends.", low=5, high=86_400)
     turn_timeout_s: int = _setting(30, "Seconds a model may stay silent in a turn before the agent says so.", low=2, high=600)
     model_patience_s: int = _setting(
-        8, "Seconds a model may be away in a turn, and is asked again, before the agent says that it cannot answer.", low=0, high=60
+        8,
+        "Seconds a model may be away in a turn, and is asked again, before the agent says that it cannot answer; speech recognition twice "
+        "as long, as the user would have to say everything again.",
+        low=0,
+        high=60,
     )
     resume_window_s: int = _setting(
         120, "Seconds a session waits for a client whose connection was lost and that can resume it.", low=1, high=86_400

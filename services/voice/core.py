@@ -280,6 +280,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     d.state.catalogue = (*input.functions, *request.functions) if request.mode != "echo" else ()
     d.state.speak_results = input.speak_results
     d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
+    d.state.stt_patience_s = input.stt_patience_s or input.model_patience_s
     d.state.reopens = input.reopens
     d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
     d.state.owns_up, d.state.fills, d.state.language = input.filler is not None, input.filler or False, input.language

@@ -36,6 +36,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     model_patience_s: int = 0
     """How long a model may be away before its failure is one."""
 
+    stt_patience_s: int = 0
+    """The same for speech recognition, whose failure costs the user what was said. 0 in journals from before: as the others."""
+
     cast: Cast | None = None
     """Who was asked for by name; nothing where the session's options make the agent."""
 

@@ -41,6 +41,9 @@ ECHO_GENERATION: Final = 1
 MID_TURN_S: Final = 1.8
 """How long a session that is to be given up may finish its turn."""
 
+STT_PATIENCE: Final = 2
+"""So many times as long as for other models speech recognition is waited for: without it the user has to say everything again."""
+
 FAILURE_LIMIT: Final = 1_000
 """Characters of what an endpoint said about its failure that are kept."""
 
@@ -125,6 +128,7 @@ class Session:
                 speak_results=self._place.models.local,
                 resume_window_s=config.resume_window_s,
                 model_patience_s=config.model_patience_s,
+                stt_patience_s=STT_PATIENCE * config.model_patience_s,
                 cast=offer.cast,
                 record=offer.record,
                 tool_rounds=config.tool_rounds,

@@ -437,6 +437,7 @@ class State(msgspec.Struct, kw_only=True):
 
     resume_window_s: int = 10
     model_patience_s: int = 0
+    stt_patience_s: int = 0
     recorded: bool = False
     """Its audio is kept."""
 

@@ -108,6 +108,25 @@ def test_a_sentence_that_broke_off_is_said_again_from_its_start() -> None:
     assert [one.reason for one in call.events(ev.TurnCompleted)] == ["completed"]
 
 
+@pytest.mark.parametrize(("away_ms", "kept"), [(15_000, True), (17_000, False)])
+def test_words_are_waited_for_longer_than_an_answer(away_ms: int, kept: bool) -> None:
+    call = Conversation(stt_patience_s=16)
+    call.take(inputs.VoiceStarted(0))
+    call.pass_ms(900)
+    call.take(inputs.VoiceStopped(900, 256))
+    fail(call, out.JudgeTurn)
+    asked = 0
+    for _ in range(away_ms // outages.RETRY_MS):
+        if len(call.effects(out.Transcribe)) > asked:
+            asked = len(call.effects(out.Transcribe))
+            fail(call, out.Transcribe)
+        call.pass_ms(outages.RETRY_MS)
+    if kept:
+        call.take(inputs.Transcribed(effect=call.last_effect(out.Transcribe)[0], text="What time is it?"))
+    assert [one.text for one in call.events(ev.UserSaid)] == (["What time is it?"] if kept else [])
+    assert [one.handled for one in call.events(ev.ProviderFailed) if one.part == "stt"] == ([True] if kept else [True, False])
+
+
 @pytest.mark.parametrize("part", ["stt", "llm", "tts"])
 def test_at_the_end_of_patience_a_failure_is_one(part: str) -> None:
     call = Conversation()
