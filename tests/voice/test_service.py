@@ -88,9 +88,10 @@ async def test_a_barge_in_is_a_flush_after_which_nothing_of_the_old_reply_is_sen
         await page.says(gateway.TextReceived(text="Tell me everything"))
         await page.when(lambda: page.frames)
         await page.says(gateway.PlaybackReported(generation=1, played_ms=10, state="playing"))
-        await page.speaks(UTTERANCE)
+        await page.speaks(silence(500) + speech(1_500))
         await page.when(lambda: any(prefix.kind == frames.FLUSH for prefix, _ in page.frames))
         await page.says(gateway.PlaybackReported(generation=1, played_ms=100, state="flushed"))
+        await page.speaks(silence(600))  # as fast as this is sent, the words would be there before the report
         await page.when(lambda: any(prefix.generation == 2 and prefix.flags & frames.LAST for prefix, _ in page.frames))
         await page.ends()
     kinds = [(prefix.kind, prefix.generation) for prefix, _ in page.frames]
