@@ -24,7 +24,7 @@ import nats
 import psutil
 
 from shared.child import die_with_parent
-from shared.service import health_subject
+from shared.service import STAND_BY, health_subject
 from tests.ports import free_port
 from tests.running_models import RunningModels
 from voxbridge import runtime
@@ -54,9 +54,8 @@ class Product:
     def kill(self, name: str, sid: str = "") -> None:
         """`kill -9` a service, or a server: `voice`, `nats-server`, `valkey`; of the voice workers the one that has the session `sid`."""
         module = f"services.{name}"
-        found = [
-            each for each in self._supervisor.children() if any(module == part or name in Path(part).name for part in each.cmdline()[:3])
-        ]
+        running = [each for each in self._supervisor.children() if STAND_BY not in each.cmdline()]  # nor one that is to stand by
+        found = [each for each in running if any(module == part or name in Path(part).name for part in each.cmdline()[:3])]
         if sid:
             owner = self.logged(sid, "session.owned")[-1]["data"]["worker"]
             with ThreadPoolExecutor(1) as beside:  # a page's own loop runs here
