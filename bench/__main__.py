@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -82,6 +83,16 @@ TOGETHER: Final[Mapping[str, Talking]] = {"starts": starts, "speech": speech}
 
 AREAS: Final = (*ALONE, *TOGETHER)
 
+FAILED_LIMIT: Final = 120
+"""Characters of why an area failed."""
+
+
+def _failed(area: str, error: Exception) -> Figure:
+    """Return the row of an area that could not be taken. It may be published, so it names nothing of this machine."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    why = re.sub(r"(?<![\w.:/])/[\w./-]+", "…", lines[0])[:FAILED_LIMIT]
+    return Figure(area=area, what=area, unit="", value=None, target=0, note=f"failed: {why}")
+
 
 async def measure(areas: tuple[str, ...], *, quick: bool, say: Callable[[str], None]) -> Results:
     """Take every figure of these areas. What cannot be taken is a missed target, and the rest goes on."""
@@ -94,7 +105,7 @@ async def measure(areas: tuple[str, ...], *, quick: bool, say: Callable[[str], N
         try:
             taken, about, noise = await found
         except (StackError, LoadError, OSError, TimeoutError, ValueError) as error:
-            figures.append(Figure(area=name, what=name, unit="", value=None, target=0, note=f"failed: {error or type(error).__name__}"))
+            figures.append(_failed(name, error))
             return
         figures.extend(taken)
         noisy.extend(noise)
@@ -114,10 +125,7 @@ async def measure(areas: tuple[str, ...], *, quick: bool, say: Callable[[str], N
                     await rehearse(product)
                     await take(name, TOGETHER[name](product, quick, say))
         except (StackError, OSError, TimeoutError) as error:
-            figures.extend(
-                Figure(area=name, what=name, unit="", value=None, target=0, note=f"failed: {error or type(error).__name__}")
-                for name in talking
-            )
+            figures.extend(_failed(name, error) for name in talking)
     return Results(
         taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
         quick=quick,

@@ -134,8 +134,10 @@ def differing(root: Path = ROOT) -> list[str]:
 
 
 def _missing(found: Results) -> Iterator[str]:
+    """The figures that the run did not try to take. Those of an area that failed are told as not measured."""
     keys = {figure.key for figure in found.figures}
-    return (key for quoted in QUOTED.values() for key in quoted if key not in keys)
+    failed = {figure.area for figure in found.figures if figure.value is None}
+    return (key for quoted in QUOTED.values() for key in quoted if key not in keys and key.partition(".")[0] not in failed)
 
 
 def _readme(found: Results) -> str:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import report
-from bench.__main__ import AREAS, chosen, main
+from bench.__main__ import AREAS, _failed, chosen, main
 from bench.plot import draw
 from tests.bench.test_report import figure, results
 
@@ -44,3 +44,9 @@ def test_a_picture_is_drawn_of_whatever_was_measured(tmp_path: Path) -> None:
     draw(results(figure(1.0)), tmp_path / "results.png")
     assert (tmp_path / "results.png").stat().st_size > 10_000
     assert (tmp_path / "results.svg").exists()
+
+
+def test_what_failed_is_told_in_one_line_that_names_nothing_of_the_machine() -> None:
+    error = OSError("/home/somebody/x/nats-server did not start at ws://127.0.0.1:1\nTraceback")
+    assert _failed("log", error).note == "failed: … did not start at ws://127.0.0.1:1"
+    assert _failed("log", TimeoutError()).note == "failed: TimeoutError"

@@ -88,6 +88,14 @@ def test_a_run_of_some_areas_is_not_quoted(root: Path) -> None:
         publish(a_run(without="resumes.p95"), {}, root)
 
 
+def test_an_area_that_failed_is_told_as_not_measured(root: Path) -> None:
+    found = a_run(without="resumes.p95")
+    failed = Figure(area="resumes", what="resumes", unit="", value=None, target=0, note="failed: no answer")
+    publish(msgspec.structs.replace(found, figures=[*found.figures, failed]), {}, root)
+    assert "| a lost client resumes, 500 missed events, p95 | not measured |  |  | **no** |" in (root / "README.md").read_text()
+    assert "failed: no answer" in (root / "docs/benchmarks.md").read_text()
+
+
 def test_a_page_without_marks_is_named_and_nothing_is_written(root: Path) -> None:
     (root / "docs/benchmarks.md").write_text("nothing")
     with pytest.raises(PageError, match=r"benchmarks\.md needs"):

@@ -61,7 +61,7 @@ class Product:
             with ThreadPoolExecutor(1) as beside:  # a page's own loop runs here
                 named = beside.submit(asyncio.run, self._names(name, [each.pid for each in found])).result()
             found = [each for each in found if named[each.pid] == owner]
-        assert len(found) == 1, [each.cmdline() for each in self._supervisor.children()]
+        assert len(found) == 1, f"{len(found)} processes of {name} run"
         found[0].kill()
 
     async def _names(self, service: str, pids: Sequence[int]) -> dict[int, str]:
