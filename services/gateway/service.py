@@ -30,6 +30,7 @@ from services.gateway.readiness import Readiness
 from services.gateway.sessions import Sessions
 from services.gateway.socket import FIRST_LIMIT, Socket
 from services.gateway.vox import Vox
+from shared.ending import ended
 from shared.errors import VoxbridgeError
 from shared.ids import new_session_id
 from shared.keys import SealedKeys
@@ -112,9 +113,7 @@ class Gateway(Service):
             await self._server.serve()
         finally:
             self._over = True
-            for task in ticking:
-                task.cancel()
-            await asyncio.wait(ticking)
+            await ended(*ticking)
             await _guarded(self.store.gateway_gone(self.resources.process_id))
             await self.readiness.close()
 

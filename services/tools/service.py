@@ -43,6 +43,7 @@ from services.tools.registry import BUILT_IN, Tool, load, prepare
 from services.tools.session import WRITER, Session
 from shared import bus, events, log
 from shared.config import Recording
+from shared.ending import ended
 from shared.errors import Code, Conflict, VoxbridgeError
 from shared.events.voice import Failure, SessionEnded, ToolCalled
 from shared.service import Resources, Service
@@ -125,9 +126,7 @@ class ToolService(Service):
             await self._intake.run(self._stopping, self._has_room, self._room_changed)
             await self._settle()
         finally:
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            await ended(*beside)
             self._effects.close()
             await self._children.stop()
             self._drained.set()

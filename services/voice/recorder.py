@@ -17,6 +17,7 @@ from nats.js.api import Header
 from nats.js.errors import APIError
 
 from shared import bus, recordings
+from shared.ending import ended
 from shared.errors import VoxbridgeError
 from shared.log import Log
 from shared.recordings import DataKeys, Frame, Passed
@@ -67,8 +68,7 @@ class Recorder:
     async def end(self) -> None:
         """Write the rest and stop."""
         self._log.unfollow(self)
-        self._running.cancel()
-        await asyncio.wait({self._running})
+        await ended(self._running)
         try:
             async with asyncio.timeout(END_S):
                 await self.write()
@@ -155,8 +155,7 @@ class Recorders:
         """Write the rest of a session's recording, if there is one."""
         beginning = self._beginning.pop(sid, None)
         if beginning is not None:
-            beginning.cancel()
-            await asyncio.wait({beginning})
+            await ended(beginning)
         recorder = self._running.pop(sid, None)
         if recorder is not None:
             await recorder.end()

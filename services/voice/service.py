@@ -37,6 +37,7 @@ from services.voice.workplace import Offer, Workplace
 from shared import bus, events, log, streams
 from shared.agent_files import Agents
 from shared.config import Config
+from shared.ending import ended
 from shared.errors import Code, Conflict, VoxbridgeError
 from shared.events.gateway import SessionRequested
 from shared.ids import check_session_id
@@ -131,8 +132,7 @@ class VoiceService(Service):
         done, _ = await asyncio.wait({draining, watching, leases, tenure, *running}, return_when=asyncio.FIRST_COMPLETED)
         self._draining.set()
         self._orphans.stop()
-        for task in (draining, *running, *self._warming.values()):
-            task.cancel()
+        ending = asyncio.create_task(ended(draining, *running, *self._warming.values()))
         # One after another: whoever takes them over would have all of them wait for one another.
         gap_s = min(GIVEN_UP_GAP_S, GIVEN_UP_S / max(1, len(self._sessions)))
         for number, session in enumerate(list(self._sessions.values())):
@@ -147,6 +147,7 @@ class VoiceService(Service):
         await self.moves.stop()
         self._place.log.unfollow(self._peers)
         await self._peers.leave()
+        await ending
         self._finished.set()
         await asyncio.wait({leases})
         tenure.cancel()

@@ -7,7 +7,7 @@ import asyncio
 import os
 import socket
 import sys
-from asyncio.subprocess import PIPE, STDOUT, Process
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import nats
+import psutil
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis
@@ -26,7 +27,7 @@ from shared.config import Config
 from shared.embedded import NatsServer, ValkeyServer
 from shared.events.voice import SessionOwned
 from shared.log import Log
-from shared.service import health_subject
+from shared.service import STAND_BY, health_subject
 from shared.store import Store
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Turn
@@ -131,21 +132,39 @@ class Installation:
         """What processes wrote that are gone."""
 
         self._running: dict[str, Running] = {}
+        self._waiting: dict[str, Process] = {}
         self._env = env
 
     async def start(self, *names: str) -> None:
         """Start these services at the same time, and wait until all serve."""
         for name in names:
-            service = name.partition("-")[0]
-            env = {**self._env, **self.config.as_env(), **self.servers.env(service)}
-            command = [sys.executable, "-m", f"services.{service}"]
-            process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=env, stdout=PIPE, stderr=STDOUT, limit=1 << 20)
+            process = self._waiting.pop(name, None)
+            if process is None:
+                process = await self._spawn(name)
+            else:
+                assert process.stdin is not None
+                process.stdin.write(b"\n")
+                process.stdin.close()
             self._running[name] = Running(name, process)
         for name in names:
             await self._running[name].serving()
         await self._until_warm([self._running[name].process.pid for name in names if name in WORKERS])
         if "gateway" in names:
             await self._until_open()
+
+    async def stand_by(self, name: str) -> None:
+        """Have the next process of a service loaded, as `voxbridge up` does."""
+        process = self._waiting[name] = await self._spawn(name, STAND_BY)
+        async with asyncio.timeout(BOUND_S):
+            while "stands by" not in " ".join(psutil.Process(process.pid).cmdline()):  # noqa: ASYNC110 - its title gives no signal
+                await asyncio.sleep(0.02)
+
+    async def _spawn(self, name: str, *options: str) -> Process:
+        service = name.partition("-")[0]
+        env = {**self._env, **self.config.as_env(), **self.servers.env(service)}
+        command = [sys.executable, "-m", f"services.{service}", *options]
+        stdin = PIPE if options else DEVNULL
+        return await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=env, stdin=stdin, stdout=PIPE, stderr=STDOUT, limit=1 << 20)
 
     async def _until_warm(self, pids: Sequence[int]) -> None:
         """Wait until these voice workers have loaded everything: one that is to take a call over has been there for a while."""
@@ -223,6 +242,9 @@ class Installation:
         """Kill everything that was started."""
         for name in list(self._running):
             await self.kill(name)
+        for process in self._waiting.values():
+            process.kill()
+            await process.communicate()
 
     def written(self) -> list[str]:
         """Every line that every service wrote so far."""

@@ -74,6 +74,8 @@ class Stand:
                 there.valkey.kill()
                 there.valkey.start()
             case service:
+                if service == "gateway":
+                    await there.stand_by(service)
                 await there.kill(service)
                 await there.start(service)
 

@@ -1,0 +1,38 @@
+"""Tasks that lose a cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from shared.ending import ended
+
+
+async def test_a_task_that_loses_a_cancellation_is_cancelled_again() -> None:
+    lost = 0
+
+    async def loops() -> None:
+        nonlocal lost
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(3_600)
+            lost += 1
+            await asyncio.sleep(3_600)
+
+    task = asyncio.create_task(loops())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        await ended(task)
+    assert (lost, task.cancelled()) == (1, True)
+
+
+async def test_what_a_task_raised_is_its_own() -> None:
+    async def fails() -> None:
+        raise ValueError
+
+    done = asyncio.create_task(asyncio.sleep(0))
+    failed = asyncio.create_task(fails())
+    await asyncio.wait({done, failed})
+    await ended(done, failed)
+    await ended()
+    assert isinstance(failed.exception(), ValueError)
