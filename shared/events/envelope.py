@@ -132,7 +132,7 @@ def type_in(payload: bytes) -> str:
     """The type of an event, without reading the event; empty where its bytes are none."""
     try:
         return _types.decode(payload).type
-    except (msgspec.ValidationError, msgspec.DecodeError):
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError):
         return ""
 
 
@@ -152,7 +152,7 @@ def decode(payload: bytes, *, seq: int, writer: str, visible: bool) -> Recorded:
             v=envelope.v,
             event=_typed(envelope),
         )
-    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise VoxbridgeError(Code.INTERNAL, f"The event at log position {seq} cannot be read: {error}.", retryable=False) from error
 
 
