@@ -51,10 +51,12 @@ def agent_audio(d: Draft, input: provider.AgentAudio) -> None:
     """The model speaks."""
     if words.line_of(d).muted:
         return
-    before_ms = words.line_of(d).counted_ms
+    before_ms, outputs = words.line_of(d).counted_ms, len(d.outputs)
     reply = _response(d, input.audio_ms)
+    begins = any(isinstance(one, out.Play) for one in d.outputs[outputs:])  # what came of the response before was for nobody
     earlier, last = heard.newest(reply.pieces)
-    last = msgspec.structs.replace(last, ms=max(last.ms, input.ms - before_ms - heard.model_ms(earlier)))
+    ms = input.piece_ms if begins and input.piece_ms else input.ms - before_ms - heard.model_ms(earlier)
+    last = msgspec.structs.replace(last, ms=max(last.ms, ms))
     reply = heard.resumed(reply, d.now)
     d.state.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=speaking.sounds(reply, d.now))
     # Where the microphone is: a connection that is opened in the middle of a long answer need not hear all that it was given over.

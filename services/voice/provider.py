@@ -76,6 +76,9 @@ class AgentAudio(msgspec.Struct, frozen=True, kw_only=True, tag="agent_audio"):
     ms: int
     quiet: bool = False
     audio_ms: int = 0
+    piece_ms: int = 0
+    """Of these the audio that comes with this: all that is heard where nobody was to hear the response until now. 0 in journals from
+    before it was told."""
 
 
 class AgentWords(msgspec.Struct, frozen=True, kw_only=True, tag="agent_words"):

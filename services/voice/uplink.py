@@ -258,7 +258,8 @@ class Uplink:
         if not self._made or self._made - self._reported >= REPORT_MS * _OUT_BYTES_PER_MS:
             self._reported = self._made
             ms, effect = (self._made + len(pcm)) // _OUT_BYTES_PER_MS, self.effect
-            self._house.take(provider.AgentAudio(effect=effect, ms=max(1, ms), audio_ms=self.audio_ms))
+            piece_ms = max(1, len(pcm) // _OUT_BYTES_PER_MS)
+            self._house.take(provider.AgentAudio(effect=effect, ms=max(1, ms), audio_ms=self.audio_ms, piece_ms=piece_ms))
             if effect != self.effect:
                 return  # with it the call went on to another connection, of which this is none
         self._made += len(pcm)

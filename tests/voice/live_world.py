@@ -420,7 +420,7 @@ class LiveWorld(World):
         ms = len(word) * MS_PER_CHARACTER
         if not connection.made or connection.made - connection.reported >= 1_000:
             connection.reported = connection.made
-            self._say(connection, provider.AgentAudio(effect=connection.effect, ms=connection.made + ms, audio_ms=self.now))
+            self._say(connection, provider.AgentAudio(effect=connection.effect, ms=connection.made + ms, audio_ms=self.now, piece_ms=ms))
         connection.made += ms
         connection.knows.says(word, ms)
         if connection.generation and self.alive and connection.open:

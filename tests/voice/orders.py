@@ -291,7 +291,7 @@ class Orders:
         self.in_turn = True
         if not self.made or self.made // 1_000 != (self.made + ms) // 1_000:
             line = self.line
-            self.take(provider.AgentAudio(effect=line, ms=self.made + ms, audio_ms=self.now))
+            self.take(provider.AgentAudio(effect=line, ms=self.made + ms, audio_ms=self.now, piece_ms=ms))
             if line != self.line:
                 return  # with it the call went on to another connection
         self.made += ms
