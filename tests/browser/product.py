@@ -37,6 +37,11 @@ WEIGHTS: Final = ("VOXBRIDGE_MODELS_DIR", "VOXBRIDGE_MODELS_SET", "VOXBRIDGE_MOD
 Event = dict[str, Any]
 
 
+def _stands_by(process: psutil.Process) -> bool:
+    """Tell whether it is the next gateway, which serves nobody yet, or is about to be."""
+    return any(part == STAND_BY or part.endswith("stands by") for part in process.cmdline())
+
+
 class Product:
     """A running Voxbridge."""
 
@@ -54,7 +59,7 @@ class Product:
     def kill(self, name: str, sid: str = "") -> None:
         """`kill -9` a service, or a server: `voice`, `nats-server`, `valkey`; of the voice workers the one that has the session `sid`."""
         module = f"services.{name}"
-        running = [each for each in self._supervisor.children() if STAND_BY not in each.cmdline()]  # nor one that is to stand by
+        running = [each for each in self._supervisor.children() if not _stands_by(each)]
         found = [each for each in running if any(module == part or name in Path(part).name for part in each.cmdline()[:3])]
         if sid:
             owner = self.logged(sid, "session.owned")[-1]["data"]["worker"]
