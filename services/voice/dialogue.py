@@ -51,12 +51,10 @@ def agent_audio(d: Draft, input: provider.AgentAudio) -> None:
     """The model speaks."""
     if words.line_of(d).muted:
         return
-    before_ms, outputs = words.line_of(d).counted_ms, len(d.outputs)
-    reply = _response(d, input.audio_ms)
-    begins = any(isinstance(one, out.Play) for one in d.outputs[outputs:])  # what came of the response before was for nobody
+    before_ms = words.line_of(d).counted_ms
+    reply, begins = _response(d, input.audio_ms)
     earlier, last = heard.newest(reply.pieces)
-    ms = input.piece_ms if begins and input.piece_ms else input.ms - before_ms - heard.model_ms(earlier)
-    last = msgspec.structs.replace(last, ms=max(last.ms, ms))
+    last = msgspec.structs.replace(last, ms=max(last.ms, _sounded_ms(input, begins, before_ms) - heard.model_ms(earlier)))
     reply = heard.resumed(reply, d.now)
     d.state.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=speaking.sounds(reply, d.now))
     # Where the microphone is: a connection that is opened in the middle of a long answer need not hear all that it was given over.
@@ -69,17 +67,17 @@ def agent_words(d: Draft, input: provider.AgentWords) -> None:
     line, reply = words.line_of(d), d.reply
     if line.muted:
         return
-    before_ms = 0
+    before_ms, begins = 0, False
     elsewhere = reply is not None and line.going_on not in (0, reply.turn)  # a call was made since: the answer begins
     if reply is None or reply.line != line.effect or (reply.closed and (line.over or elsewhere)):
         before_ms = line.counted_ms
-        reply = _response(d, line.audio_ms)
+        reply, begins = _response(d, line.audio_ms)
         words.wait_for_an_answer(d)
     elif line.awaited:
         reply = _comes(d, reply)
     earlier, last = heard.newest(reply.pieces)
     room = TEXT_LIMIT - sum(len(piece.text) for piece in reply.pieces)
-    ms = max(last.ms, input.ms - before_ms - heard.model_ms(earlier))
+    ms = max(last.ms, _sounded_ms(input, begins, before_ms) - heard.model_ms(earlier))
     last = msgspec.structs.replace(last, text=(last.text + input.text[: max(0, room)]).lstrip(), ms=ms)
     stamps = msgspec.structs.replace(reply.stamps, llm_first_token=reply.stamps.llm_first_token or d.now)
     d.state.reply = reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
@@ -240,11 +238,17 @@ def silent(d: Draft) -> None:
         _unanswered(d, message, reconnect=True)
 
 
-def _response(d: Draft, audio_ms: int) -> Reply:
-    """The reply that the model is making; a new one where it makes none."""
+def _sounded_ms(input: provider.AgentAudio | provider.AgentWords, begins: bool, before_ms: int) -> int:
+    """Return how much sound of its reply there is. With what begins one the connection begins to count anew: what had come of the
+    response before is none of it."""
+    return input.piece_ms if begins and input.piece_ms is not None else input.ms - before_ms
+
+
+def _response(d: Draft, audio_ms: int) -> tuple[Reply, bool]:
+    """Return the reply that the model is making, and whether it begins here; a new one where it makes none."""
     line, reply = words.line_of(d), d.reply
     if reply is not None and reply.line == line.effect and not reply.closed:
-        return _comes(d, reply) if line.awaited else reply
+        return _comes(d, reply) if line.awaited else reply, False
     begun = None
     if reply is not None and reply.filler:
         begun, d.state.reply = _comes(d, reply), None
@@ -267,7 +271,7 @@ def _response(d: Draft, audio_ms: int) -> Reply:
     d.outputs.append(out.Play(line.effect, reply.generation))
     live.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, announced="", over=False, cut=False, counted_ms=0)
     live.change(d, awaited=False, speaking=False)
-    return reply
+    return reply, True
 
 
 def _comes(d: Draft, reply: Reply) -> Reply:

@@ -76,9 +76,9 @@ class AgentAudio(msgspec.Struct, frozen=True, kw_only=True, tag="agent_audio"):
     ms: int
     quiet: bool = False
     audio_ms: int = 0
-    piece_ms: int = 0
-    """Of these the audio that comes with this: all that is heard where nobody was to hear the response until now. 0 in journals from
-    before it was told."""
+    piece_ms: int | None = None
+    """Of these the audio that comes with this: all that is heard where nobody was to hear the response until now. Nothing in journals
+    from before it was told."""
 
 
 class AgentWords(msgspec.Struct, frozen=True, kw_only=True, tag="agent_words"):
@@ -87,6 +87,8 @@ class AgentWords(msgspec.Struct, frozen=True, kw_only=True, tag="agent_words"):
     effect: int
     text: str
     ms: int = 0
+    piece_ms: int | None = None
+    """As in `AgentAudio`: with words none comes."""
 
 
 class AgentText(msgspec.Struct, frozen=True, kw_only=True, tag="agent_text"):

@@ -248,7 +248,7 @@ class Uplink:
                 self._loud = False
                 return
         elif isinstance(input, provider.AgentWords):
-            input = provider.AgentWords(effect=self.effect, text=input.text, ms=self._made // _OUT_BYTES_PER_MS)
+            input = provider.AgentWords(effect=self.effect, text=input.text, ms=self._made // _OUT_BYTES_PER_MS, piece_ms=0)
         elif isinstance(input, provider.Interrupted):
             self._made = self._reported = 0
         self._house.take(input)

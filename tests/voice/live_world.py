@@ -425,7 +425,7 @@ class LiveWorld(World):
         connection.knows.says(word, ms)
         if connection.generation and self.alive and connection.open:
             self._play(connection.generation, word, ms)
-        self._say(connection, provider.AgentWords(effect=connection.effect, text=f" {word}", ms=connection.made))
+        self._say(connection, provider.AgentWords(effect=connection.effect, text=f" {word}", ms=connection.made, piece_ms=0))
 
     def _play(self, generation: int, word: str, ms: int) -> None:
         spoken = self.spoken.get(generation)

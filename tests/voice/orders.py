@@ -319,7 +319,7 @@ class Orders:
         if effect != self.line or not self.ready or self.in_turn:
             return
         self.audio(700)
-        self.take(provider.AgentWords(effect=self.line, text=f" {text[-12:]}", ms=self.made))
+        self.take(provider.AgentWords(effect=self.line, text=f" {text[-12:]}", ms=self.made, piece_ms=0))
         if self.ready:
             self.done()
 

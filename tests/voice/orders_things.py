@@ -109,7 +109,7 @@ def _over_the_connection(orders: Orders, what: str, number: int) -> None:
             orders.audio(number * 40 + 20)
         case "words":
             orders.in_turn = True
-            orders.take(provider.AgentWords(effect=effect, text=f" a{number}", ms=orders.made))
+            orders.take(provider.AgentWords(effect=effect, text=f" a{number}", ms=orders.made, piece_ms=0))
         case "text" if orders.state.line is not None and not orders.state.line.written:
             orders.in_turn = True
             orders.take(provider.AgentText(effect=effect, text="look_up()" if number % 2 else "Read this aloud."))
@@ -142,7 +142,7 @@ def _exchange(orders: Orders, number: int) -> None:
         if orders.ready:
             orders.audio(400 + number * 10)
         if orders.ready:
-            orders.take(provider.AgentWords(effect=orders.line, text=f" e{number}{index}", ms=orders.made))
+            orders.take(provider.AgentWords(effect=orders.line, text=f" e{number}{index}", ms=orders.made, piece_ms=0))
     if orders.ready and number % 4:
         orders.done()
 

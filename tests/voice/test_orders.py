@@ -409,3 +409,14 @@ def test_words_that_cover_a_wait_are_heard_only_as_far_as_they_were_played() -> 
     have(orders, [("done", 15), ("audio", 27)])
     assert not any(one.filler for _, one in orders.appended if isinstance(one, ev.AgentSaid))
     at_rest(orders)
+
+
+@pytest.mark.parametrize(
+    ("team", "what"),
+    [
+        ("gemini", (("ready", 42), ("stopped", 0), ("audio", 58), ("time", 59), ("exchange", 20))),
+        ("realtime first", (("announced", 51), ("effect", 16), ("stopped", 4), ("exchange", 40), ("time", 55), ("exchange", 12))),
+    ],
+)
+def test_sound_that_nobody_was_to_hear_is_none_of_the_answer_that_begins_in_the_same_response(team: str, what: tuple[Thing, ...]) -> None:
+    at_rest(a_call(team, *what))
