@@ -146,6 +146,7 @@ def _told_to_begin(name: str) -> bool:
 
     serves = setproctitle.getproctitle().removesuffix(f" {STAND_BY}")
     setproctitle.setproctitle(f"voxbridge: the next {name} stands by")
+    _log.info("%s stands by.", name)
     begun = bool(sys.stdin.buffer.readline())
     setproctitle.setproctitle(serves)
     return begun

@@ -12,7 +12,7 @@ from shared.writer import SessionWriter
 
 
 def failure(error: Exception) -> Failure:
-    """What the client is told. The error's own words may hold what was said: they stay in this process's log."""
+    """Return what the client is told. The error's own words may hold what was said: they stay in this process's log."""
     return Failure(code=Code.INTERNAL, message=f"The session failed in its voice worker: {type(error).__name__}.", retryable=False)
 
 

@@ -118,7 +118,7 @@ def _end_what_nothing_follows(d: Draft) -> None:
 
 
 def _forget_what_nothing_follows(d: Draft) -> None:
-    """What was asked, and what was heard of the answer, is kept for the model that goes on with it; where none will, it is of no use."""
+    """Forget what was asked and what was heard of the answer where no model goes on with it: it is kept for that one alone."""
     line = d.state.line
     if line is None or not (line.asked or line.said) or d.reply is not None or d.state.cut is not None:
         return

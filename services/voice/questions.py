@@ -1,4 +1,4 @@
-"""What is asked of a voice worker over the bus about one session: read, bounded, worked out one at a time, answered.
+"""Questions to a voice worker over the bus, each about one session: read, bounded, answered one at a time.
 
 Owns the form of these questions and of what is wrong with them. Does not own the answers (`inspect`, `waveforms`, `moving`). A crash loses
 the questions that wait; whoever asked has a time-out.

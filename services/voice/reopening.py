@@ -55,7 +55,7 @@ def goes_on(d: Draft, text: str, *, stamps: Stamps, **audio: Any) -> bool:
 
 
 def answer_after_all(d: Draft) -> bool:
-    """What reopened a turn was no speech: say what was withdrawn, or have it thought of again; return whether there is such a turn."""
+    """Say what was withdrawn, or have it thought of again: what reopened the turn was no speech. Return whether there is such a turn."""
     before = _taken(d)
     if before is None:
         return False

@@ -94,7 +94,7 @@ class Session:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nobody is to go on with it."""
+        """Tell whether nobody is to go on with it."""
         return self.state.phase == "ended" or self._buried
 
     def check_bounds(self, now_us: int) -> None:
@@ -223,7 +223,7 @@ class Session:
             self._release()
 
     def _break(self, error: Exception) -> None:
-        """What is wrong with the session ends it, and nothing else: whoever took it over would meet the same."""
+        """End this session, and no other, after an error that nobody foresaw: whoever took it over would meet the same."""
         failure = broken.failure(error)
         try:
             if self.state.phase == "new":

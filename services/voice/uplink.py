@@ -123,7 +123,7 @@ class Uplink:
         self._connection: Connection | None = None
         self._running: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
-        """What closes the connections before."""
+        """The tasks that close the connections before."""
 
         self._kept: deque[tuple[int, int, bytes | _Saying]] = deque(maxlen=KEPT_LIMIT)
         """Microphone frames, and between them what is said where they are, such as that speech ends: each with its number and the sample

@@ -127,7 +127,7 @@ class Waveforms:
         channel.complete = not more
 
     async def _read_live(self, sid: str, channel: Channel) -> None:
-        """What is live and not recorded is still in the memory that bridges a takeover."""
+        """Read the audio of a live session that is not recorded: the bus keeps its last seconds for a takeover."""
         stream, subject = bus.kept_audio(sid)[CHANNELS.index(channel.name)]
         more = True
         while more:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 import nats
-import psutil
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis
@@ -69,6 +68,7 @@ class Running:
         self.process = process
         self._reading = asyncio.create_task(self._read())
         self._serves = asyncio.Event()
+        self._stands_by = asyncio.Event()
 
     @property
     def alive(self) -> bool:
@@ -79,6 +79,17 @@ class Running:
         async with asyncio.timeout(BOUND_S):
             await self._serves.wait()
         assert self.alive, "\n".join(self.lines)
+
+    async def standing_by(self) -> None:
+        """Wait until it says that it has loaded everything, and waits to be told to begin."""
+        async with asyncio.timeout(BOUND_S):
+            await self._stands_by.wait()
+
+    def begin(self) -> None:
+        """Tell one that stands by to begin."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"\n")
+        self.process.stdin.close()
 
     async def kill(self) -> None:
         """SIGKILL."""
@@ -93,6 +104,8 @@ class Running:
             self.lines.append(line.decode())
             if f" {self.name.partition('-')[0]} serves." in self.lines[-1]:
                 self._serves.set()
+            elif self.lines[-1].endswith(" stands by.\n"):
+                self._stands_by.set()
         self._serves.set()  # it has ended
 
 
@@ -132,20 +145,16 @@ class Installation:
         """What processes wrote that are gone."""
 
         self._running: dict[str, Running] = {}
-        self._waiting: dict[str, Process] = {}
+        self._waiting: dict[str, Running] = {}
         self._env = env
 
     async def start(self, *names: str) -> None:
         """Start these services at the same time, and wait until all serve."""
         for name in names:
-            process = self._waiting.pop(name, None)
-            if process is None:
-                process = await self._spawn(name)
-            else:
-                assert process.stdin is not None
-                process.stdin.write(b"\n")
-                process.stdin.close()
-            self._running[name] = Running(name, process)
+            waiting = self._waiting.pop(name, None)
+            if waiting is not None:
+                waiting.begin()
+            self._running[name] = waiting or await self._spawn(name)
         for name in names:
             await self._running[name].serving()
         await self._until_warm([self._running[name].process.pid for name in names if name in WORKERS])
@@ -154,17 +163,16 @@ class Installation:
 
     async def stand_by(self, name: str) -> None:
         """Have the next process of a service loaded, as `voxbridge up` does."""
-        process = self._waiting[name] = await self._spawn(name, STAND_BY)
-        async with asyncio.timeout(BOUND_S):
-            while "stands by" not in " ".join(psutil.Process(process.pid).cmdline()):  # noqa: ASYNC110 - its title gives no signal
-                await asyncio.sleep(0.02)
+        self._waiting[name] = await self._spawn(name, STAND_BY)
+        await self._waiting[name].standing_by()
 
-    async def _spawn(self, name: str, *options: str) -> Process:
+    async def _spawn(self, name: str, *options: str) -> Running:
         service = name.partition("-")[0]
         env = {**self._env, **self.config.as_env(), **self.servers.env(service)}
         command = [sys.executable, "-m", f"services.{service}", *options]
         stdin = PIPE if options else DEVNULL
-        return await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=env, stdin=stdin, stdout=PIPE, stderr=STDOUT, limit=1 << 20)
+        process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=env, stdin=stdin, stdout=PIPE, stderr=STDOUT, limit=1 << 20)
+        return Running(name, process)
 
     async def _until_warm(self, pids: Sequence[int]) -> None:
         """Wait until these voice workers have loaded everything: one that is to take a call over has been there for a while."""
@@ -242,9 +250,8 @@ class Installation:
         """Kill everything that was started."""
         for name in list(self._running):
             await self.kill(name)
-        for process in self._waiting.values():
-            process.kill()
-            await process.communicate()
+        for waiting in self._waiting.values():
+            await waiting.kill()
 
     def written(self) -> list[str]:
         """Every line that every service wrote so far."""

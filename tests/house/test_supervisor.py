@@ -128,36 +128,32 @@ async def test_a_killed_program_is_back_within_a_second_and_readiness_is_said_ag
 
 
 async def test_a_process_that_stands_by_begins_once_the_one_before_it_is_dead(tmp_path: Path) -> None:
-    log = LogFile(tmp_path / "one.log")
+    log, waiting = LogFile(tmp_path / "one.log"), asyncio.Queue[int]()
 
     async def start(waits: bool) -> Command:
         code = f"import sys; print('loaded', flush=True); {'sys.stdin.readline() or sys.exit(9);' if waits else ''} {STEADY}"
-        return await start_command([sys.executable, "-c", code], dict(os.environ), log, print, waits=waits)
+        child = await start_command([sys.executable, "-c", code], dict(os.environ), log, print, waits=waits)
+        if waits:
+            waiting.put_nowait(child.pid)
+        return child
 
     async def ready() -> bool:
         return log.path.exists() and "up" in log.path.read_text()
 
     standby = Standby(start)
-    async with _running([Program(name="one", spawn=standby.spawn, ready=ready, standby=standby)]) as (_, said):
+    program = Program(name="one", spawn=standby.spawn, ready=ready, standby=standby)
+    async with asyncio.timeout(BOUND_S), _running([program]) as (_, said):
         await said.until(Phase.READY, "one")
-        first, second = said.whole.parts["one"].pid, await until_stands_by(standby)
+        first, second = said.whole.parts["one"].pid, await waiting.get()
         assert first is not None
         os.kill(second, signal.SIGKILL)  # one that dies while it waits is replaced, and nothing is said
-        third = await until_stands_by(standby, other_than=second)
+        third = await waiting.get()
         assert log.path.read_text().split().count("up") == 1
         os.kill(first, signal.SIGKILL)
         await said.until_said("ready again")
         assert said.whole.parts["one"].pid == third
-        assert await until_stands_by(standby, other_than=third) not in (first, second)
-        pids = [third, standby.pid]
+        pids = [third, await waiting.get()]
     assert not any(psutil.pid_exists(pid) for pid in pids)
-
-
-async def until_stands_by(standby: Standby, other_than: int = 0) -> int:
-    async with asyncio.timeout(BOUND_S):
-        while standby.pid in (0, other_than):  # noqa: ASYNC110 - nobody tells, as nobody but a test asks
-            await asyncio.sleep(0.01)
-    return standby.pid
 
 
 async def test_a_killed_server_comes_back_at_the_same_address(tmp_path: Path) -> None:
