@@ -127,7 +127,7 @@ class Waveforms:
         channel.complete = not more
 
     async def _read_live(self, sid: str, channel: Channel) -> None:
-        """Read the audio of a live session that is not recorded: the bus keeps its last seconds for a takeover."""
+        """Read what the bus keeps of a live session that is not recorded: its last seconds, which are for a takeover."""
         stream, subject = bus.kept_audio(sid)[CHANNELS.index(channel.name)]
         more = True
         while more:
