@@ -27,8 +27,9 @@ MAX_FRAME: Final = 65_536
 
 PREFIX: Final = Struct("<BBHIII")
 PREFIX_SIZE: Final = PREFIX.size
-_TIME: Final = Struct("<I")
-_TIME_OFFSET: Final = 12
+_GENERATION: Final = slice(4, 8)
+_SEQUENCE: Final = slice(8, 12)
+_U32: Final = Struct("<I")
 
 
 class Prefix(NamedTuple):
@@ -104,9 +105,16 @@ def check_pcm(size: int) -> None:
         )
 
 
-def restamp(frame: bytes, time_ms: int) -> bytes:
-    """The frame with the gateway's time in its prefix, so that every age is measured by one clock."""
-    return b"".join((frame[:_TIME_OFFSET], _TIME.pack(time_ms & 0xFFFFFFFF), memoryview(frame)[PREFIX_SIZE:]))
+def restamp(frame: bytes, time_ms: int, position: int) -> bytes:
+    """The microphone frame as it goes on the bus: with the gateway's time, so that every age is measured by one clock, and in the place
+    of a generation with the position of the event that its socket was attached by, modulo 2**32; 0 where nobody waits for that one."""
+    stamped = (frame[: _GENERATION.start], _U32.pack(position & 0xFFFFFFFF), frame[_SEQUENCE], _U32.pack(time_ms & 0xFFFFFFFF))
+    return b"".join((*stamped, memoryview(frame)[PREFIX_SIZE:]))
+
+
+def said_behind(frame: bytes) -> bytes:
+    """The four bytes of the position that `restamp` wrote."""
+    return frame[_GENERATION]
 
 
 def age_ms(time_ms: int, now_ms: int) -> int:

@@ -4,8 +4,10 @@ Owns when they are written. With few sockets that is at once. With many, frames 
 bus, the voice worker and this process again costs far more than a frame does, and one wake serves all that came meanwhile.
 While the bus is away frames are held, the last `HELD_S` of each session; while it takes no more for now, the last `LATE_S`: more would only
 be heard later and later. After a cut the session's worker is asked which frame it heard last, and what follows that one is written in
-order, before anything newer: a server that dies may not have passed on what it was given. Does not own what a frame holds. A crash of
-this process loses what waits and what is held.
+order, before anything newer: a server that dies may not have passed on what it was given. Frames of a socket that goes on with a
+session are held until the log has it that it does, the last `HELD_S`, and say where it has it: a worker that heard them sooner would
+take its answer for one that the socket before was told. Does not own what a frame holds. A crash of this process loses what waits and
+what is held.
 """
 
 from __future__ import annotations
@@ -51,6 +53,12 @@ class Microphone:
         self.recent: deque[bytes] = deque(maxlen=RECENT)
         self.held: deque[bytes] = deque()
         self.holding = False
+        self.position = 0
+        """That of the event which attached this socket to a session that goes on; 0 where the session began with it."""
+
+        self.unattached = False
+        """The log does not have that event yet."""
+
         self.lost_bytes = 0
         self._held_bytes = 0
 
@@ -75,6 +83,13 @@ class Microphone:
                 self.held.extendleft(reversed(again))
                 self._held_bytes += sum(map(_size, again))
                 return
+
+    def take_held(self) -> list[bytes]:
+        """All that is held, which is held no longer."""
+        held = list(self.held)
+        self.held.clear()
+        self._held_bytes = 0
+        return held
 
     def written(self) -> None:
         """The oldest that is held was written."""
@@ -123,6 +138,15 @@ class Microphones:
         if len(self._waiting) > GATHER_LIMIT:
             self.flush()
 
+    def attached(self, microphone: Microphone, position: int) -> None:
+        """The log has it, at this position, that its socket is the session's: write what was said meanwhile."""
+        self.flush()  # what waits was said meanwhile, too
+        microphone.unattached, microphone.position = False, position
+        for frame in microphone.take_held():
+            self._write(microphone, frames.restamp(frame, frames.parse(frame).time_ms, position))
+        if microphone not in self._open:
+            self.close(microphone)
+
     def flush(self) -> None:
         """Write what waits."""
         waiting, self._waiting = self._waiting, []
@@ -130,6 +154,9 @@ class Microphones:
             self._write(microphone, frame)
 
     def _write(self, microphone: Microphone, frame: bytes) -> None:
+        if microphone.unattached:
+            self._metrics.dropped["log_away"] += microphone.hold(frame, HELD_S)
+            return
         if not microphone.holding:
             if self._nc.publish_now(microphone.subject, frame):
                 microphone.recent.append(frame)

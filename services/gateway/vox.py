@@ -116,7 +116,8 @@ class Vox:
         """A binary message: an audio frame goes straight to the bus."""
         if self._takes_audio and self.v1 and frames.is_microphone(payload):
             if self._in_time(len(payload) - frames.PREFIX_SIZE):
-                self._microphones.publish(self._microphone, frames.restamp(payload, wall_ms32()))
+                microphone = self._microphone
+                self._microphones.publish(microphone, frames.restamp(payload, wall_ms32(), microphone.position))
             return
         self._perform(self.core.receive_binary(payload, self._now_ms()))
 
@@ -171,9 +172,12 @@ class Vox:
                 case Attach(event):
                     self._attached_at = asyncio.get_running_loop().create_future()
                     self._attached_at.add_done_callback(_heeded)
+                    if event.resumed:
+                        self._hold_microphone(self._attached_at)
                     self._append(event, self._attached_at)
                 case PublishMic(pcm) if self._in_time(len(pcm)):
-                    self._microphones.publish(self._microphone, frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm))
+                    frame = frames.pack(frames.PCM16, self._microphone.position, self._sequence, wall_ms32(), pcm)
+                    self._microphones.publish(self._microphone, frame)
                     self._sequence += 1
                 case Open(event, token):
                     self._opening = asyncio.create_task(self._open(self._enter(event, token)))
@@ -187,6 +191,16 @@ class Vox:
                         _log.info("session %s: the client reads too slowly", self.sid)
                     self._socket.finish(code, reason)
         self._takes_audio = self.core.takes_audio
+
+    def _hold_microphone(self, attached: asyncio.Future[int]) -> None:
+        microphone, microphones = self._microphone, self._microphones
+        microphone.unattached = True
+
+        def written(position: asyncio.Future[int]) -> None:
+            if not position.cancelled() and position.exception() is None:
+                microphones.attached(microphone, position.result())
+
+        attached.add_done_callback(written)
 
     def _say(self, message: outbound.Message) -> None:
         if message["type"] == "error":

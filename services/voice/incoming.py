@@ -1,7 +1,9 @@
 """A session's microphone frames in the order in which they were said, over takeovers and cuts.
 
 Owns what is held while it is read what came before. Of a takeover that is what nobody heard since a worker died; of a cut, what the bus
-kept for those that it could not reach. A bus that died kept nothing: then the gateway asks what was heard, and has the rest.
+kept for those that it could not reach. A bus that died kept nothing: then the gateway asks what was heard, and has the rest. What is said
+on a socket that goes on with the session is heard behind the event that attached it, though events travel another way than audio: else
+its answer would be taken for one that went to the socket before, and be begun again.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ HELD_S: Final = 10
 HELD_LIMIT: Final = 4_096
 """Frames that are held; of tiny ones the oldest go sooner."""
 
+_NOTHING: Final = bytes(4)
 _HELD_BYTES: Final = HELD_S * frames.INPUT_RATE * 2
 
 _log = logging.getLogger(__name__)
@@ -41,6 +44,12 @@ class Incoming:
         self._newest = b""
         self._held: _Held | None = None
         self._taking_over = False
+        self._behind = _NOTHING
+        """The position that the last frame was said behind, as it stands in it."""
+
+        self._reached = 0
+        self._early: _Held | None = None
+        """What was said behind a position that was not reached."""
 
     def take(self, frame: bytes) -> None:
         """A frame came."""
@@ -48,7 +57,26 @@ class Incoming:
             self._held.add(frame)
             return
         self._newest = frame
+        behind = frames.said_behind(frame)
+        if behind != self._behind and self._waits(behind):
+            self._early = self._early or _Held(self._sid)
+            self._early.add(frame)
+            return
+        self._behind = behind
         self._hear(frame)
+
+    def reach(self, position: int) -> None:
+        """The events of the gateway were taken up to this position: hear what was said behind it."""
+        self._reached = position
+        early, self._early = self._early, None
+        for frame in early.frames if early is not None else ():
+            self.take(frame)
+
+    def _waits(self, behind: bytes) -> bool:
+        if behind == _NOTHING:
+            return False
+        ahead = (int.from_bytes(behind, "little") - self._reached) & 0xFFFFFFFF
+        return 0 < ahead < 0x8000_0000
 
     def heard(self) -> bytes | None:
         """The prefix of the frame that was heard last, empty before the first one; nothing while that is not known."""

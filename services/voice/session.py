@@ -191,6 +191,7 @@ class Session:
                 self._fire(name)
 
     async def _follow(self, after: Mapping[str, int]) -> None:
+        self.incoming.reach(after.get("gateway", 0))
         for writer, visibility in (("gateway", "i"), ("tools", "c")):
             feed = Feed(self._place.log, self.sid, self._event, writer=writer, visibility=visibility, after=after.get(writer, 0))
             self._feeds.append(feed)
@@ -298,6 +299,8 @@ class Session:
         elif isinstance(recorded.event, events.gateway.ClientConnected):
             self._partials.forget()
         self.take(LogInput(recorded))
+        if isinstance(recorded.event, events.gateway.ClientConnected):
+            self.incoming.reach(recorded.seq)
 
     def _lost(self, error: VoxbridgeError) -> None:
         """The log refuses this process, or does not answer: the session is not ours any more."""

@@ -234,6 +234,40 @@ async def test_a_server_that_is_behind_gets_the_newest_second(bench: Bench, monk
     assert await bench.until_number(whole) == list(range(1, whole + 1))
 
 
+async def test_what_is_said_before_the_log_has_the_socket_is_held_and_then_sent_in_order(bench: Bench) -> None:
+    bench.microphone.unattached = True
+    bench.says(frame(0))
+    bench.metrics.sockets = GATHER_FROM
+    bench.says(frame(1))
+    assert bench.metrics.frames_in == 0
+    bench.metrics.sockets = 1
+    bench.microphones.attached(bench.microphone, 7)
+    bench.says(frame(2))
+    assert await bench.until_number(2) == [0, 1, 2]
+    assert [frames.parse(one).generation for one in bench.heard[:2]] == [7, 7]
+    assert [frames.parse(one).time_ms for one in bench.heard] == [1_000, 1_020, 1_040], "when they came, not when they were written"
+
+
+async def test_ten_seconds_are_held_for_the_log_and_of_more_the_newest(bench: Bench) -> None:
+    bench.microphone.unattached = True
+    whole = HELD_S * 1_000 // FRAME_MS
+    for number in range(whole):
+        bench.says(frame(number))
+    assert bench.metrics.dropped["log_away"] == 0
+    bench.says(frame(whole))
+    assert bench.metrics.dropped["log_away"] == 1
+    bench.microphones.attached(bench.microphone, 7)
+    assert await bench.until_number(whole) == list(range(1, whole + 1))
+
+
+async def test_a_client_that_leaves_before_the_log_has_it_is_heard_all_the_same(bench: Bench) -> None:
+    bench.microphone.unattached = True
+    bench.says(frame(0))
+    bench.microphones.close(bench.microphone)
+    bench.microphones.attached(bench.microphone, 7)
+    assert await bench.until_number(0) == [0]
+
+
 async def test_what_a_client_said_before_it_left_is_still_sent(cut_off: Bench, server: NatsServer) -> None:
     bench, numbers = cut_off, count()
     server.kill()

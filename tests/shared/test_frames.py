@@ -37,14 +37,16 @@ def test_a_packed_frame_has_its_fields_at_the_offsets_of_the_protocol(
 def test_counters_and_times_wrap_at_32_bits() -> None:
     frame = frames.pack(frames.PCM16, 2**32, 2**32 + 1, 2**32 + 2)
     assert frames.parse(frame)[3:] == (0, 1, 2)
-    assert frames.parse(frames.restamp(frame, 2**32 + 7)).time_ms == 7
+    stamped = frames.parse(frames.restamp(frame, 2**32 + 7, 2**32 + 9))
+    assert (stamped.time_ms, stamped.generation) == (7, 9)
 
 
-@given(frame=st.binary(min_size=16, max_size=80), time_ms=U32)
-def test_restamping_changes_the_time_and_nothing_else(frame: bytes, time_ms: int) -> None:
-    stamped = frames.restamp(frame, time_ms)
-    assert stamped[:12] + stamped[16:] == frame[:12] + frame[16:]
-    assert frames.parse(stamped).time_ms == time_ms
+@given(frame=st.binary(min_size=16, max_size=80), time_ms=U32, position=U32)
+def test_restamping_changes_the_time_and_the_position_and_nothing_else(frame: bytes, time_ms: int, position: int) -> None:
+    stamped = frames.restamp(frame, time_ms, position)
+    assert stamped[:4] + stamped[8:12] + stamped[16:] == frame[:4] + frame[8:12] + frame[16:]
+    assert (frames.parse(stamped).time_ms, frames.parse(stamped).generation) == (time_ms, position)
+    assert int.from_bytes(frames.said_behind(stamped), "little") == position
 
 
 @given(

@@ -128,6 +128,40 @@ async def test_a_takeover_is_not_disturbed_by_a_cut(heard: list[int]) -> None:
     assert found.heard() == frame(4)[: frames.PREFIX_SIZE]
 
 
+@pytest.mark.parametrize("top", [100, 2**32 - 20, 2**32 + 7])
+def test_what_was_said_on_a_new_socket_is_heard_behind_the_event_that_attached_it(heard: list[int], top: int) -> None:
+    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    found.reach(top)
+    found.take(frame(0))
+    found.take(behind(top + 30, 1))
+    found.take(frame(2))  # of the socket before, which knew no position
+    found.take(behind(top - 30, 3))
+    found.take(behind(top + 30, 4))
+    found.take(behind(top + 60, 5))
+    assert heard == [0, 2, 3]
+    assert found.heard() == behind(top + 60, 5)[: frames.PREFIX_SIZE], "it is not to be sent again"
+    found.reach(top + 30)
+    assert heard == [0, 2, 3, 1, 4]
+    found.take(behind(top + 30, 6))
+    found.reach(top + 61)
+    assert heard == [0, 2, 3, 1, 4, 6, 5]
+
+
+def test_of_what_waits_for_its_event_the_newest_ten_seconds_stay(heard: list[int], caplog: pytest.LogCaptureFixture) -> None:
+    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    whole = incoming.HELD_S * 50
+    for number in range(whole + 1):
+        found.take(behind(9, number))
+    assert "the oldest are lost" in caplog.text
+    found.reach(9)
+    assert heard == list(range(1, whole + 1))
+
+
+def behind(position: int, number: int) -> bytes:
+    """A frame that was said on a socket which was attached by the event at this position."""
+    return frames.restamp(frames.pack(frames.PCM16, 0, number, 0, bytes(640)), number, position)
+
+
 def test_the_subject_of_the_microphone_is_one_that_the_bus_keeps() -> None:
     assert bus.audio_in("s").startswith(bus.MICROPHONE_SUBJECTS.split("*")[0])
 
