@@ -2,7 +2,8 @@
 
 A cancellation can be lost: `asyncio.wait_for` of Python 3.11 returns its result and swallows the cancellation where both come at the same
 moment, and the clients of NATS and Valkey use it for every request. A loop that asks one of them goes on then, and whoever waits for its
-end would wait for ever. Owns that a cancellation is repeated. A crash here leaves tasks to the end of the process.
+end would wait for ever. Owns that a cancellation is repeated, and that nobody waits longer than he said. A crash here leaves tasks to the
+end of the process.
 """
 
 from __future__ import annotations
@@ -20,3 +21,11 @@ async def ended(*tasks: asyncio.Task[Any]) -> None:
         for task in going:
             task.cancel()
         await asyncio.wait(going, timeout=AGAIN_S)
+
+
+async def ended_within(seconds: float, *tasks: asyncio.Task[Any]) -> list[asyncio.Task[Any]]:
+    """Cancel tasks until all have ended, for so long at most. Returns those that have not."""
+    ending = asyncio.create_task(ended(*tasks))
+    await asyncio.wait({ending}, timeout=seconds)
+    ending.cancel()
+    return [task for task in tasks if not task.done()]

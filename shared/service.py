@@ -40,6 +40,7 @@ from shared.certificates import check_certificates
 from shared.clock import Clock, SystemClock
 from shared.condition import Condition
 from shared.config import Config
+from shared.ending import ended_within
 from shared.errors import VoxbridgeError
 from shared.fast_client import FastClient
 from shared.health import nats_condition, valkey_condition
@@ -53,6 +54,9 @@ from shared.rights import check_rights
 DRAIN_TIMEOUT_S: Final = 6.0
 """How long a service may take to finish what it holds. With the connections' closing, a process is gone 7 s after SIGTERM, if it is
 not killed before: `voxbridge up`, which stops everything at once so that there is nobody to hand anything to, waits for 4."""
+
+REST_S: Final = 0.5
+"""How long what a service leaves running may take to end; then the process ends without it."""
 
 GARBAGE: Final = (50_000, 20, 50)
 """When the collector of cycles looks: with Python's own thresholds it takes a fifth of the time that audio does, and finds nothing.
@@ -166,7 +170,18 @@ def main(name: str, build: Build) -> None:
     gc.set_threshold(*GARBAGE)
     if STAND_BY in sys.argv[1:] and not _told_to_begin(name):
         sys.exit(0)  # whoever would have told it is gone
-    sys.exit(uvloop.run(run(name, build, config, process_id=process_id)))
+    sys.exit(uvloop.run(_to_the_end(name, build, config, process_id)))
+
+
+async def _to_the_end(name: str, build: Build, config: Config, process_id: str) -> int:
+    """Run a service, and end what it left, also where that does not end by itself: the loop would wait for it for ever."""
+    code = await run(name, build, config, process_id=process_id)
+    left = await ended_within(REST_S, *(asyncio.all_tasks() - {asyncio.current_task()}))
+    if left:
+        _log.warning("%s ends without %s.", name, ", ".join(sorted({getattr(task.get_coro(), "__qualname__", "a task") for task in left})))
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 async def run(
@@ -282,11 +297,13 @@ async def _serve(name: str, resources: Resources, service: Service, stop: asynci
     try:
         if not serving.done():
             _log.info("%s drains.", name)
-            async with asyncio.timeout(DRAIN_TIMEOUT_S):
-                await service.drain()
-                await asyncio.shield(serving)
-    except TimeoutError:
-        _log.warning("%s was not drained within %g s; what it held is left to its successor.", name, DRAIN_TIMEOUT_S)
+            draining = asyncio.create_task(_drained(service, serving))
+            await asyncio.wait({draining}, timeout=DRAIN_TIMEOUT_S)
+            if draining.done():
+                draining.result()
+            else:
+                _log.warning("%s was not drained within %g s; what it held is left to its successor.", name, DRAIN_TIMEOUT_S)
+                draining.cancel()
     finally:
         announcing.cancel()
         if not serving.done():
@@ -294,6 +311,11 @@ async def _serve(name: str, resources: Resources, service: Service, stop: asynci
             await asyncio.wait({serving}, timeout=CLOSE_TIMEOUT_S)
     if serving.done() and not serving.cancelled():
         serving.result()
+
+
+async def _drained(service: Service, serving: asyncio.Future[None]) -> None:
+    await service.drain()
+    await asyncio.wait({serving})
 
 
 def _condition(there: bool | Condition) -> Condition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from shared.ending import ended
+from shared.ending import ended, ended_within
 
 
 async def test_a_task_that_loses_a_cancellation_is_cancelled_again() -> None:
@@ -36,3 +36,19 @@ async def test_what_a_task_raised_is_its_own() -> None:
     await ended(done, failed)
     await ended()
     assert isinstance(failed.exception(), ValueError)
+
+
+async def test_who_never_ends_is_named_and_not_waited_for() -> None:
+    over = asyncio.Event()
+
+    async def deaf() -> None:
+        while not over.is_set():
+            with suppress(asyncio.CancelledError):
+                await over.wait()
+
+    never, soon = asyncio.create_task(deaf()), asyncio.create_task(asyncio.Event().wait())
+    await asyncio.sleep(0)
+    assert await ended_within(0.25, never, soon) == [never]
+    over.set()
+    assert await ended_within(10, never, soon) == []
+    assert await ended_within(10) == []

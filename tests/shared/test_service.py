@@ -276,6 +276,51 @@ main("echo", build)
     assert "echo ends." in lines
 
 
+async def test_a_service_whose_tasks_do_not_end_ends_all_the_same_and_says_which(
+    own_nats: Callable[[], NatsServer], redis_url: str
+) -> None:
+    """A cancellation may be lost: what asks NATS again and again then goes on for as long as NATS is away."""
+    code = """
+import asyncio
+from shared import service
+from tests.shared.test_service import Echo
+
+async def deaf():
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass
+
+class Deaf(Echo):
+    async def serve(self):
+        self.task = asyncio.create_task(deaf())
+        await super().serve()
+
+    async def drain(self):
+        await deaf()
+
+async def build(resources):
+    return Deaf(resources)
+
+service.DRAIN_TIMEOUT_S = 0.2
+service.main("echo", build)
+"""
+    bus = own_nats()
+    env = {**os.environ, "VOXBRIDGE_NATS_URL": bus.url, "VOXBRIDGE_REDIS_URL": redis_url}
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, env=env, stderr=asyncio.subprocess.PIPE)
+    client = await nats.connect(bus.url)
+    assert await _ask(client, "echo", b"hello") == b"hello"
+    await client.close()
+    process.send_signal(signal.SIGTERM)
+    _, said = await asyncio.wait_for(process.communicate(), BOUND_S)
+    lines = said.decode()
+    assert process.returncode == 0, lines
+    assert "echo was not drained within 0.2 s" in lines
+    assert "echo ends without _drained, deaf." in lines
+    assert "Traceback" not in lines
+
+
 @pytest.mark.parametrize("seed", ["", "not a seed", "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VX!", "é"])
 async def test_a_file_that_holds_no_seed_is_refused_without_showing_what_it_holds(tmp_path: Path, seed: str) -> None:
     file = tmp_path / "nats.seed"

@@ -109,7 +109,7 @@ async def test_a_terminated_worker_gives_up_a_long_turn_in_its_middle_and_anothe
     assert [one.term for one in page.told(ev.SessionOwned)] == [1, 2]
 
 
-async def test_a_worker_that_is_stopped_while_nats_is_away_is_gone_within_four_seconds(
+async def test_a_worker_that_is_stopped_while_nats_is_away_is_gone_within_seven_seconds(
     own_nats: Callable[[], NatsServer], config: Config, store: Store
 ) -> None:
     server = own_nats()
@@ -125,8 +125,8 @@ async def test_a_worker_that_is_stopped_while_nats_is_away_is_gone_within_four_s
         server.kill()
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        _, said = await asyncio.wait_for(process.communicate(), 10)
-        assert time.monotonic() - begun < 8, "4 s, and what a busy machine adds"
+        _, said = await asyncio.wait_for(process.communicate(), 20)
+        assert time.monotonic() - begun < 10, "7 s, and what a busy machine adds"
         assert process.returncode == 0, said.decode()
         assert b"Traceback" not in said
 
