@@ -100,8 +100,11 @@ def title(figure: Figure) -> str:
 
 
 def measured(figure: Figure) -> str:
-    """The value, and beside a value that something was subtracted from the raw one and what that was."""
+    """The value, and beside a value that something was subtracted from the raw one and what that was. A miss is not rounded to its
+    target."""
     said = shown(figure.value, figure.unit)
+    if figure.value is not None and figure.met is False and said == shown(figure.target, figure.unit):
+        said = f"{figure.value:,.5g} {figure.unit}".strip()
     return said if figure.raw is None else f"{said}; raw {shown(figure.raw, figure.unit)}, less {figure.subtracted}"
 
 

@@ -88,6 +88,12 @@ def test_values_are_shown_with_as_many_digits_as_matter(value: float | None, sai
     assert report.shown(value, "ms") == said
 
 
+def test_a_miss_is_not_rounded_to_its_target() -> None:
+    assert report.measured(figure(0.5021, target=0.5)) == "0.5021 ms"
+    assert report.measured(figure(0.4979, target=0.5)) == "0.50 ms"
+    assert report.measured(figure(10_000.4, target=10_000.0)) == "10,000 ms", "five digits are enough"
+
+
 def test_what_was_subtracted_is_named_beside_the_raw_value() -> None:
     one = Figure(area="x", what="gap", unit="ms", value=9.0, raw=33.0, subtracted="the provider's own gap", needs="a standby")
     assert report.rows(results(one)) == [("gap (needs a standby)", "9 ms; raw 33 ms, less the provider's own gap", "", "", "")]
