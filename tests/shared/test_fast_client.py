@@ -96,6 +96,24 @@ async def test_what_goes_straight_does_not_overtake_what_waits(nats_url: str) ->
         assert await heard.until(3) == [b"first", b"second", b"third"]
 
 
+async def test_an_answered_flush_says_that_the_server_has_what_was_asked_before(nats_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with connected(nats_url) as client:
+        await client.flush()
+        transport: Any = client._transport
+        write, written = transport._io_writer.write, bytearray()
+
+        def recorded(data: bytes) -> None:
+            written.extend(data)
+            write(data)
+
+        monkeypatch.setattr(transport._io_writer, "write", recorded)
+        monkeypatch.setattr(transport._io_writer, "writelines", lambda lines: recorded(b"".join(lines)))
+        await client.listen(SUBJECT, Heard())
+        await client.flush()
+        asked, ping = written.index(b"SUB "), written.index(b"PING")
+        assert asked < ping
+
+
 async def test_what_is_published_on_a_socket_that_has_just_closed_is_dropped(nats_url: str) -> None:
     async with connected(nats_url) as client:
         transport: Any = client._transport
