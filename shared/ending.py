@@ -2,8 +2,8 @@
 
 A cancellation can be lost: `asyncio.wait_for` of Python 3.11 returns its result and swallows the cancellation where both come at the same
 moment, and the clients of NATS and Valkey use it for every request. A loop that asks one of them goes on then, and whoever waits for its
-end would wait for ever. Owns that a cancellation is repeated, and that nobody waits longer than he said. A crash here leaves tasks to the
-end of the process.
+end would wait for ever. Owns repeating the cancellation, and the time limit of whoever waits. A crash here leaves tasks to the end of the
+process.
 """
 
 from __future__ import annotations

@@ -106,14 +106,14 @@ def check_pcm(size: int) -> None:
 
 
 def restamp(frame: bytes, time_ms: int, position: int) -> bytes:
-    """The microphone frame as it goes on the bus: with the gateway's time, so that every age is measured by one clock, and in the place
-    of a generation with the position of the event that its socket was attached by, modulo 2**32; 0 where nobody waits for that one."""
+    """Return a microphone frame as the bus carries it: with the gateway's time, so that one clock measures every age, and with the log
+    position of the event that attached its socket, modulo 2**32, in place of the generation; 0 if no worker has to wait for that event."""
     stamped = (frame[: _GENERATION.start], _U32.pack(position & 0xFFFFFFFF), frame[_SEQUENCE], _U32.pack(time_ms & 0xFFFFFFFF))
     return b"".join((*stamped, memoryview(frame)[PREFIX_SIZE:]))
 
 
 def said_behind(frame: bytes) -> bytes:
-    """The four bytes of the position that `restamp` wrote."""
+    """Return the four bytes of the position that `restamp` wrote."""
     return frame[_GENERATION]
 
 

@@ -56,7 +56,7 @@ DRAIN_TIMEOUT_S: Final = 6.0
 not killed before: `voxbridge up`, which stops everything at once so that there is nobody to hand anything to, waits for 4."""
 
 REST_S: Final = 0.5
-"""How long what a service leaves running may take to end; then the process ends without it."""
+"""Seconds that a service's leftover tasks have to end; then the process ends without them."""
 
 GARBAGE: Final = (50_000, 20, 50)
 """When the collector of cycles looks: with Python's own thresholds it takes a fifth of the time that audio does, and finds nothing.
@@ -174,7 +174,7 @@ def main(name: str, build: Build) -> None:
 
 
 async def _to_the_end(name: str, build: Build, config: Config, process_id: str) -> int:
-    """Run a service, and end what it left, also where that does not end by itself: the loop would wait for it for ever."""
+    """Run a service, then cancel its leftover tasks for `REST_S`, and exit without those that still run: the loop would wait for ever."""
     code = await run(name, build, config, process_id=process_id)
     left = await ended_within(REST_S, *(asyncio.all_tasks() - {asyncio.current_task()}))
     if left:

@@ -4,10 +4,10 @@ Owns when they are written. With few sockets that is at once. With many, frames 
 bus, the voice worker and this process again costs far more than a frame does, and one wake serves all that came meanwhile.
 While the bus is away frames are held, the last `HELD_S` of each session; while it takes no more for now, the last `LATE_S`: more would only
 be heard later and later. After a cut the session's worker is asked which frame it heard last, and what follows that one is written in
-order, before anything newer: a server that dies may not have passed on what it was given. Frames of a socket that goes on with a
-session are held until the log has it that it does, the last `HELD_S`, and say where it has it: a worker that heard them sooner would
-take its answer for one that the socket before was told. Does not own what a frame holds. A crash of this process loses what waits and
-what is held.
+order, before anything newer: a server that dies may not have passed on what it was given. Frames of a socket that resumes a session are
+held, the last `HELD_S`, until the log has the event that attaches the socket, and carry that event's position: a worker that heard them
+before the event would take its answer for one sent to the previous socket, and begin it again. Does not own what a frame holds. A crash
+of this process loses what waits and what is held.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class Microphone:
         self.held: deque[bytes] = deque()
         self.holding = False
         self.position = 0
-        """That of the event which attached this socket to a session that goes on; 0 where the session began with it."""
+        """Log position of the event that attached this socket to a resumed session; 0 for the session's first socket."""
 
         self.unattached = False
-        """The log does not have that event yet."""
+        """The log has not acknowledged that event yet, so frames are held."""
 
         self.lost_bytes = 0
         self._held_bytes = 0
@@ -85,7 +85,7 @@ class Microphone:
                 return
 
     def take_held(self) -> list[bytes]:
-        """All that is held, which is held no longer."""
+        """Return the held frames, oldest first, and hold none."""
         held = list(self.held)
         self.held.clear()
         self._held_bytes = 0
@@ -139,8 +139,8 @@ class Microphones:
             self.flush()
 
     def attached(self, microphone: Microphone, position: int) -> None:
-        """The log has it, at this position, that its socket is the session's: write what was said meanwhile."""
-        self.flush()  # what waits was said meanwhile, too
+        """Write the frames that were held until the log had the attaching event, stamped with its position."""
+        self.flush()  # gathered frames join the held ones, in order
         microphone.unattached, microphone.position = False, position
         for frame in microphone.take_held():
             self._write(microphone, frames.restamp(frame, frames.parse(frame).time_ms, position))

@@ -2,8 +2,8 @@
 
 Owns what is held while it is read what came before. Of a takeover that is what nobody heard since a worker died; of a cut, what the bus
 kept for those that it could not reach. A bus that died kept nothing: then the gateway asks what was heard, and has the rest. What is said
-on a socket that goes on with the session is heard behind the event that attached it, though events travel another way than audio: else
-its answer would be taken for one that went to the socket before, and be begun again.
+on a socket that resumes the session is heard after the event that attached it, though events and audio travel apart: otherwise its answer
+would be taken for one sent to the previous socket, and be begun again.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Incoming:
         self._held: _Held | None = None
         self._taking_over = False
         self._behind = _NOTHING
-        """The position that the last frame was said behind, as it stands in it."""
+        """Position in the last frame that was heard, as its four bytes."""
 
         self._reached = 0
         self._early: _Held | None = None
-        """What was said behind a position that was not reached."""
+        """Frames whose position the events have not reached yet."""
 
     def take(self, frame: bytes) -> None:
         """A frame came."""
@@ -66,7 +66,7 @@ class Incoming:
         self._hear(frame)
 
     def reach(self, position: int) -> None:
-        """The events of the gateway were taken up to this position: hear what was said behind it."""
+        """Note that the gateway's events were taken up to this position, and hear the frames that waited for it."""
         self._reached = position
         early, self._early = self._early, None
         for frame in early.frames if early is not None else ():

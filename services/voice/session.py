@@ -299,7 +299,7 @@ class Session:
         elif isinstance(recorded.event, events.gateway.ClientConnected):
             self._partials.forget()
         self.take(LogInput(recorded))
-        if isinstance(recorded.event, events.gateway.ClientConnected):
+        if recorded.writer == "gateway":
             self.incoming.reach(recorded.seq)
 
     def _lost(self, error: VoxbridgeError) -> None:

@@ -103,7 +103,7 @@ def test_a_call_goes_on_when_a_process_is_killed(product: Product, open_studio: 
 
 
 def _check_seen(studio: Studio, victim: str, *, missed: bool) -> None:
-    """What the page showed meanwhile is a state with a reason. Models that were back before they were `missed` need none."""
+    """Check that the page showed a state with a reason. Models that were back before anybody `missed` them need none."""
     seen: list[list[str]] = [json.loads(one) for one in studio.page.evaluate("() => window.__seen")]
     assert all(connection in ("connected", "reconnecting") for connection, *_ in seen), _lines(seen)
     if victim == "gateway":

@@ -1,4 +1,4 @@
-"""What is said on a socket that goes on with a session: when it is heard."""
+"""Microphone frames of a resumed socket wait for the event that attaches it."""
 
 from __future__ import annotations
 
