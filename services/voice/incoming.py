@@ -44,6 +44,10 @@ class Incoming:
         self._newest = b""
         self._held: _Held | None = None
         self._taking_over = False
+        self._cuts = 0
+        self._whole = True
+        """Whether nothing was missed since a takeover began, but for what the bus kept until it was read."""
+
         self._behind = _NOTHING
         """Position in the last frame that was heard, as its four bytes."""
 
@@ -78,37 +82,51 @@ class Incoming:
         ahead = (int.from_bytes(behind, "little") - self._reached) & 0xFFFFFFFF
         return 0 < ahead < 0x8000_0000
 
+    @property
+    def holds(self) -> bool:
+        """Whether frames that come now wait: then nobody can tell from the silence that nothing is said."""
+        return self._held is not None or self._early is not None
+
     def heard(self) -> bytes | None:
         """The prefix of the frame that was heard last, empty before the first one; nothing while that is not known."""
         return None if self._held is not None else self._newest[: frames.PREFIX_SIZE]
 
     def take_over(self) -> None:
         """Hold what comes until `go_on`."""
-        self._held, self._taking_over = _Held(self._sid), True
+        self._held, self._taking_over, self._whole = _Held(self._sid), True, True
 
     def go_on(self, kept: Sequence[bytes]) -> list[bytes]:
-        """The frames that were held and are not among those that the bus kept; what comes from now on is heard as it comes."""
-        newer = gap.newer(list(self._held.frames) if self._held is not None else (), kept)
-        self._held, self._taking_over = None, False
+        """The frames that were held and are not among those that the bus kept; what comes from now on is heard as it comes. After a cut
+        in between there are none, and everything waits for `catch_up`."""
+        newer: list[bytes] = []
+        if self._whole:
+            newer = gap.newer(list(self._held.frames) if self._held is not None else (), kept)
+            self._held = None
+        self._taking_over = False
         self._newest = next(reversed((*kept, *newer)), b"")
         return newer
 
     def cut_off(self) -> None:
         """The bus is lost: what comes after it waits for `catch_up`."""
+        self._cuts += 1
+        self._whole = False
         if self._held is None:
             self._held = _Held(self._sid)
 
     async def catch_up(self) -> None:
-        """The bus is back: hear what it kept meanwhile, and then what was held."""
+        """The bus is back: hear what it kept meanwhile, and then what was held. If it is lost again before that is read, the next one
+        does it."""
         if self._held is None or self._taking_over:
             return
-        missed: list[bytes] = []
+        cuts, missed = self._cuts, list[bytes]()
         try:
             async with asyncio.timeout(CATCH_UP_S):
                 kept = await gap.read(self._log, self._sid)
             missed = gap.newer(kept.microphone, [self._newest] if self._newest else [])
         except (TimeoutError, VoxbridgeError) as error:
             _log.warning("session %s: what was said during a cut cannot be read: %s", self._sid, str(error) or "no answer")
+        if self._held is None or self._cuts != cuts:
+            return
         held, self._held = list(self._held.frames), None
         for frame in (*missed, *gap.newer(held, missed)):
             self.take(frame)

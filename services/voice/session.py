@@ -61,7 +61,7 @@ class Session:
         self._ended = ended
         self._over = self._buried = False
         self._route = "nobody"
-        self._ears = Microphone(place.vad, self.take, lambda: place.audio_nc.is_connected)
+        self._ears = Microphone(place.vad, self.take, lambda: place.audio_nc.is_connected and not self.incoming.holds)
         self._speaker: Speaker | None = None
         self._sequence = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -184,6 +184,8 @@ class Session:
         elif self._route == "provider":
             for frame in newer:
                 self._line().hear(frame, self._ears.pass_by(frame))
+        if self.incoming.holds and place.audio_nc.is_connected:  # it was cut off meanwhile; otherwise it catches up when it is back
+            await self.incoming.catch_up()
         await self._follow(past.outstanding.taken)
         self._going_on.set()
         for name, timer in self._overdue:

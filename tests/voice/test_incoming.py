@@ -15,7 +15,7 @@ from shared.fast_client import FastClient
 from shared.ids import new_session_id
 from shared.log import Log
 from tests.voice.conftest import Page, Workers
-from tests.voice.sounds import silence
+from tests.voice.sounds import silence, speech
 
 FRAME_MS = 20
 
@@ -60,6 +60,25 @@ async def test_what_is_said_while_a_worker_is_cut_off_is_heard_once_and_in_order
         await page.ends()
 
 
+async def test_speech_is_not_over_because_its_rest_waits_to_be_heard(workers: Workers, page: Page) -> None:
+    async with workers.running() as worker:
+        await page.open()
+        await page.until(ev.SessionStarted)
+        session = worker._sessions[page.sid]
+        await page.speaks(silence(500) + speech(1_500))
+        await page.until(ev.SpeechStarted)
+        session.incoming.cut_off()
+        for _ in range(3):
+            await page.speaks(speech(500))
+            session._ears._look(session._ears._ears.end_ms)  # a second has passed
+        await session.incoming.catch_up()
+        await page.speaks(silence(600))
+        ended = await page.event(ev.SpeechEnded)
+        await page.ends()
+    assert 3_300 <= ended.audio_ms <= 3_700, "two seconds, three times half a second"
+    assert len(page.told(ev.SpeechStarted)) == 1
+
+
 @pytest.fixture
 def heard() -> list[int]:
     return []
@@ -85,10 +104,57 @@ def held(heard: list[int], monkeypatch: pytest.MonkeyPatch) -> Incoming:
 
 
 async def test_what_the_bus_kept_comes_before_what_came_since(held: Incoming, heard: list[int]) -> None:
+    waited = [held.holds]
     await held.catch_up()
+    waited.append(held.holds)
+    assert waited == [True, False]
     assert heard == list(range(8))
     await held.catch_up()
     assert heard == list(range(8))
+
+
+async def test_a_cut_while_what_was_missed_is_read_loses_nothing(held: Incoming, heard: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, asked = list(range(6)), asyncio.Event()
+    answers = [asyncio.get_running_loop().create_future() for _ in range(2)]
+    waiting = iter(answers)
+
+    async def read(log: Log, sid: str) -> gap.Kept:
+        numbers = list(kept)
+        asked.set()
+        await next(waiting)
+        return gap.Kept([frame(number) for number in numbers], [])
+
+    monkeypatch.setattr(gap, "read", read)
+    first = asyncio.create_task(held.catch_up())
+    await asked.wait()
+    held.cut_off()
+    asked.clear()
+    kept += [6, 7, 8, 9]
+    held.take(frame(10))
+    second = asyncio.create_task(held.catch_up())
+    await asked.wait()
+    for answer in answers:
+        answer.set_result(None)
+    await asyncio.gather(first, second)
+    assert heard == list(range(11))
+    assert not held.holds
+
+
+async def test_a_cut_during_a_takeover_loses_nothing(heard: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read(log: Log, sid: str) -> gap.Kept:
+        return gap.Kept([frame(number) for number in range(8)], [])
+
+    monkeypatch.setattr(gap, "read", read)
+    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    found.take_over()
+    found.take(frame(4))
+    found.cut_off()
+    found.take(frame(8))
+    await found.catch_up()
+    assert found.go_on([frame(number) for number in range(4)]) == []
+    assert found.holds
+    await found.catch_up()
+    assert heard == [4, 5, 6, 7, 8], "those before were in what the takeover read"
 
 
 async def test_a_bus_that_answers_nothing_is_waited_for_for_a_second(
@@ -116,11 +182,10 @@ async def test_a_bus_that_fails_loses_what_it_kept_and_nothing_more(
     assert heard == [0, 1, 2, 5, 6, 7]
 
 
-async def test_a_takeover_is_not_disturbed_by_a_cut(heard: list[int]) -> None:
+async def test_what_comes_during_a_takeover_follows_what_the_bus_kept(heard: list[int]) -> None:
     found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
     found.take_over()
     found.take(frame(4))
-    found.cut_off()
     await found.catch_up()
     assert found.heard() is None
     assert found.go_on([frame(number) for number in range(4)]) == [frame(4)]
@@ -139,12 +204,14 @@ def test_what_was_said_on_a_new_socket_is_heard_behind_the_event_that_attached_i
     found.take(behind(top + 30, 4))
     found.take(behind(top + 60, 5))
     assert heard == [0, 2, 3]
+    assert found.holds
     assert found.heard() == behind(top + 60, 5)[: frames.PREFIX_SIZE], "it is not to be sent again"
     found.reach(top + 30)
     assert heard == [0, 2, 3, 1, 4]
     found.take(behind(top + 30, 6))
     found.reach(top + 61)
     assert heard == [0, 2, 3, 1, 4, 6, 5]
+    assert not found.holds
 
 
 def test_of_what_waits_for_its_event_the_newest_ten_seconds_stay(heard: list[int], caplog: pytest.LogCaptureFixture) -> None:
