@@ -65,6 +65,8 @@ RECORD_TRIES: Final = 8
 LOOK_AFTER_S: Final = 5.0
 _IDLE_S: Final = 0.6
 _STOP_S: Final = 0.25
+_SAY_S: Final = 2.0
+"""Some writes to the log, one after another, on a disk that is busy."""
 
 _log = logging.getLogger(__name__)
 
@@ -345,7 +347,7 @@ class ToolService(Service):
         if self._doing:
             await asyncio.wait(set(self._doing), timeout=_STOP_S)
         try:
-            async with asyncio.timeout(_STOP_S):
+            async with asyncio.timeout(_SAY_S):
                 await asyncio.gather(*(self._interrupt(one) for one in self._intake.held() if self._runs(one)))
         except TimeoutError:
             _log.warning("not all that ran could be said to be interrupted; a successor says it.")
