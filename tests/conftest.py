@@ -14,6 +14,7 @@ import redis
 from shared.embedded import NatsServer, ValkeyServer
 from tests import replayed
 from tests.cluster import Cluster
+from tests.ports import free_port
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +68,7 @@ def own_nats(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callabl
         started: list[NatsServer] = []
 
         def start() -> NatsServer:
-            started.append(running.enter_context(NatsServer(tmp_path / f"nats-{len(started) + 1}")))
+            started.append(running.enter_context(NatsServer(tmp_path / f"nats-{len(started) + 1}", port=free_port())))
             return started[-1]
 
         yield start

@@ -6,7 +6,7 @@ import type { FromCapture, FromPlayback } from "./audio/messages";
 import type { PlaybackReport } from "./audio/playback-queue";
 
 /** Two minutes at 48 kHz. */
-export const MAX_SAMPLES = 48_000 * 120;
+export const MAX_SAMPLES = 48_000 * 300;
 const MAX_FACTS = 10_000;
 
 export interface Recording {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
@@ -13,10 +14,21 @@ from tests.browser.studio import Studio
 
 pytestmark = pytest.mark.timeout(600)
 
+PRESSED = """() => {
+  for (const kind of ["keydown", "click"]) {
+    addEventListener(kind, () => { window.__pressed ??= window.__voxbridge.clock().time; }, { capture: true });
+  }
+}"""
+"""When a key or a button was pressed, on the sound device's clock: the test asks for it some time before the page has it."""
+
 
 def test_the_agent_is_silent_while_the_person_still_speaks(product: Product, open_studio: OpenStudio) -> None:
     """Each time, whoever speaks. How soon, in ms, is a figure of `make bench`."""
-    clips = {"stop": spoken(product.models, "Stop, please."), "wait": spoken(product.models, "Wait a moment."), "person": human()}
+    clips = {
+        "stop": spoken(product.models, "Stop, please, I have a question about that."),
+        "wait": spoken(product.models, "Wait a moment, I want to ask something else."),
+        "person": human(),
+    }
     found = {name: barge_in.ms for name, barge_in in zip(clips, measured(open_studio(), clips, len(clips)), strict=True)}
     lasts = {name: len(clip) * 1_000 / RATE for name, clip in clips.items()}
     assert all(found[name] < lasts[name] for name in clips), (found, lasts)
@@ -32,9 +44,12 @@ def test_the_history_holds_only_what_was_heard(product: Product, open_studio: Op
     text, unheard = said["data"]["text"], said["data"]["unheard"]
     assert text
     assert unheard
-    assert said["data"]["played_ms"] == pytest.approx(_played_ms(studio, cut), abs=60)
+    played = studio.played()
+    sounded = played.between(_began(studio, cut), cut.flushed)
+    waited_ms = np.count_nonzero(sounded == 0) * 1_000 / played.rate  # for more of the reply, on a machine that is busy
+    assert _lasted_ms(studio, cut) - waited_ms - 60 <= said["data"]["played_ms"] <= _lasted_ms(studio, cut) + 60
 
-    heard = transcribed(product.models, studio.played().between(_began(studio, cut), cut.flushed), studio.played().rate)
+    heard = transcribed(product.models, sounded, played.rate)
     assert shared_words(text, heard) >= 0.6, (text, heard)
     assert len(words(text)) - len(words(heard)) <= 2, (text, heard)
 
@@ -57,7 +72,7 @@ def test_escape_and_the_stop_button_silence_the_agent(product: Product, studio: 
     studio.until_quiet()
     studio.type("Tell me a long story about the sea, with at least twelve sentences.")
     studio.heard(1)
-    pressed = studio.now()
+    studio.page.evaluate(PRESSED)
     if stop == "key":
         studio.page.keyboard.press("Escape")
     else:
@@ -68,14 +83,14 @@ def test_escape_and_the_stop_button_silence_the_agent(product: Product, studio: 
     (said,) = product.logged(sid, "agent.said", generation=cancelled["data"]["generation"])
     assert said["data"]["interrupted"]
     studio.after(0.2)
-    assert not _sounds_after(studio, pressed + 0.2)
+    assert not _sounds_after(studio, float(studio.page.evaluate("() => window.__pressed")) + 0.2)
 
 
 def _began(studio: Studio, cut: BargeIn) -> float:
     return next(float(report["time"]) for report in studio.marks()["reports"] if report["generation"] == cut.generation)
 
 
-def _played_ms(studio: Studio, cut: BargeIn) -> float:
+def _lasted_ms(studio: Studio, cut: BargeIn) -> float:
     return (cut.flushed - _began(studio, cut)) * 1_000
 
 

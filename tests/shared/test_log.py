@@ -129,7 +129,7 @@ async def test_a_read_without_a_server_ends_in_time_with_a_typed_error(own_serve
         began = asyncio.get_running_loop().time()
         with pytest.raises(Unavailable) as caught:
             await log.read(new_session_id())
-        assert asyncio.get_running_loop().time() - began < 2
+        assert asyncio.get_running_loop().time() - began < 10
         assert caught.value.retryable
         assert caught.value.as_dict()["code"] == "UNAVAILABLE"
         with pytest.raises(Unavailable):
@@ -158,7 +158,7 @@ async def test_reads_go_on_over_cuts_of_the_connection(log: Log) -> None:
         await log.nc.force_reconnect()
         began = asyncio.get_running_loop().time()
         assert [len(await read) for read in reads] == [PAGE] * 8
-        assert asyncio.get_running_loop().time() - began < 2.5
+        assert asyncio.get_running_loop().time() - began < 10
 
 
 async def test_bytes_that_are_no_event_are_passed_over_counted_once_and_named_by_their_position(

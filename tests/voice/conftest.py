@@ -36,7 +36,10 @@ from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.voice.model_server import ModelServer
 
-BOUND_S = 20.0
+BOUND_S = 40.0
+BUSY_S = 15.0
+"""What takes a moment takes no longer than this on a machine that is busy with other things. `make bench` has the figures."""
+
 FRAME = 8_000
 """Bytes of a microphone frame: 250 ms, so that a subscriber's queue holds what is sent at once."""
 

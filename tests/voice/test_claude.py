@@ -59,7 +59,7 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AnthropicServ
     async with AnthropicServer() as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-        monkeypatch.setattr(language, "READ_TIMEOUT_S", 0.3)
+        monkeypatch.setattr(language, "READ_TIMEOUT_S", 1.5)
         yield server
 
 

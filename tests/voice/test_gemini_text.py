@@ -48,7 +48,7 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiTextSer
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
         monkeypatch.delenv("GEMINI_API_KEY", raising=False)
         monkeypatch.setenv("GOOGLE_API_KEY", KEY)
-        monkeypatch.setattr(language, "READ_TIMEOUT_S", 0.3)
+        monkeypatch.setattr(language, "READ_TIMEOUT_S", 1.5)
         yield server
 
 

@@ -66,7 +66,6 @@ async def server() -> AsyncIterator[ModelServer]:
 
 @pytest.fixture
 async def models(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Models]:
-    monkeypatch.setattr(language, "READ_TIMEOUT_S", 0.3)
     monkeypatch.setattr(language, "RETRIES", 0)
     models = Models(Config(models_url=server.url))
     yield models
@@ -176,6 +175,13 @@ async def test_an_error_of_an_endpoint_names_the_part(server: ModelServer, model
     assert caught.value.code in (code, Code.PROVIDER_UNAVAILABLE)
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that are made from here on wait for a fraction of a second."""
+    monkeypatch.setattr(language, "READ_TIMEOUT_S", 0.3)
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("part", PARTS)
 async def test_silence_of_an_endpoint_is_a_time_out(server: ModelServer, models: Models, part: str) -> None:
     name, ask = PARTS[part]

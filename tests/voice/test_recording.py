@@ -102,22 +102,22 @@ async def test_what_a_killed_worker_had_not_written_its_successor_writes_and_not
     async with workers.process() as first:
         await page.open("echo", record=True)
         await page.until(ev.SessionStarted)
-        await page.speaks(MARK)
-        await page.when(lambda: sum(len(pcm) for _, pcm in page.frames) == len(MARK))
+        async with workers.running() as worker:  # the bus keeps what the first one had not written for four seconds
+            await page.speaks(MARK)
+            await page.when(lambda: sum(len(pcm) for _, pcm in page.frames) == len(MARK))
 
-        async def written() -> bool:
-            return bool(await blocks(page.log, page.sid))
+            async def written() -> bool:
+                return bool(await blocks(page.log, page.sid))
 
-        await becomes(written)
-        await page.speaks(MARK[::-1])
-        await page.when(lambda: sum(len(pcm) for _, pcm in page.frames) == 2 * len(MARK))
-        first.kill()
-    async with workers.running() as worker:
-        await page.until(ev.SessionRestored)
-        await page.ends()
-        await left(store, page)
-        await at_rest(worker)
-        found = await recorded(page.log, config, page.sid)
+            await becomes(written)
+            await page.speaks(MARK[::-1])
+            await page.when(lambda: sum(len(pcm) for _, pcm in page.frames) == 2 * len(MARK))
+            first.kill()
+            await page.until(ev.SessionRestored)
+            await page.ends()
+            await left(store, page)
+            await at_rest(worker)
+            found = await recorded(page.log, config, page.sid)
     assert found["in"] == MARK + MARK[::-1]
     assert found["out"] == found["in"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from services.voice import core, inputs
+from services.voice import core, inputs, turns
 from services.voice.session import ECHO_GENERATION
 from shared import frames
 from shared.events import gateway
@@ -78,8 +78,9 @@ async def test_echo_sends_each_frame_back_and_asks_no_model(workers: Workers, pa
 
 
 async def test_a_barge_in_is_a_flush_after_which_nothing_of_the_old_reply_is_sent(
-    workers: Workers, page: Page, model_server: ModelServer
+    workers: Workers, page: Page, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(turns, "REPORT_WAIT_MS", 10_000)
     model_server.script("llm", ["This is a very long answer."])
     model_server.script("tts", [6_000])
     async with workers.running():
@@ -161,7 +162,7 @@ async def test_models_that_are_away_for_a_moment_are_a_pause_in_the_turn(
     model_server.script("llm", *[[fault]] * TWICE_A_REQUEST)
     model_server.script("tts", *[[fault]] * TWICE_A_REQUEST)
     async with workers.running():
-        await page.open()
+        await page.open(filler=False)  # which would take faults that are meant for the answer
         await page.until(ev.SessionStarted)
         await page.says(gateway.TextReceived(text="Hello"))
         await page.until(ev.TurnCompleted, reason="completed")

@@ -27,9 +27,9 @@ from shared.events import Recorded, gateway
 from shared.events import voice as ev
 from shared.events.journal import Taken, VoiceJournal
 from shared.log import Log
-from shared.store import LEASE_MS, Store
+from shared.store import Store
 from shared.writer import SessionWriter
-from tests.voice.conftest import MakePage, Page, Workers, at_rest, becomes, left
+from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, at_rest, becomes, left
 from tests.voice.model_server import Fault, ModelServer
 from tests.voice.replaying import replay, stored
 from tests.voice.sounds import silence
@@ -52,10 +52,10 @@ async def test_a_released_session_is_with_another_worker_at_once(workers: Worker
             for page, one in zip(held, restored, strict=True):
                 (released,) = page.told(ev.SessionReleased)
                 assert (released.reason, released.term) == ("drain", 1)
-                assert one.event.gap_ms < LEASE_MS, "nobody waited for a lease to run out"
+                assert one.event.gap_ms < BUSY_S * 1_000
                 assert one.event.lost == ()
             assert other.stats()["sessions"] == 5
-            assert await asyncio.wait_for(process.wait(), 5) == 0
+            assert await asyncio.wait_for(process.wait(), 30) == 0
             await asyncio.gather(*(one.ends() for one in held))
             await asyncio.gather(*(left(store, one) for one in held))
 
@@ -66,7 +66,7 @@ async def test_what_a_lone_worker_released_is_taken_by_the_next_at_its_start(wor
         await page.until(ev.SessionStarted)
         process.send_signal(signal.SIGTERM)
         await page.until(ev.SessionReleased)
-        assert await asyncio.wait_for(process.wait(), 5) == 0
+        assert await asyncio.wait_for(process.wait(), 30) == 0
     assert await store.held([page.sid]) == [False]
     assert await store.live_sessions() == [page.sid]
     async with workers.running():
@@ -126,7 +126,7 @@ async def test_a_worker_that_is_stopped_while_nats_is_away_is_gone_within_seven_
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
         _, said = await asyncio.wait_for(process.communicate(), 20)
-        assert time.monotonic() - begun < 8, "7 s, and what a busy machine adds"
+        assert time.monotonic() - begun < BUSY_S, "7 s, and what a busy machine adds"
         assert process.returncode == 0, said.decode()
         assert b"Traceback" not in said
 
@@ -312,7 +312,7 @@ async def test_a_session_that_nobody_can_go_on_with_is_ended_after_three_tries(
         await page.until(ev.SessionStarted)
         process.send_signal(signal.SIGTERM)
         await page.until(ev.SessionReleased)
-        assert await asyncio.wait_for(process.wait(), 5) == 0
+        assert await asyncio.wait_for(process.wait(), 30) == 0
     tries = 0
 
     async def broken(*_: Any) -> None:
@@ -340,7 +340,7 @@ async def test_a_takeover_into_which_somebody_else_wrote_is_begun_again(
         await page.until(ev.SessionStarted)
         process.send_signal(signal.SIGTERM)
         await page.until(ev.SessionReleased)
-        assert await asyncio.wait_for(process.wait(), 5) == 0
+        assert await asyncio.wait_for(process.wait(), 30) == 0
     restore, tries = Session.restore, 0
 
     async def late(self: Session, past: Past, gap_ms: int) -> None:
@@ -441,13 +441,13 @@ async def test_a_takeover_that_fails_on_the_way_holds_nothing_and_is_tried_again
     async with workers.process() as process:
         await page.open(plays=False)
         await page.until(ev.SessionStarted)
-        model_server.script("tts", [3_000])
-        model_server.script("llm", ["Once upon a time there was a king."])
-        await page.says(gateway.TextReceived(text="A story."))
-        await page.when(lambda: page.sent_ms(1) >= 300)
-        monkeypatch.setattr(Session, "_follow", once)
-        monkeypatch.setattr(Session, "close", whole)
+        model_server.script("tts", [3_000], [3_000])
+        model_server.script("llm", *[["Once upon a time there was a king."]] * 2)  # it may be asked again
         async with workers.running():
+            await page.says(gateway.TextReceived(text="A story."))
+            await page.when(lambda: page.sent_ms(1) >= 300)
+            monkeypatch.setattr(Session, "_follow", once)
+            monkeypatch.setattr(Session, "close", whole)
             process.send_signal(signal.SIGKILL)
             await page.until(ev.SessionRestored)
             await page.when(lambda: any(one.generation > 1 and "king" in one.text for one in page.partials))

@@ -25,7 +25,7 @@ async def test_after_a_stall_nothing_is_said_until_the_leases_were_looked_at() -
     assert not one.steady()
     waiting = asyncio.create_task(one.hold())
     keeping = asyncio.create_task(one.keep(look))
-    await asyncio.wait_for(looking.wait(), 5)
+    await asyncio.wait_for(looking.wait(), 30)
     assert not waiting.done()
     assert not one.steady()
     looked.set()
