@@ -441,8 +441,8 @@ async def test_a_takeover_that_fails_on_the_way_holds_nothing_and_is_tried_again
     async with workers.process() as process:
         await page.open(plays=False)
         await page.until(ev.SessionStarted)
-        model_server.script("tts", [3_000], [3_000])
-        model_server.script("llm", *[["Once upon a time there was a king."]] * 2)  # it may be asked again
+        model_server.script("tts", *[[3_000]] * 4)
+        model_server.script("llm", *[["Once upon a time there was a king."]] * 4)  # each successor may ask again
         async with workers.running():
             await page.says(gateway.TextReceived(text="A story."))
             await page.when(lambda: page.sent_ms(1) >= 300)
