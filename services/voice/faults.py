@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from services.voice import calls, filler, live, provider, turns, words
+from services.voice import calls, filler, live, pauses, provider, turns, words
 from services.voice import outputs as out
 from services.voice.draft import ANSWER, Draft
 from services.voice.state import Line
@@ -27,6 +27,13 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
     if reply is None or filler.drop(d):
         turns.cut_trailing(d)
         return
+    if d.state.paused is not None:  # the installation's own voice, which was away
+        d.state.paused = msgspec.structs.replace(d.state.paused, blind=d.state.paused.blind or by == "disconnect")
+        pauses.settle(d, None)
+        reply = d.reply
+        if reply is None or pauses.was_heard(reply):
+            turns.finish_reply(d)
+            return
     turns.resolve_cut(d, None)
     turns.cut_trailing(d)
     line = words.line_of(d)

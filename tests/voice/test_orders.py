@@ -420,3 +420,13 @@ def test_words_that_cover_a_wait_are_heard_only_as_far_as_they_were_played() -> 
 )
 def test_sound_that_nobody_was_to_hear_is_none_of_the_answer_that_begins_in_the_same_response(team: str, what: tuple[Thing, ...]) -> None:
     at_rest(a_call(team, *what))
+
+
+@pytest.mark.parametrize("fault", ["gateway lost", "died", "moved"])
+def test_an_announcement_whose_voice_failed_leaves_nothing_behind_when_a_fault_follows(fault: str) -> None:
+    orders = a_call("gemini", ("effect", 0), ("done", 9), ("done", 23), ("effect", 45), ("fails", 55))
+    paused = [orders.state.paused is not None]
+    have(orders, [(fault, 7)])
+    paused.append(orders.state.paused is not None)
+    assert paused == [True, False]
+    at_rest(orders)
