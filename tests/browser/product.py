@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -117,10 +117,11 @@ class Product:
         return found
 
     def logged(self, sid: str, kind: str, **data: object) -> list[Event]:
-        """The events of a type with this data, as soon as there is one."""
-        deadline = time.monotonic() + LOG_S
+        """The events of a type with this data, as soon as there is one. A gateway that was killed may be away meanwhile."""
+        deadline, found = time.monotonic() + LOG_S, list[Event]()
         while True:
-            found = [event for event in self.log(sid) if event["type"] == kind and data.items() <= event["data"].items()]
+            with suppress(httpx.HTTPError):
+                found = [event for event in self.log(sid) if event["type"] == kind and data.items() <= event["data"].items()]
             if found or time.monotonic() > deadline:
                 assert found, f"no {kind} with {data} in the log of {sid}"
                 return found
