@@ -5,7 +5,7 @@
 import type { FromCapture, FromPlayback } from "./audio/messages";
 import type { PlaybackReport } from "./audio/playback-queue";
 
-/** Two minutes at 48 kHz. */
+/** Five minutes at 48 kHz. */
 export const MAX_SAMPLES = 48_000 * 300;
 const MAX_FACTS = 10_000;
 

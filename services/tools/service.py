@@ -66,7 +66,7 @@ LOOK_AFTER_S: Final = 5.0
 _IDLE_S: Final = 0.6
 _STOP_S: Final = 0.25
 _SAY_S: Final = 2.0
-"""Some writes to the log, one after another, on a disk that is busy."""
+"""Seconds for the events that say what was interrupted: a few appends in a row, on a busy disk."""
 
 _log = logging.getLogger(__name__)
 

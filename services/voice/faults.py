@@ -27,7 +27,7 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
     if reply is None or filler.drop(d):
         turns.cut_trailing(d)
         return
-    if d.state.paused is not None:  # the installation's own voice, which was away
+    if d.state.paused is not None:  # the installation's own voice had failed during this reply
         d.state.paused = msgspec.structs.replace(d.state.paused, blind=d.state.paused.blind or by == "disconnect")
         pauses.settle(d, None)
         reply = d.reply

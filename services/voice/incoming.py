@@ -46,7 +46,7 @@ class Incoming:
         self._taking_over = False
         self._cuts = 0
         self._whole = True
-        """Whether nothing was missed since a takeover began, but for what the bus kept until it was read."""
+        """True if the bus was not lost since the takeover began, so that what it kept and what is held are all there is."""
 
         self._behind = _NOTHING
         """Position in the last frame that was heard, as its four bytes."""
@@ -84,7 +84,7 @@ class Incoming:
 
     @property
     def holds(self) -> bool:
-        """Whether frames that come now wait: then nobody can tell from the silence that nothing is said."""
+        """True while incoming frames wait: silence does not mean then that the user has stopped speaking."""
         return self._held is not None or self._early is not None
 
     def heard(self) -> bytes | None:
@@ -96,8 +96,8 @@ class Incoming:
         self._held, self._taking_over, self._whole = _Held(self._sid), True, True
 
     def go_on(self, kept: Sequence[bytes]) -> list[bytes]:
-        """The frames that were held and are not among those that the bus kept; what comes from now on is heard as it comes. After a cut
-        in between there are none, and everything waits for `catch_up`."""
+        """End the takeover, and return the held frames that the bus had not kept; later frames are heard as they come. If the bus was lost
+        meanwhile, return none: everything waits for `catch_up`."""
         newer: list[bytes] = []
         if self._whole:
             newer = gap.newer(list(self._held.frames) if self._held is not None else (), kept)
@@ -114,8 +114,8 @@ class Incoming:
             self._held = _Held(self._sid)
 
     async def catch_up(self) -> None:
-        """The bus is back: hear what it kept meanwhile, and then what was held. If it is lost again before that is read, the next one
-        does it."""
+        """Hear what the bus kept during a cut, and then what was held. If the bus is lost again while that is read, do nothing: the next
+        reconnect calls this again."""
         if self._held is None or self._taking_over:
             return
         cuts, missed = self._cuts, list[bytes]()

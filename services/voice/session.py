@@ -184,7 +184,7 @@ class Session:
         elif self._route == "provider":
             for frame in newer:
                 self._line().hear(frame, self._ears.pass_by(frame))
-        if self.incoming.holds and place.audio_nc.is_connected:  # it was cut off meanwhile; otherwise it catches up when it is back
+        if self.incoming.holds and place.audio_nc.is_connected:  # the bus was lost and is back; while it is away, its return does this
             await self.incoming.catch_up()
         await self._follow(past.outstanding.taken)
         self._going_on.set()

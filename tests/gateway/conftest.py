@@ -230,8 +230,8 @@ async def voice(running: Running, nats_url: str) -> AsyncIterator[StandIn]:
 
 
 def alike(took: Mapping[str, Sequence[float]]) -> bool:
-    """Whether refusals of different kinds were measured to take as long. What is compared is the shortest of each kind, of three at
-    least, because the machine may be busy. Fails when that is not so after `ROUNDS` of them."""
+    """Tell whether refusals of all kinds take equally long. Compares the shortest time of each kind, of three at least, because the
+    machine may be busy. Fails if they still differ after `ROUNDS` rounds."""
     rounds = min(map(len, took.values()))
     if rounds < 3:
         return False

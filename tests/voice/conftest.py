@@ -38,7 +38,7 @@ from tests.voice.model_server import ModelServer
 
 BOUND_S = 40.0
 BUSY_S = 15.0
-"""What takes a moment takes no longer than this on a machine that is busy with other things. `make bench` has the figures."""
+"""Seconds that a short operation may take on a busy machine. `make bench` measures how long it takes on a quiet one."""
 
 FRAME = 8_000
 """Bytes of a microphone frame: 250 ms, so that a subscriber's queue holds what is sent at once."""
