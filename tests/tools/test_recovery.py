@@ -42,6 +42,32 @@ async def test_a_function_that_outlasts_the_drain_is_said_to_be_interrupted_befo
     assert len(caller.told(ToolInterrupted, TaskInterrupted)) == 2
 
 
+async def test_what_cannot_be_said_to_be_interrupted_in_time_is_said_by_a_successor(
+    executors: Executors,
+    caller: Caller,
+    connection: Client,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def stuck(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tools_service, "_SAY_S", 0.1)
+        patched.setattr(tools_service.ToolService, "_interrupt", stuck)
+        async with asyncio.timeout(BOUND_S):
+            async with executors.running():
+                await caller.call("effect", file=str(tmp_path / "runs"))
+                await lines(tmp_path / "runs", 1)
+    assert "a successor says it" in caplog.text
+    assert caller.told(ToolInterrupted) == []
+    async with executors.running():
+        await caller.next(ToolInterrupted)
+        await acknowledged(connection)
+    assert len(await lines(tmp_path / "runs", 1)) == 1
+
+
 async def test_a_call_that_comes_again_is_left_to_the_process_that_has_it(
     executors: Executors, caller: Caller, connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
