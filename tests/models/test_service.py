@@ -158,8 +158,8 @@ def test_the_two_voices_sound_unlike_and_say_the_same_in_the_same_time(openai: O
     assert 1.1 < pitch_of(heard["jamie"]) / pitch_of(heard["joe"]) < 1.4
     assert 0.8 < heard["jamie"].size / heard["joe"].size < 1.2
     for wav in spoken.values():
-        said = openai.audio.transcriptions.create(model="whisper", file=("said.wav", wav)).text.lower()
-        assert {"wind", "asleep", "years", "girl", "whistled", "opened", "eye"} <= set(re.findall(r"[a-z]+", said))
+        said = openai.audio.transcriptions.create(model="whisper", file=("said.wav", wav)).text
+        assert shared_words(text, said) >= 0.75, "no two renderings of a voice are alike, and numbers may be written as digits"
 
 
 def pitch_of(samples: audio.Samples) -> float:
