@@ -16,6 +16,7 @@ from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Reply
 from shared.events import voice as ev
+from shared.moments import PartialTranscript
 
 REPORT_WAIT_MS: Final = 250
 """How long a client that is there has to report what it had played."""
@@ -112,6 +113,8 @@ def settle(d: Draft, played_ms: int | None) -> None:
                 filler=covered,
             )
         )
+    if kept and reply.stamps.first_audio_sent is None:  # else its words are shown with its first audio
+        d.tell(PartialTranscript("assistant", heard.text(kept), turn=reply.turn, generation=reply.generation))
     _watch(d)
 
 

@@ -11,6 +11,7 @@ from services.voice import outputs as out
 from shared.events import gateway
 from shared.events import tools as tool_events
 from shared.events import voice as ev
+from shared.moments import PartialTranscript
 from tests.voice.conversation import Conversation
 
 LOST = gateway.ClientDisconnected(gateway="g", connection="c", reason="closed", last_seq=1)
@@ -346,3 +347,17 @@ def test_every_kind_of_effect_says_what_a_successor_does() -> None:
     for kind in (out.Transcribe, out.JudgeTurn, out.Complete, out.Synthesize):
         assert "A successor repeats" in (kind.__doc__ or "")
     assert "A successor resumes" in (out.SetTimer.__doc__ or "")
+
+
+def test_the_words_of_a_generation_that_goes_on_are_shown_though_nobody_knows_that_the_first_was_sent() -> None:
+    call = Conversation()
+    call.speak("Tell me about tea.")
+    call.write("Tea is a hot drink. ")
+    voice, _ = call.last_effect(out.Synthesize)
+    call.take(inputs.AudioMade(effect=voice, ms=900, done=False))
+    carried_on(call, left_ms=300)  # frames were sent in the last moments of the worker, which the journal does not have
+    call.outputs.clear()
+    call.pass_ms(300)
+    call.synthesize()
+    shown = [one.moment for one in call.outputs if isinstance(one, out.Tell) and isinstance(one.moment, PartialTranscript)]
+    assert [(one.generation, one.text) for one in shown] == [(call.state.generation, "Tea is a hot drink.")]
