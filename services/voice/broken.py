@@ -5,10 +5,21 @@ product: a successor would meet it again, with every worker in turn.
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Final
 
 from shared.errors import Code, VoxbridgeError
 from shared.events.voice import Failure, SessionEnded
 from shared.writer import SessionWriter
+
+FAILURE_LIMIT: Final = 1_000
+"""Characters of an error's message that are kept."""
+
+
+def of(error: Exception) -> Failure:
+    """Return an error as events tell of it."""
+    if isinstance(error, VoxbridgeError):
+        return Failure(code=error.code, message=error.message[:FAILURE_LIMIT], retryable=error.retryable)
+    return Failure(code=Code.INTERNAL, message=f"{type(error).__name__}: {error}"[:FAILURE_LIMIT])
 
 
 def failure(error: Exception) -> Failure:

@@ -30,7 +30,6 @@ from services.voice.workplace import Offer, Workplace
 from shared import bus, events, frames, moments
 from shared.clock import wall_ms32
 from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.events.voice import Failure
 from shared.feed import Feed
 from shared.partials import Pieces
 from shared.step import Folded, LogInput
@@ -43,9 +42,6 @@ MID_TURN_S: Final = 1.8
 
 STT_PATIENCE: Final = 2
 """So many times as long as for other models speech recognition is waited for: without it the user has to say everything again."""
-
-FAILURE_LIMIT: Final = 1_000
-"""Characters of what an endpoint said about its failure that are kept."""
 
 _log = logging.getLogger(__name__)
 
@@ -243,8 +239,7 @@ class Session:
         """End a session that could not be opened, and tell its client why. Returns when the log says so."""
         if self.state.request is None:
             self.take(LogInput(requested))
-        failure = Failure(code=error.code, message=error.message[:FAILURE_LIMIT], retryable=error.retryable)
-        self.take(inputs.Refused(worker=self._place.worker, term=self.term, error=failure))
+        self.take(inputs.Refused(worker=self._place.worker, term=self.term, error=broken.of(error)))
         await self._writer.flushed()
 
     def drain(self, why: Literal["drain", "move"] = "drain", *, after_s: float = 0.0) -> None:
@@ -444,12 +439,10 @@ class Session:
         try:
             await self._effect(id, effect)
         except VoxbridgeError as error:
-            failure = Failure(code=error.code, message=error.message[:FAILURE_LIMIT], retryable=error.retryable)
-            self.take(inputs.EffectFailed(effect=id, error=failure))
+            self.take(inputs.EffectFailed(effect=id, error=broken.of(error)))
         except Exception as error:  # noqa: BLE001 - whatever it was, the core must know that the effect is over
             _log.exception("session %s: effect %d failed", self.sid, id)
-            failure = Failure(code=Code.INTERNAL, message=f"{type(error).__name__}: {error}"[:FAILURE_LIMIT])
-            self.take(inputs.EffectFailed(effect=id, error=failure))
+            self.take(inputs.EffectFailed(effect=id, error=broken.of(error)))
         finally:
             self._effects.pop(id, None)
 
