@@ -22,11 +22,12 @@ from bench.client import EchoResult, Task
 from bench.load import run
 from bench.report import Figure, beside
 from bench.stack import LIGHT, Stack, stack
-from shared import bus, events
-from shared.embedded import NatsServer
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 
 EVENTS: Final = 2_000
 READS: Final = 5
@@ -58,7 +59,7 @@ async def _alone(quick: bool, say: Say) -> Found:
             sid, other = new_session_id(), new_session_id()
             writer = SessionWriter(log, sid, "voice")
             payload = events.encode(event, id="x", sid=other, ts=0, cause=None)
-            subject = bus.event_subject(other, "voice", True, events.kind_of(event).name)
+            subject = subjects.event_subject(other, "voice", True, events.kind_of(event).name)
             say(f"appends: {count} events")
             for _ in range(count):
                 began = time.perf_counter()

@@ -14,8 +14,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
-from shared import frames
-from shared.clock import wall_ms32
+from voxbridge.shared.audio import frames
+from voxbridge.shared.clock import wall_ms32
 
 FRAME_S: Final = 0.02
 SILENCE: Final = bytes(640)

@@ -21,7 +21,7 @@ import uvloop
 
 from bench import figures
 from bench.websocket import Socket, connect
-from shared import frames
+from voxbridge.shared.audio import frames
 
 FRAME_S: Final = 0.02
 PCM_BYTES: Final = 640

@@ -23,8 +23,8 @@ from bench.audio import Found, Say
 from bench.installed import Installed, busy, installed
 from bench.live_call import LiveCall
 from bench.report import Figure
-from shared.config import PREFIX
 from tests.voice.model_server import ModelServer
+from voxbridge.shared.config import PREFIX
 
 ROUNDS: Final = 60
 SENTENCES: Final = 5

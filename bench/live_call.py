@@ -16,7 +16,7 @@ import msgspec
 
 from bench.client import FRAME_S, PCM_BYTES
 from bench.websocket import Socket, connect
-from shared import frames
+from voxbridge.shared.audio import frames
 
 PATIENCE_S: Final = 20.0
 NUMBERS: Final = 1 << 18

@@ -26,10 +26,10 @@ from bench.live_google import Google
 from bench.realtime import google
 from bench.report import Figure
 from bench.stack import LIGHT, Stack, stack
-from shared.config import PREFIX
 from tests.fakes.gemini_process import Connection, GoAway, Instant, Script, Watch
 from tests.fakes.gemini_turns import Call, Turn
 from tests.faults import orders
+from voxbridge.shared.config import PREFIX
 
 HANDOFFS: Final = 20
 """Of each kind; every other one with the news that the session cannot be resumed for now."""

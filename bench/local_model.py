@@ -32,7 +32,7 @@ from bench.report import Figure
 from bench.speech import PLAIN
 from bench.stack import READY_S, Child, StackError, child_environment, free_port
 from bench.tool_choice import SYSTEM, TOOLS
-from shared.config import Config
+from voxbridge.shared.config import Config
 
 LOADS: Final = (0, 2, 4)
 ANSWERS: Final = 20

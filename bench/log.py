@@ -21,14 +21,15 @@ from nats.aio.client import Client
 from bench import figures
 from bench.audio import Found, Say
 from bench.report import Figure, beside
-from shared import bus, events
-from shared.embedded import NatsServer
-from shared.events import gateway, tools, voice
-from shared.events.journal import ToolsJournal, VoiceJournal
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.writer import SessionWriter
 from tests.cluster import Cluster
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects as bus_subjects
+from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.events import gateway, tools, voice
+from voxbridge.shared.events.journal import ToolsJournal, VoiceJournal
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 
 READS: Final = 500
 EVENTS: Final = 20
@@ -148,7 +149,7 @@ async def kept_calls(quick: bool, say: Say) -> Found:
 
 def _subjects() -> list[str]:
     kinds = [events.KINDS[one.name] for one in events.KINDS.values() if one.cls in _TYPES]
-    return sorted({bus.event_subject("{}", kind.writer, kind.visible, kind.name) for kind in kinds})
+    return sorted({bus_subjects.event_subject("{}", kind.writer, kind.visible, kind.name) for kind in kinds})
 
 
 def _old_subjects() -> list[str]:
@@ -177,7 +178,7 @@ async def _kept(count: int, subjects: list[str], say: Say, *, settle_s: float) -
         server.start()  # what a server needs for the calls, without what it needed to take so many at once
         nc = await nats.connect(server.url)
         try:
-            kept = (await nc.jetstream().stream_info(bus.EVENT_STREAM)).state.messages
+            kept = (await nc.jetstream().stream_info(bus_subjects.EVENT_STREAM)).state.messages
             if kept < count * len(subjects):
                 raise ValueError(f"{kept} events are kept of {count * len(subjects)}")
             await asyncio.sleep(settle_s)

@@ -17,8 +17,8 @@ from fastapi import FastAPI, WebSocket, WebSocketDisconnect
 from google import genai
 from google.genai import types
 
-from shared import frames
-from shared.clock import wall_ms32
+from voxbridge.shared.audio import frames
+from voxbridge.shared.clock import wall_ms32
 
 MODEL = "gemini-3.8-live"
 app = FastAPI()

@@ -21,8 +21,8 @@ from google.genai import types
 from google.genai.live import AsyncSession
 
 from bench.peers.adapters.wire import FIRST, INPUT_RATE, RESUMABLE_MODEL, SECOND
-from shared import frames
-from shared.clock import wall_ms32
+from voxbridge.shared.audio import frames
+from voxbridge.shared.clock import wall_ms32
 
 GREET: Final = "You are on the line now. Go on."
 _TOOL: Final = types.Tool(

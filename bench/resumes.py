@@ -15,9 +15,9 @@ from bench.audio import Found, Say
 from bench.call import Call, resume
 from bench.report import Figure, beside
 from bench.stack import LIGHT, stack
-from shared import events
-from shared.log import Log
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 
 MISSED: Final = 500
 ROUNDS: Final = 60

@@ -24,7 +24,7 @@ from bench.client import FRAME_S, PCM_BYTES
 from bench.report import Figure
 from bench.stack import Stack
 from bench.websocket import Socket, connect
-from shared import frames
+from voxbridge.shared.audio import frames
 
 STAGES: Final = ("end_of_turn", "stt_final", "llm_first_token", "first_sentence", "tts_first_audio", "first_audio_sent")
 REHEARSAL: Final = "Good morning, how are you today?"

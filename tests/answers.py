@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from shared.events.voice import AgentSaid
+from voxbridge.shared.events.voice import AgentSaid
 
 
 def is_apology(said: Any) -> bool:

@@ -6,16 +6,16 @@ import asyncio
 import random
 from contextlib import AsyncExitStack
 
-from shared import events
-from shared.events.tools import ToolCompleted
-from shared.events.voice import SpeechStarted, UserSaid
-from shared.feed import Feed
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.writer import SessionWriter
 from tests.cluster import SERVERS, Cluster, connected
 from tests.shared.backends import open_log
 from tests.shared.collector import Collector
+from voxbridge.shared import events
+from voxbridge.shared.events.tools import ToolCompleted
+from voxbridge.shared.events.voice import SpeechStarted, UserSaid
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.feed import Feed
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 
 EVENTS = 12
 SIDE_BY_SIDE = 24

@@ -19,7 +19,7 @@ import nats
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from shared.embedded import LOOPBACK, NatsServer
+from voxbridge.shared.embedded.servers import LOOPBACK, NatsServer
 
 SERVERS = 3
 READY_S = 30.0

@@ -11,10 +11,10 @@ import nats
 import pytest
 import redis
 
-from shared.embedded import NatsServer, ValkeyServer
 from tests import replayed
 from tests.cluster import Cluster
 from tests.ports import free_port
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
 
 
 @pytest.fixture(scope="session")

@@ -16,14 +16,16 @@ import numpy as np
 
 from services.voice import core, inputs
 from services.voice import outputs as out
-from shared import bus, events, frames, recordings
-from shared.events import gateway, tools
-from shared.events import voice as ev
-from shared.events.journal import Taken, VoiceJournal
-from shared.functions import Function
-from shared.log import Log
-from shared.recordings import DataKeys
-from shared.step import Append, LogInput
+from voxbridge.shared import events
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.audio import frames, recordings
+from voxbridge.shared.audio.recordings import DataKeys
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.events.journal import Taken, VoiceJournal
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.step.fold import Append, LogInput
 
 TURN_S: Final = 10
 ASKED: Final = ("What time is it in Tokyo?", "How long will the train take?", "And what is six times seven?", "Set a timer for tea.")
@@ -297,7 +299,7 @@ class Call:
             kind = events.kind_of(fact.event)
             own = self._written[kind.writer] = self._written.get(kind.writer, -1) + 1
             payload = events.encode(fact.event, id=f"{self.sid}.{kind.writer}.{own}", sid=self.sid, ts=fact.ts, cause=fact.cause)
-            subject = bus.event_subject(self.sid, kind.writer, kind.visible, kind.name)
+            subject = subjects.event_subject(self.sid, kind.writer, kind.visible, kind.name)
             # An acknowledgement now and then: what was sent before is stored then, and the server's queue stays short.
             if number % 256 == 255 or number == len(self.facts) - 1:
                 await log.js.publish(subject, payload)
@@ -321,7 +323,7 @@ class Call:
                     )  # fmt: skip
                     made.append(recordings.Frame(recordings.CHANNELS.index(channel), len(made) + 1, len(made) + 1, frame))
         for block in recordings.blocks(made):
-            await log.js.publish(bus.recorded(self.sid), recordings.seal(key, self.sid, block))
+            await log.js.publish(subjects.recorded(self.sid), recordings.seal(key, self.sid, block))
         return len(made)
 
 

@@ -8,12 +8,13 @@ import msgspec
 
 from services.voice import inputs
 from services.voice import outputs as out
-from shared import events, session_file
-from shared.events import gateway
-from shared.events.journal import Taken, VoiceJournal
-from shared.events.voice import ToolCalled
-from shared.step import Append, LogInput
 from tests.voice.conversation import SID, START_US, Conversation
+from voxbridge.shared import events
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events.journal import Taken, VoiceJournal
+from voxbridge.shared.events.voice import ToolCalled
+from voxbridge.shared.log import session_file
+from voxbridge.shared.step.fold import Append, LogInput
 
 WORDS = ("what is the weather like", "and tomorrow", "how far is it from here to the sea", "tell me more about that")
 JOURNAL_INTERVAL_US = 100_000

@@ -17,15 +17,16 @@ import msgspec
 import nats
 from nats.aio.client import Client
 
-from shared import bus, events
-from shared.config import Config
-from shared.errors import VoxbridgeError
-from shared.events.journal import JOURNALS
-from shared.log import Log
-from shared.replay import Service
-from shared.step import Append, Due, LogInput, fold
 from voxbridge import replay
 from voxbridge.eventlog import opened
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.events.journal import JOURNALS
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.step.fold import Append, Due, LogInput, fold
+from voxbridge.shared.step.replay import Service
 
 WHOLE_SERVICES = {"voice": ("voice",), "tools": ("tools",), "faults": ("voice", "tools")}
 """Folders of tests in which a service writes its own events, and which; elsewhere stand-ins write in its name."""
@@ -37,7 +38,7 @@ CRASHES = 100
 async def differences(connection: Client, services: Sequence[str]) -> str:
     """What the replays of all sessions on a server differ in, in words; the last events of a killed process may be missing."""
     streams = await connection.jetstream().streams_info()
-    if not services or not any(stream.config.name == bus.EVENT_STREAM for stream in streams):
+    if not services or not any(stream.config.name == subjects.EVENT_STREAM for stream in streams):
         return ""
     return "\n".join([line async for line in _all(Log(connection), services)])
 

@@ -16,8 +16,8 @@ from functools import cache
 
 import httpx
 
-from shared.child import die_with_parent
 from tests.ports import free_port
+from voxbridge.shared.embedded.child import die_with_parent
 
 READY_TIMEOUT_S = 600.0
 """A machine without the weights fetches them first."""

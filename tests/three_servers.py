@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared import streams
 from tests.cluster import SERVERS, Cluster, connected
+from voxbridge.shared.log import streams
 
 
 @pytest.fixture

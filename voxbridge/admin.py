@@ -15,11 +15,11 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from shared import streams
-from shared.accounts import ADMIN
-from shared.config import Config
-from shared.errors import VoxbridgeError
-from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
+from voxbridge.shared.bus.accounts import ADMIN
+from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.log import streams
 
 LOOK_S: Final = 5.0
 REQUEST_S: Final = 5.0

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from shared import loglines
-from shared.config import Config
 from voxbridge import admin as work
 from voxbridge import credentials
+from voxbridge.shared.config import Config
+from voxbridge.shared.service import log_format
 
 
 @click.group()
@@ -42,7 +42,7 @@ def make(folder: Path, max_file_store: str) -> None:
 def streams(keep: bool, ready: Path | None) -> None:
     """Make the streams and the consumers, or bring them to the settings in force."""
     config = Config.from_env()
-    loglines.configure("admin", config.log_level)
+    log_format.configure("admin", config.log_level)
     if keep:
         asyncio.run(work.keep_streams(config, ready))
     else:

@@ -1,7 +1,7 @@
 """`voxbridge agents`: the agents and pipelines of a folder, what the model of one is told, and what is wrong with the files.
 
-Owns the words and the look of these commands. Does not own what an agent is (`shared.agents`) nor what a right file is
-(`shared.agent_files`). Exit status 1 means that a file is wrong or that there is no such agent.
+Owns the words and the look of these commands. Does not own what an agent is (`voxbridge.shared.agents.model`) nor what a right file is
+(`voxbridge.shared.agents.files`). Exit status 1 means that a file is wrong or that there is no such agent.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shared.agent_files import AgentsRefused, load
-from shared.agents import Agent, Cast, ModelName, Pipeline, Roster, handoff_function, instructions
-from shared.config import Config
-from shared.errors import VoxbridgeError
+from voxbridge.shared.agents.files import AgentsRefused, load
+from voxbridge.shared.agents.model import Agent, Cast, ModelName, Pipeline, Roster, handoff_function, instructions
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
 
 _FOLDER = click.option(
     "--folder", type=click.Path(path_type=Path, file_okay=False), help="Folder of the files; default: VOXBRIDGE_AGENTS_DIR."

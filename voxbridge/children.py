@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Protocol
 
-from shared.child import die_with_parent, end_group
-from shared.embedded import EmbeddedServer
 from voxbridge.logfile import LogFile
+from voxbridge.shared.embedded.child import die_with_parent, end_group
+from voxbridge.shared.embedded.servers import EmbeddedServer
 
 MAX_LINE: Final = 64 * 1024
 LAST_WORDS: Final = 5

@@ -11,8 +11,8 @@ from typing import Final
 
 import click
 
-from shared.config import Config, as_markdown
-from shared.errors import VoxbridgeError
+from voxbridge.shared.config import Config, as_markdown
+from voxbridge.shared.errors import VoxbridgeError
 
 _LATER: Final = {
     "admin": ("voxbridge.admin_cli", "admin"),

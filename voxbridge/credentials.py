@@ -1,8 +1,8 @@
 """The credentials of an installation whose services have users of their own: made once, kept as files, one folder for each reader.
 
 Owns the files: nkey seeds, passwords of Valkey, the vault key of those who seal and open, the administrators' token, and the two
-servers' configurations, which hold no secret but digests and public keys. Does not own what each user may do (`shared.permissions`).
-A crash here leaves what was there: a file appears whole or not at all.
+servers' configurations, which hold no secret but digests and public keys. Does not own what each user may do
+(`voxbridge.shared.bus.permissions`). A crash here leaves what was there: a file appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Final
 import nkeys
 from nacl.utils import random
 
-from shared import sealed_box
-from shared.accounts import ADMIN, RECORDINGS
-from shared.errors import Code, VoxbridgeError
-from shared.nats_configuration import Place, configuration
-from shared.permissions import RIGHTS
-from shared.permissions import valkey_users as users_of_valkey
-from shared.secret_file import SecretFile, new_secret
-from shared.streams import AUDIO_MEMORY
+from voxbridge.shared.bus.accounts import ADMIN, RECORDINGS
+from voxbridge.shared.bus.permissions import RIGHTS
+from voxbridge.shared.bus.permissions import valkey_users as users_of_valkey
+from voxbridge.shared.embedded.nats_configuration import Place, configuration
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.log.streams import AUDIO_MEMORY
+from voxbridge.shared.secrets import sealed_box
+from voxbridge.shared.secrets.secret_file import SecretFile, new_secret
 
 NAMES: Final = (ADMIN, *RIGHTS)
 SEED_FILE: Final = "nats.seed"

@@ -1,6 +1,6 @@
 """The environment of each service that `voxbridge up` starts: the settings, and of all secrets those alone that it works with.
 
-Owns who is given which. Does not own the settings (`shared.config`) nor how a process is started (`voxbridge.children`).
+Owns who is given which. Does not own the settings (`voxbridge.shared.config`) nor how a process is started (`voxbridge.children`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from shared.config import KEY_PREFIX, PREFIX, Config
-from shared.embedded import NatsServer
-from shared.permissions import RIGHTS
-from shared.providers import PROVIDERS
 from voxbridge.children import child_environment
+from voxbridge.shared.agents.providers import PROVIDERS
+from voxbridge.shared.bus.permissions import RIGHTS
+from voxbridge.shared.config import KEY_PREFIX, PREFIX, Config
+from voxbridge.shared.embedded.servers import NatsServer
 
 _PROVIDERS: Final = frozenset(name for names in PROVIDERS.values() for name in names)
 _MODELS: Final = frozenset(f"{PREFIX}{part}_KEY" for part in ("STT", "LLM", "TTS"))

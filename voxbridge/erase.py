@@ -22,16 +22,18 @@ from nats.js.errors import APIError, NotFoundError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
-from shared import bus, events, recordings
-from shared.accounts import ADMIN
-from shared.config import Config
-from shared.embedded import ValkeyServer
-from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
-from shared.events import gateway, operator, tools, voice
-from shared.log import Log, decode, is_imported, position
-from shared.redis_connection import connect_redis
-from shared.store import Store
 from voxbridge.eventlog import opened
+from voxbridge.shared import events
+from voxbridge.shared.audio import recordings
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.accounts import ADMIN
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
+from voxbridge.shared.events import gateway, operator, tools, voice
+from voxbridge.shared.log.reader import Log, decode, is_imported, position
+from voxbridge.shared.store.connection import connect_redis
+from voxbridge.shared.store.store import Store
 
 UNTOUCHED_S: Final = 3_600
 """A session that never ended may be erased when nothing came of it for so long; so may one whose function began so long ago."""
@@ -118,20 +120,20 @@ async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress
     await store.erase(sid)
     notes = await store.forget_notes(sorted(known))
     left = await _rewrite(redis)
-    for stream, subject in bus.kept_audio(sid):
+    for stream, subject in subjects.kept_audio(sid):
         with suppress(NotFoundError):
             await _answered(log.js.purge_stream(stream, subject=subject))
     blocks = await _recorded(log, sid)
     count = 0
     for _ in range(ROUNDS):
         total = count + len(held.positions) + len(held.last)
-        await _overwrite(log, bus.EVENT_STREAM, held.positions, partial(_advance, progress, count, total))
+        await _overwrite(log, subjects.EVENT_STREAM, held.positions, partial(_advance, progress, count, total))
         if held.tombstone is None:
             await _say(log, sid, operator.SessionErased(by=by, began=held.began, mode=held.mode, events=total), now)
-        await _overwrite(log, bus.EVENT_STREAM, held.last)
+        await _overwrite(log, subjects.EVENT_STREAM, held.last)
         count = total
         progress(count, count)
-        await _overwrite(log, bus.RECORD_STREAM, blocks)
+        await _overwrite(log, subjects.RECORD_STREAM, blocks)
         held, more = await _look(log, sid), await _recorded(log, sid)
         known.update(held.notes)
         if not held.positions and not held.last and not more:
@@ -207,7 +209,7 @@ async def _recorded(log: Log, sid: str) -> list[int]:
     found: list[int] = []
     after, more = 0, True
     while more:
-        page = await log.frames(bus.RECORD_STREAM, f"{bus.recorded(sid).rpartition('.')[0]}.*", after=after, limit=64)
+        page = await log.frames(subjects.RECORD_STREAM, f"{subjects.recorded(sid).rpartition('.')[0]}.*", after=after, limit=64)
         found += [position(message) for message in page.messages]
         after, more = (found[-1] if found else 0), page.more and bool(page.messages)
     return found
@@ -235,7 +237,7 @@ def _advance(progress: Progress, before: int, of: int, done: int) -> None:
 async def _say(log: Log, sid: str, event: operator.SessionErased, now: int) -> None:
     id = f"{sid}.operator.1"
     payload = events.encode(event, id=id, sid=sid, ts=now, cause=None)
-    subject = bus.event_subject(sid, "operator", visible=True, type="session.erased")
+    subject = subjects.event_subject(sid, "operator", visible=True, type="session.erased")
     await _answered(log.js.publish(subject, payload, timeout=_API_S, headers={str(Header.MSG_ID.value): id}))
 
 

@@ -13,10 +13,10 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from shared.clock import SystemClock
-from shared.config import Config
 from voxbridge import erase as erasing
 from voxbridge import sessions
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.config import Config
 
 
 @click.command("erase")

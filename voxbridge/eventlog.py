@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from shared.accounts import ADMIN
-from shared.config import Config
-from shared.embedded import NatsServer, StartError
-from shared.errors import Unavailable
-from shared.log import Log
-from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from voxbridge import runtime
 from voxbridge.preflight import FolderLock, check_folder
+from voxbridge.shared.bus.accounts import ADMIN
+from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer, StartError
+from voxbridge.shared.errors import Unavailable
+from voxbridge.shared.log.reader import Log
 
 CONNECT_S: Final = 3.0
 TURN_S: Final = 5.0

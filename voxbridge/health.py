@@ -12,10 +12,10 @@ from typing import Final
 import httpx
 from nats.errors import Error as NatsError
 
-from shared.config import Config
-from shared.errors import VoxbridgeError
-from shared.nats_connection import close_nats, connect_nats
-from shared.service import health_subject
+from voxbridge.shared.bus.connection import close_nats, connect_nats
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.service.process import health_subject
 
 TIMEOUT_S: Final = 3.0
 NAMES: Final = ("gateway", "voice", "tools", "models")

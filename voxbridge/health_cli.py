@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from shared.config import Config
 from voxbridge.health import NAMES, ask
+from voxbridge.shared.config import Config
 
 
 @click.command()

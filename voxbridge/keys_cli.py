@@ -1,7 +1,7 @@
 """`voxbridge keys`: the keys of providers, set and forgotten in the running gateway.
 
-Owns the words of these commands and how the gateway is found. Does not own the keys (`shared.keys`). A key is read from standard
-input or a hidden prompt; it is never an argument, since every user of the machine sees those, and never printed.
+Owns the words of these commands and how the gateway is found. Does not own the keys (`voxbridge.shared.secrets.provider_keys`). A key is
+read from standard input or a hidden prompt; it is never an argument, since every user of the machine sees those, and never printed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from shared.config import Config
-from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.secret_file import admin_token_file
 from voxbridge import runtime
 from voxbridge.doctor.machine import is_running
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.secrets.secret_file import admin_token_file
 
 TIMEOUT_S: Final = 10.0
 _READ: Final = 4_096
@@ -64,9 +64,9 @@ def rotate(also: tuple[Path, ...], public: Path | None) -> None:
 
 
 async def _rotate(config: Config, opens: tuple[Path, ...], public: Path) -> int:
-    from shared.redis_connection import connect_redis
     from voxbridge.erase import stores
     from voxbridge.rotation import rotate as rotated
+    from voxbridge.shared.store.connection import connect_redis
 
     if config.redis_url:
         redis = await connect_redis(config.redis_url, timeout_s=TIMEOUT_S, password_file=config.redis_password_file)

@@ -1,14 +1,14 @@
 """An imported session in the list of the running product.
 
-Owns that one entry. Does not own the list (`shared.store`), which is built from the log again where Valkey has lost it.
+Owns that one entry. Does not own the list (`voxbridge.shared.store.store`), which is built from the log again where Valkey has lost it.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from shared.redis_connection import connect_redis
-from shared.store import Store
+from voxbridge.shared.store.connection import connect_redis
+from voxbridge.shared.store.store import Store
 
 _TIMEOUT_S: Final = 10.0
 

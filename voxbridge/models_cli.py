@@ -15,8 +15,8 @@ from services.models.loader import Loader, sources_for
 from services.models.manifest import Model, load
 from services.models.progress import ConsoleProgress
 from services.models.shelf import Shelf, State
-from shared.config import Config
-from shared.errors import VoxbridgeError
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
 
 
 def _chosen(config: Config, names: tuple[str, ...], every: bool) -> tuple[Model, ...]:

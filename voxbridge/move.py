@@ -18,11 +18,12 @@ from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.micro.request import ERROR_CODE_HEADER
 
-from shared import bus, events
-from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
-from shared.events.voice import SessionEnded, SessionOwned, SessionReleased, SessionRestored
-from shared.feed import Feed
-from shared.log import Log
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
+from voxbridge.shared.events.voice import SessionEnded, SessionOwned, SessionReleased, SessionRestored
+from voxbridge.shared.log.feed import Feed
+from voxbridge.shared.log.reader import Log
 
 SUBJECT: Final = "vx.svc.voice.move"
 STATS: Final = "$SRV.STATS.voxbridge-voice"
@@ -61,7 +62,7 @@ async def move(log: Log, sid: str, to: str = "") -> Report:
     Raises `NOT_FOUND` for a worker that is not there, `CONFLICT` for a session that has ended, `OVERLOADED` when no other worker has
     room, `UNAVAILABLE` when nobody holds it, `TIMED_OUT` when it was given up and is not carried on yet.
     """
-    last = await log.last([bus.stored_subject(sid, "voice", "c", end) for end in (bus.SESSION, "session.ended")])
+    last = await log.last([subjects.stored_subject(sid, "voice", "c", end) for end in (subjects.SESSION, "session.ended")])
     for ended in (one.event for one in last):
         if isinstance(ended, SessionEnded):
             raise Conflict(f"Session {sid} has ended ({ended.reason}).")

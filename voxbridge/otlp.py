@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from shared import events
-from shared.events import gateway, operator, tools, voice
+from voxbridge.shared import events
+from voxbridge.shared.events import gateway, operator, tools, voice
 
 SCOPE: Final = "voxbridge"
 EVENTS_LIMIT: Final = 1_000

@@ -1,6 +1,6 @@
 """What must hold before anything is started: a folder to write to, room on the disk, free ports, nobody else on the folder.
 
-Owns the checks and their one-line messages. Does not own the servers' own checks (`shared.embedded`).
+Owns the checks and their one-line messages. Does not own the servers' own checks (`voxbridge.shared.embedded.servers`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import shutil
 from pathlib import Path
 from typing import Final, Self
 
-from shared import sealed_box
-from shared.config import Config
-from shared.embedded import MIN_FREE_BYTES, StartError, port_is_free
-from shared.secret_file import admin_token_file, vault_key_file
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import MIN_FREE_BYTES, StartError, port_is_free
+from voxbridge.shared.secrets import sealed_box
+from voxbridge.shared.secrets.secret_file import admin_token_file, vault_key_file
 
 _LISTEN: Final = "0A"
 

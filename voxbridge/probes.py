@@ -15,11 +15,11 @@ import httpx
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from shared import bus
-from shared.errors import Unavailable
-from shared.nats_connection import close_nats, connect_nats
-from shared.service import health_subject
 from voxbridge.children import Probe
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.connection import close_nats, connect_nats
+from voxbridge.shared.errors import Unavailable
+from voxbridge.shared.service.process import health_subject
 
 TIMEOUT_S = 1.0
 _PENDING = 64 * 1024
@@ -66,7 +66,7 @@ class Probes:
         """Tell those that are left to ask at once who it was. Untold, they notice a little later."""
         with suppress(NatsError, Unavailable, OSError, TimeoutError):
             async with asyncio.timeout(TIMEOUT_S):
-                await bus.publish(await self._connected(), bus.GONE, b"")
+                await subjects.publish(await self._connected(), subjects.GONE, b"")
 
     async def _connected(self) -> Client:
         async with self._connecting:

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from shared.errors import Code, VoxbridgeError
-from shared.events.voice import TurnCompleted, UserSaid
 from voxbridge import replay, session_files
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.voice import TurnCompleted, UserSaid
 
 FOLDER: Final = Path("tests/recorded")
 _SHORT: Final = 8

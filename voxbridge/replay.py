@@ -1,7 +1,7 @@
 """Replaying a recording with the services' steps as they are now, and saying what differs so that a person sees why.
 
-Owns which services can be replayed, and the words. Does not own the comparison (`shared.replay`) nor where a recording is kept
-(`voxbridge.session_files`).
+Owns which services can be replayed, and the words. Does not own the comparison (`voxbridge.shared.step.replay`) nor where a recording is
+kept (`voxbridge.session_files`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import msgspec
 from services.tools import core as tools
 from services.voice import core as voice
 from services.voice import inputs
-from shared import events
-from shared.errors import Code, VoxbridgeError
-from shared.events.journal import JOURNALS
-from shared.replay import Difference, Input, Replayed, Service, plain, replay
+from voxbridge.shared import events
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.journal import JOURNALS
+from voxbridge.shared.step.replay import Difference, Input, Replayed, Service, plain, replay
 
 NAMES: Final = ("voice", "tools")
 SHOWN: Final = 20
@@ -44,7 +44,7 @@ def took_part(log: Sequence[events.Recorded]) -> list[str]:
 
 
 def run(log: Sequence[events.Recorded], service: str) -> Replayed:
-    """Replay one service; raises as `shared.replay.replay`."""
+    """Replay one service; raises as `voxbridge.shared.step.replay.replay`."""
     return replay(services()[service], log)
 
 

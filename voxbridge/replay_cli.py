@@ -16,12 +16,12 @@ from typing import Final
 
 import click
 
-from shared import events
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
-from shared.ids import new_session_id
 from voxbridge import otlp, recorded_test, replay, session_files, sessions
 from voxbridge.eventlog import opened
+from voxbridge.shared import events
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.ids import new_session_id
 
 CANNOT_TELL: Final = 2
 _NEW: Final = "new"
@@ -130,10 +130,10 @@ async def _print_wav(sid: str) -> None:
 
 async def _export_wav(sid: str, path: Path, *, place: str = "") -> None:
     # Valkey's client and numpy take half a second to load: the other commands do without.
-    from shared.accounts import RECORDINGS
-    from shared.recordings import DataKeys
     from voxbridge import wav
     from voxbridge.erase import stores
+    from voxbridge.shared.audio.recordings import DataKeys
+    from voxbridge.shared.bus.accounts import RECORDINGS
 
     config = Config.from_env()
     async with stores(config, user=RECORDINGS) as (log, redis):

@@ -3,7 +3,7 @@
 Owns the order in which it is done. First the new key is where whoever opens looks, with the old one beside it; then its public half is
 where whoever seals looks; then each record is opened and sealed again, unless it changed meanwhile; and only when none is left is the
 old key removed. A crash in between leaves everything openable, and the next run goes on. Does not own the form of what is sealed
-(`shared.vault`).
+(`voxbridge.shared.secrets.vault`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any, Final
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.secret_file import SecretFile, new_secret
-from shared.vault import OLD, Vault, WrongKey
 from voxbridge.secret_copies import write_secret
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.secrets.secret_file import SecretFile, new_secret
+from voxbridge.shared.secrets.vault import OLD, Vault, WrongKey
 
 PATTERNS: Final = ("vx:key:*", "vx:datakey:*")
 LOOKS: Final = 20

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from shared.config import Config
+from voxbridge.shared.config import Config
 
 _NAME: Final = "runtime.json"
 

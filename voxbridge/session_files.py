@@ -1,6 +1,6 @@
 """Sessions out of the log into files and back, and as tests.
 
-Owns such files: reading, writing, and the test that is made of one. Does not own the format (`shared.session_file`). A file
+Owns such files: reading, writing, and the test that is made of one. Does not own the format (`voxbridge.shared.log.session_file`). A file
 or an import that fails halfway leaves nothing behind.
 """
 
@@ -18,11 +18,13 @@ from nats.errors import Error as NatsError
 from nats.js.api import Header, PubAck
 from nats.js.errors import APIError
 
-from shared import bus, events, session_file
-from shared.clock import SystemClock
-from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.log import Log, position, type_of
-from shared.writer import OUT_OF_TURN
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.log import session_file
+from voxbridge.shared.log.reader import Log, position, type_of
+from voxbridge.shared.log.writer import OUT_OF_TURN
 
 IN_FLIGHT: Final = 64
 """Events of an import that may wait for their acknowledgement."""
@@ -41,7 +43,7 @@ class Recording(NamedTuple):
 async def count(log: Log, sid: str) -> int:
     """How many events the log holds of a session now."""
     try:
-        info = await log.js.stream_info(bus.EVENT_STREAM, subjects_filter=bus.stored_subject(sid))
+        info = await log.js.stream_info(subjects.EVENT_STREAM, subjects_filter=subjects.stored_subject(sid))
     except (TimeoutError, NatsError, APIError) as error:
         raise Unavailable(f"The event log does not answer: {error}.") from error
     return sum((info.state.subjects or {}).values())
@@ -64,7 +66,7 @@ async def export(log: Log, sid: str) -> AsyncIterator[bytes]:
         page = await log.page(sid, after=after)
         for stored in page.messages[:left]:
             after = position(stored)
-            _, writer, visible = bus.parse_event_subject((stored.headers or {})["Nats-Subject"])
+            _, writer, visible = subjects.parse_event_subject((stored.headers or {})["Nats-Subject"])
             yield session_file.line(stored.data, seq=after, writer=writer, visible=visible, type=type_of(stored))
         left, more = max(0, left - len(page.messages)), page.more
     if left:
@@ -150,10 +152,10 @@ class _Import:
             await self.settle()
         # Positions only grow, and no reader of the payload needs this one: an event does not carry its own.
         new = session_file.renumbered(line, line.seq, self.positions, number)
-        subject = bus.event_subject(self.sid, line.writer, line.visible, line.type)
-        headers: dict[str, str] = {Header.MSG_ID: f"{line.id}.{self._mark}", bus.IMPORTED: "1"}
+        subject = subjects.event_subject(self.sid, line.writer, line.visible, line.type)
+        headers: dict[str, str] = {Header.MSG_ID: f"{line.id}.{self._mark}", subjects.IMPORTED: "1"}
         if not self.ours:
-            headers |= {Header.EXPECTED_LAST_SUBJECT_SEQUENCE: "0", _FILTER: bus.stored_subject(self.sid)}
+            headers |= {Header.EXPECTED_LAST_SUBJECT_SEQUENCE: "0", _FILTER: subjects.stored_subject(self.sid)}
         sending = self._log.js.publish(subject, session_file.payload(new, self.sid), timeout=_ACK_S, headers=headers)
         # Tasks begin in the order they are made, and each sends before it waits; that it was so is checked when they have ended.
         self._waiting[line.seq] = asyncio.create_task(sending)
@@ -181,7 +183,7 @@ class _Import:
             await asyncio.gather(*self._waiting.values(), return_exceptions=True)
             if not self.ours and not (await self._log.position(self.sid, "*"))[1].endswith(self._mark):
                 return
-            await self._log.js.purge_stream(bus.EVENT_STREAM, subject=bus.stored_subject(self.sid))
+            await self._log.js.purge_stream(subjects.EVENT_STREAM, subject=subjects.stored_subject(self.sid))
 
 
 @contextmanager

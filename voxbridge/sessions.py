@@ -12,11 +12,12 @@ from typing import Final, Literal
 
 import msgspec
 
-from shared import bus, events
-from shared.errors import Code, VoxbridgeError
-from shared.events import gateway, operator, tools, voice
-from shared.events.journal import JOURNALS
-from shared.log import LAST_LIMIT, Log
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events import gateway, operator, tools, voice
+from voxbridge.shared.events.journal import JOURNALS
+from voxbridge.shared.log.reader import LAST_LIMIT, Log
 
 LIMIT: Final = 10_000
 """Sessions in one list."""
@@ -37,7 +38,7 @@ STAGES: Final = (
 """Stamps of a turn in the order they are reached (docs/benchmarks.md)."""
 
 _SID: Final = 32
-_SUMMARY: Final = (bus.SESSION, bus.SAID, "session.started", "turn.completed", "session.ended")
+_SUMMARY: Final = (subjects.SESSION, subjects.SAID, "session.started", "turn.completed", "session.ended")
 """Where the voice service says how a session goes; the last three in the first release."""
 
 _PER_READ: Final = LAST_LIMIT // len(_SUMMARY)
@@ -79,7 +80,7 @@ async def newest(log: Log, limit: int) -> list[Summary]:
         _add(found.setdefault(erased.sid, Summary(id=erased.sid, mode="", started_at_ms=0)), erased)
     for first in range(0, len(sids), _PER_READ):
         part = sids[first : first + _PER_READ]
-        for recorded in await log.last([bus.stored_subject(sid, "voice", "c", end) for sid in part for end in _SUMMARY]):
+        for recorded in await log.last([subjects.stored_subject(sid, "voice", "c", end) for sid in part for end in _SUMMARY]):
             _add(found[recorded.sid], recorded)
             found[recorded.sid].turns = max(found[recorded.sid].turns, voice.turns_by(recorded.event))
     return sorted(found.values(), key=lambda one: -one.started_at_ms)[:limit]

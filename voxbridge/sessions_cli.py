@@ -16,15 +16,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shared import events
-from shared.clock import SystemClock
-from shared.config import Config
-from shared.feed import Feed
-from shared.log import Log
-from shared.silences import silences
 from voxbridge import move, sessions
 from voxbridge.eventlog import opened
 from voxbridge.replay import moment
+from voxbridge.shared import events
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.config import Config
+from voxbridge.shared.log.feed import Feed
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.silences import silences
 
 BAR: Final = 40
 """Characters of the longest latency bar."""

@@ -1,6 +1,6 @@
 """How settings are shown: as the page of the documentation, and as a table with the values in force here.
 
-Owns the words around them. The settings themselves are `shared.config`'s. Secrets are never printed.
+Owns the words around them. The settings themselves are `voxbridge.shared.config`'s. Secrets are never printed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from shared.config import Config, env_name, shown
+from voxbridge.shared.config import Config, env_name, shown
 
 _HEAD: Final = """# Configuration
 

@@ -13,8 +13,8 @@ import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from shared.child import end_group
 from voxbridge.children import Command
+from voxbridge.shared.embedded.child import end_group
 
 _log = logging.getLogger(__name__)
 

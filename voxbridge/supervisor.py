@@ -15,11 +15,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from shared.child import end_group
-from shared.errors import VoxbridgeError
 from voxbridge.children import Child, Program, how_it_ended
 from voxbridge.readiness import Part, Phase, Whole, update
 from voxbridge.restart import History, after_exit
+from voxbridge.shared.embedded.child import end_group
+from voxbridge.shared.errors import VoxbridgeError
 
 STOP_S: Final = 4.0
 """What services get between SIGTERM and SIGKILL; the servers, stopped after them, get the rest of five seconds."""

@@ -1,7 +1,7 @@
 """`voxbridge token`: an access token for somebody who is no administrator.
 
-Owns the words of this command. Does not own what a token says (`shared.access_tokens`). It asks nobody: who can read the file of the
-administrators' token can sign.
+Owns the words of this command. Does not own what a token says (`voxbridge.shared.secrets.access_tokens`). It asks nobody: who can read the
+file of the administrators' token can sign.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final
 import click
 
 from services.gateway.messages import MODES
-from shared import access_tokens
-from shared.access_tokens import Wishes
-from shared.config import Config
-from shared.secret_file import admin_token_file
+from voxbridge.shared.config import Config
+from voxbridge.shared.secrets import access_tokens
+from voxbridge.shared.secrets.access_tokens import Wishes
+from voxbridge.shared.secrets.secret_file import admin_token_file
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 

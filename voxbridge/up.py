@@ -16,9 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from shared.config import PREFIX, Config
-from shared.embedded import EmbeddedServer, NatsServer, StartError, ValkeyServer
-from shared.service import STAND_BY
 from voxbridge import environment, runtime
 from voxbridge.admin import Maker
 from voxbridge.children import Child, Command, Probe, Program, child_environment, embedded, start_command
@@ -27,6 +24,9 @@ from voxbridge.logfile import LogFile
 from voxbridge.preflight import FolderLock, check_folder, check_port, check_secrets, make_vault
 from voxbridge.probes import Probes
 from voxbridge.repeats import Repeats
+from voxbridge.shared.config import PREFIX, Config
+from voxbridge.shared.embedded.servers import EmbeddedServer, NatsServer, StartError, ValkeyServer
+from voxbridge.shared.service.process import STAND_BY
 from voxbridge.standby import Standby
 from voxbridge.supervisor import Supervisor
 

@@ -2,8 +2,8 @@
 
 Owns what is in the file: stereo, 16 bits, 24 kHz, the user on the left (made from 16 kHz), the agent on the right as it was sent. Sample
 0 is `session.started`; where nothing came there is silence. Of a reply that was cut off there is what its client says it played, or else
-what was sent before the cut. Does not own where a frame lies (`shared.placing`). The file is filled in place, so its length costs no
-memory.
+what was sent before the cut. Does not own where a frame lies (`voxbridge.shared.audio.timeline`). The file is filled in place, so its
+length costs no memory.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from services.voice.resample import Upsampler
-from shared import events, frames, recordings
-from shared.errors import Code, VoxbridgeError
-from shared.events import gateway, operator, voice
-from shared.log import Log
-from shared.placing import Cut, Placed, Placing
-from shared.recordings import CHANNELS, DataKeys, Passed
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames, recordings
+from voxbridge.shared.audio.recordings import CHANNELS, DataKeys, Passed
+from voxbridge.shared.audio.timeline import Cut, Placed, Placing
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events import gateway, operator, voice
+from voxbridge.shared.log.reader import Log
 
 RATE: Final = frames.OUTPUT_RATE
 LONGEST_MS: Final = 6 * 3_600_000

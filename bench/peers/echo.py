@@ -23,7 +23,7 @@ import uvloop
 
 from bench import figures
 from bench.client import DRAIN_S, FRAME_S, PCM_BYTES, TIMER_S, EchoResult, Session, Task, check, end_sessions, open_sessions
-from shared import frames
+from voxbridge.shared.audio import frames
 
 READY_S: Final = 30.0
 """How long a session may take until its first frame is back."""

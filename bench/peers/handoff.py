@@ -23,7 +23,7 @@ from bench.client import FRAME_S, PCM_BYTES, Session
 from bench.peers.echo import Finder, Sent
 from bench.peers.handoff_google import KNOWS, UNRESUMABLE
 from bench.websocket import connect
-from shared import frames
+from voxbridge.shared.audio import frames
 
 CALLS_LIMIT: Final = 100
 PATIENCE_S: Final = 20.0

@@ -30,7 +30,7 @@ from bench.peers.results import P99_LIMIT_MS, Absent, Comparison, Measured, cpu,
 from bench.peers.systems import OURS, RELAY, TITLES, System, cores, on_cores, peer, product, sdk_relay
 from bench.realtime import google
 from bench.stack import Child, StackError, child_environment
-from shared.config import PREFIX
+from voxbridge.shared.config import PREFIX
 
 Say = Callable[[str], None]
 

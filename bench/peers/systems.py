@@ -21,7 +21,7 @@ from bench.peers.catalogue import Peer
 from bench.peers.environment import python_of
 from bench.realtime import relay
 from bench.stack import LIGHT, ROOT, Child, child_environment, free_port, listening, stack
-from shared.child import die_with_parent
+from voxbridge.shared.embedded.child import die_with_parent
 
 START_S: Final = 120.0
 OURS: Final = "voxbridge"

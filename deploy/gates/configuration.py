@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from deploy.gates import ROOT
-from shared.config import as_markdown
 from voxbridge.settings import document
+from voxbridge.shared.config import as_markdown
 
 
 def problems() -> list[str]:

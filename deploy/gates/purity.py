@@ -15,11 +15,12 @@ FORBIDDEN: Final = frozenset(
         "numpy.random", "onnxruntime", "openai", "os", "pathlib", "queue", "random", "redis", "requests", "secrets", "select", "selectors",
         "shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib.request", "uuid",
         "uvloop", "websockets",
-        "shared.clock", "shared.embedded", "shared.ids.new_process_id", "shared.ids.new_session_id", "shared.log", "shared.nats_connection",
-        "shared.redis_connection", "shared.service",
+        "voxbridge.shared.clock", "voxbridge.shared.embedded.servers", "voxbridge.shared.ids.new_process_id",
+        "voxbridge.shared.ids.new_session_id", "voxbridge.shared.log.reader", "voxbridge.shared.bus.connection",
+        "voxbridge.shared.store.connection", "voxbridge.shared.service.process",
     }
 )  # fmt: skip
-_OURS: Final = ("services.", "shared.", "voxbridge.")
+_OURS: Final = ("services.", "voxbridge.")
 _CALLS: Final = frozenset({"open", "input", "print", "exec", "eval", "__import__", "breakpoint"})
 _DATETIME_NOW: Final = frozenset({"now", "utcnow", "today"})
 

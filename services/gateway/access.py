@@ -1,7 +1,7 @@
 """The rights of whoever asks: this machine's owner and administrators everything, others what their access token says.
 
 Owns the rule for requests and sockets, and the count of calls that a token has started, which is in Valkey. Does not own who is an
-administrator (`admins`) nor the form of tokens (`shared.access_tokens`). Nothing else is kept.
+administrator (`admins`) nor the form of tokens (`voxbridge.shared.secrets.access_tokens`). Nothing else is kept.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from starlette.requests import Request
 
 from services.gateway.admins import Admins
 from services.gateway.forwarded import Headers, forwarded
-from shared import access_tokens
-from shared.access_tokens import Terms
-from shared.clock import Clock
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
-from shared.events.gateway import SessionRequested
-from shared.secret_file import admin_token_file, new_secret
-from shared.store import Store
+from voxbridge.shared.clock import Clock
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.gateway import SessionRequested
+from voxbridge.shared.secrets import access_tokens
+from voxbridge.shared.secrets.access_tokens import Terms
+from voxbridge.shared.secrets.secret_file import admin_token_file, new_secret
+from voxbridge.shared.store.store import Store
 
 _SCHEME: Final = "bearer"
 

@@ -11,9 +11,9 @@ import logging
 from typing import Final
 
 from services.gateway import tokens
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
-from shared.secret_file import admin_token_file
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.secrets.secret_file import admin_token_file
 
 _SCHEME: Final = "bearer"
 _log = logging.getLogger(__name__)

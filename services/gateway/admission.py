@@ -1,7 +1,7 @@
 """Who may begin a call and write into the log through this gateway, as far as room and rate go.
 
 Owns the gateway's starts, the buckets of accounts and the watch over the log's room, with its alarm. Does not own the rules
-(`shared.quotas`) nor who may call at all. Nothing is lost in a crash here.
+(`voxbridge.shared.log.quotas`) nor who may call at all. Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final
 
 from nats.errors import Error as NatsError
 
-from shared import bus
-from shared.condition import Condition
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
-from shared.log import Log
-from shared.quotas import RESERVE, Quota, Rated, Rates, Starts, filling_up, full
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.condition import Condition
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.log.quotas import RESERVE, Quota, Rated, Rates, Starts, filling_up, full
+from voxbridge.shared.log.reader import Log
 
 LOOK_S: Final = 5.0
 """How often the room of the log is looked at."""
@@ -69,7 +69,7 @@ class Admission:
         while True:
             try:
                 async with asyncio.timeout(ANSWER_S):
-                    self.look((await log.js.stream_info(bus.EVENT_STREAM)).state.bytes)
+                    self.look((await log.js.stream_info(subjects.EVENT_STREAM)).state.bytes)
             except (NatsError, TimeoutError):
                 pass  # how NATS stands is said by others
             await asyncio.sleep(LOOK_S)

@@ -1,7 +1,7 @@
 """`/api/agents`: who there is to talk to; and `/api/sessions/{id}/handoff`: another agent is to go on (docs/protocol.md, section 9).
 
-Owns the routes and what is told of an agent, which is never its prompt. Does not own the files (`shared.agent_files`), who may hand
-over (`services.gateway.access`), nor the handoff itself: the voice service does it. Nothing is lost in a crash here.
+Owns the routes and what is told of an agent, which is never its prompt. Does not own the files (`voxbridge.shared.agents.files`), who may
+hand over (`services.gateway.access`), nor the handoff itself: the voice service does it. Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from pydantic import BaseModel
 
 from services.gateway import bodies, resume, resumption, views
 from services.gateway.messages import AGENT_LIMIT
-from shared import agents, events
-from shared.agent_files import Agents
-from shared.errors import Code, VoxbridgeError
-from shared.providers import PROVIDERS
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.agents import model
+from voxbridge.shared.agents.files import Agents
+from voxbridge.shared.agents.providers import PROVIDERS
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.log.writer import SessionWriter
 
 if TYPE_CHECKING:
     from services.gateway.service import Gateway
@@ -43,7 +44,7 @@ _BODY: Final = {
     "required": ["to"],
     "properties": {
         "to": {"type": "string", "minLength": 1, "maxLength": AGENT_LIMIT},
-        "reason": {"type": "string", "maxLength": agents.REASON_LIMIT},
+        "reason": {"type": "string", "maxLength": model.REASON_LIMIT},
     },
 }
 
@@ -111,7 +112,7 @@ class Accepted(BaseModel):
 
 class _Handoff(msgspec.Struct, frozen=True):
     to: Annotated[str, msgspec.Meta(min_length=1, max_length=AGENT_LIMIT)]
-    reason: Annotated[str, msgspec.Meta(max_length=agents.REASON_LIMIT)] = ""
+    reason: Annotated[str, msgspec.Meta(max_length=model.REASON_LIMIT)] = ""
 
 
 def router(gateway: Gateway) -> APIRouter:
@@ -184,7 +185,7 @@ async def _check(gateway: Gateway, sid: str, target: str) -> None:
         raise VoxbridgeError(Code.CONFLICT, "This session has no agents to hand over to.", field="session_id")
     if target not in speaker.agents:
         known = ", ".join(speaker.agents)
-        message = f"There is no agent {target!r} in this session; there is {known}.{agents.nearest(target, speaker.agents)}"
+        message = f"There is no agent {target!r} in this session; there is {known}.{model.nearest(target, speaker.agents)}"
         raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="to", limit=known)
     begun, done = by_type.get("handoff.started"), by_type.get("handoff.completed")
     if begun is not None and (done is None or done.seq < begun.seq) and isinstance(begun.event, events.voice.HandoffStarted):
@@ -194,7 +195,7 @@ async def _check(gateway: Gateway, sid: str, target: str) -> None:
         raise VoxbridgeError(Code.CONFLICT, f"{target} speaks already.", field="to")
 
 
-def _agent(agent: agents.Agent, missing: list[str]) -> dict[str, Any]:
+def _agent(agent: model.Agent, missing: list[str]) -> dict[str, Any]:
     return {
         **{name: getattr(agent, name) for name in ("name", "role", "description", "scope", "voice", "language", "output")},
         "kind": "cascade" if agent.realtime is None else "realtime",
@@ -205,19 +206,19 @@ def _agent(agent: agents.Agent, missing: list[str]) -> dict[str, Any]:
     }
 
 
-def _pipeline(pipeline: agents.Pipeline, missing: dict[str, list[str]]) -> dict[str, Any]:
+def _pipeline(pipeline: model.Pipeline, missing: dict[str, list[str]]) -> dict[str, Any]:
     needed = dict.fromkeys(name for stage in pipeline.stages for name in missing[stage.agent])
     stages = [{"phase": one.phase, "agent": one.agent, "next": list(one.next)} for one in pipeline.stages]
     about = {"name": pipeline.name, "description": pipeline.description, "hand_back": pipeline.hand_back}
     return {**about, "stages": stages, "missing": list(needed)}
 
 
-def _parts(agent: agents.Agent) -> dict[str, agents.ModelName]:
+def _parts(agent: model.Agent) -> dict[str, model.ModelName]:
     if agent.realtime is not None:
         return {"realtime": agent.realtime}
     return {"stt": agent.stt, "llm": agent.llm, "tts": agent.tts}
 
 
-def _needs(agent: agents.Agent) -> list[str]:
+def _needs(agent: model.Agent) -> list[str]:
     """The providers of an agent, each once."""
     return list(dict.fromkeys(one.provider for one in _parts(agent).values() if one.provider not in ("", "local")))

@@ -11,7 +11,7 @@ from typing import Final
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 BODY_LIMIT: Final = 4_096
 """Bytes of a body."""

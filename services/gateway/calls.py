@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from shared import events
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared import events
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 OPEN_LIMIT: Final = 256
 """Calls that may be open; the oldest is forgotten when one more comes."""

@@ -1,15 +1,15 @@
 """How often a client is shown a text that grows: every message to a client has all of it, so words come together in one.
 
-Owns the rate, and the text that waits for its time. Does not own what a text is made of (`shared.partials`). A crash here loses what is
-shown next anyway. Pure.
+Owns the rate, and the text that waits for its time. Does not own what a text is made of (`voxbridge.shared.bus.partials`). A crash here
+loses what is shown next anyway. Pure.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from shared.moments import PartialTranscript
-from shared.partials import Composer
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.bus.partials import Composer
 
 EVERY_S: Final = 0.1
 """Between two messages with the same text: a reader sees no difference, and a long text costs no more than ten times itself a second."""

@@ -1,6 +1,6 @@
 """`/api/config`: what an administrator sets while everything runs (docs/protocol.md, section 8).
 
-Owns the routes and what is answered, which is never a key. Does not own the keys (`shared.keys`) nor who is an
+Owns the routes and what is answered, which is never a key. Does not own the keys (`voxbridge.shared.secrets.provider_keys`) nor who is an
 administrator (`services.gateway.access`). Nothing is lost in a crash here.
 """
 
@@ -13,9 +13,9 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import BaseModel
 
 from services.gateway import bodies, views
-from shared.errors import Code, VoxbridgeError
-from shared.keys import KEY_LIMIT
-from shared.providers import variables
+from voxbridge.shared.agents.providers import variables
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
 
 if TYPE_CHECKING:
     from services.gateway.service import Gateway

@@ -38,8 +38,10 @@ from services.gateway.outputs import (
     Send,
 )
 from services.gateway.session_token import SessionToken
-from shared import events, frames, moments
-from shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import moments
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 
 FIRST_WORD_MS: Final = 60_000
 """How long a socket may be open without a `start` or a `resume`: it counts as one of those that a gateway has room for."""

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.gateway.access import arrival
 from services.gateway.guard import Guard
 from services.gateway.socket import EXTENSION
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 if TYPE_CHECKING:
     from services.gateway.service import Gateway

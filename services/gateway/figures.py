@@ -18,7 +18,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from shared.service import Figures, figures_subject
+from voxbridge.shared.service.process import Figures, figures_subject
 
 SERVICES: Final = ("voice", "tools")
 ANSWERS_S: Final = 0.25

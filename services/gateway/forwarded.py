@@ -10,8 +10,8 @@ import ipaddress
 from collections.abc import Iterable
 from typing import Final
 
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 IPv4 = ipaddress.IPv4Address
 IPv6 = ipaddress.IPv6Address

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from services.gateway.buffers import Budget
 from services.gateway.lobby import Lobby
 from services.gateway.socket import Socket
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 HEAD_BYTES: Final = 32 * 1024
 """Bytes of the head of a request."""

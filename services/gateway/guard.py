@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 _SAFE: Final = frozenset({"GET", "HEAD"})

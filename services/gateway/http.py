@@ -18,11 +18,11 @@ from starlette.responses import JSONResponse
 from services.gateway import agents_api, config_api, figures, pages, tokens_api, views
 from services.gateway.access import owns
 from services.gateway.sessions import EVENTS_LIMIT, LIST_LIMIT, no_session
-from shared import voices as known_voices
-from shared.access_tokens import Terms
-from shared.condition import Condition
-from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.recordings import BINS_LIMIT, LONGEST_MS, Waveform
+from voxbridge.shared.agents import voices as known_voices
+from voxbridge.shared.audio.recordings import BINS_LIMIT, LONGEST_MS, Waveform
+from voxbridge.shared.condition import Condition
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.secrets.access_tokens import Terms
 
 if TYPE_CHECKING:
     from services.gateway.service import Gateway

@@ -10,8 +10,8 @@ from collections import Counter
 from typing import Final, Protocol
 
 from services.gateway.forwarded import Headers, IPv4, IPv6, Proxies, address, subscriber
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 HALF_OPEN: Final = 256
 """Connections that may be without a whole request; when one more comes, the oldest of them goes."""

@@ -14,9 +14,9 @@ import msgspec
 
 from services.gateway import page_functions
 from services.gateway.page_functions import PageFunction
-from shared import frames
-from shared.depth import DEPTH_LIMIT, is_deep_json
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.audio import frames
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.nesting import DEPTH_LIMIT, is_deep_json
 
 MESSAGE_LIMIT: Final = 1024 * 1024
 """Bytes of one message; larger ones are refused with `TOO_LARGE` and the socket stays open."""

@@ -20,8 +20,9 @@ from typing import Final
 from nats.errors import Error as NatsError
 
 from services.gateway.metrics import Metrics
-from shared import bus, frames
-from shared.fast_client import FastClient
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.client import FastClient
 
 GATHER_FROM: Final = 80
 """Sockets from which frames are gathered."""
@@ -49,7 +50,7 @@ class Microphone:
 
     def __init__(self, sid: str) -> None:
         self.sid = sid
-        self.subject = bus.audio_in(sid)
+        self.subject = subjects.audio_in(sid)
         self.recent: deque[bytes] = deque(maxlen=RECENT)
         self.held: deque[bytes] = deque()
         self.holding = False
@@ -201,7 +202,7 @@ class Microphones:
         """The prefix of the frame that the session's worker heard last; empty when it heard none."""
         while True:
             try:
-                answer = await self._nc.request(bus.MICROPHONE, sid.encode(), timeout=_ASK_S)
+                answer = await self._nc.request(subjects.MICROPHONE, sid.encode(), timeout=_ASK_S)
             except NatsError:  # nobody hears the question yet, or the bus is away again
                 await asyncio.sleep(_LOOK_S)
             else:

@@ -12,9 +12,11 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from services.gateway.resume import Known
-from shared import events, frames, moments
-from shared.errors import VoxbridgeError
-from shared.functions import failed_result
+from voxbridge.shared import events
+from voxbridge.shared.agents.functions import failed_result
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import moments
+from voxbridge.shared.errors import VoxbridgeError
 
 Message = dict[str, Any]
 

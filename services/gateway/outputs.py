@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from shared import events
+from voxbridge.shared import events
 
 NORMAL: Final = 1000
 FAULT: Final = 1011

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from shared.frames import INPUT_RATE
+from voxbridge.shared.audio.frames import INPUT_RATE
 
 AHEAD_S: Final = 15.0
 """More than a client keeps while its line is lost (docs/studio.md), and than the bus keeps of a session."""

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from shared.errors import Code, VoxbridgeError
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 FUNCTIONS_LIMIT: Final = 32
 BYTES_LIMIT: Final = 16_384

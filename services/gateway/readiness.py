@@ -19,12 +19,12 @@ from nats.errors import NoRespondersError
 from nats.js.errors import NotFoundError
 
 from services.gateway.admission import Admission
-from shared import bus
-from shared.condition import Condition, read, worst
-from shared.embedded import MIN_FREE_BYTES
-from shared.errors import Unavailable
-from shared.log import Log
-from shared.service import Resources, health_subject
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.condition import Condition, read, worst
+from voxbridge.shared.embedded.servers import MIN_FREE_BYTES
+from voxbridge.shared.errors import Unavailable
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.service.process import Resources, health_subject
 
 CHECK_S: Final = 1.0
 KEPT_S: Final = 0.5
@@ -86,9 +86,11 @@ class Readiness:
         if not self._resources.events_nc.is_connected:
             return Condition("down", "NATS is away, and the event log with it.")
         try:
-            info = await self._log.js.stream_info(bus.EVENT_STREAM)
+            info = await self._log.js.stream_info(subjects.EVENT_STREAM)
         except NotFoundError:
-            return Condition("down", f"The stream {bus.EVENT_STREAM} is not there. Start the services, or run `voxbridge admin streams`.")
+            return Condition(
+                "down", f"The stream {subjects.EVENT_STREAM} is not there. Start the services, or run `voxbridge admin streams`."
+            )
         self._admission.look(info.state.bytes)
         there = Condition("ok", f"{info.state.messages} events")
         return worst(there, self._admission.condition(), disk(self._resources.config.data_dir))

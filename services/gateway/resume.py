@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from services.gateway import transcript
-from shared import events
-from shared.moments import State
+from voxbridge.shared import events
+from voxbridge.shared.bus.moments import State
 
 SAID: Final = ("user.said", "agent.said")
 SNAPSHOT_ENTRIES: Final = 1_000

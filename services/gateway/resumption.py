@@ -11,10 +11,11 @@ import logging
 from typing import Any, Final
 
 from services.gateway import calls, page_functions, resume, tokens
-from shared import bus, events
-from shared.errors import VoxbridgeError
-from shared.log import Log, decode, position
-from shared.store import Resumable, Store
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.log.reader import Log, decode, position
+from voxbridge.shared.store.store import Resumable, Store
 
 CALL_AGE_S: Final = page_functions.TIMEOUT_MS[1] // 1_000 + 60
 """A call of the page that was made longer ago is not open any more: the longest time-out that a page may declare, and a minute in which
@@ -45,13 +46,13 @@ async def find(log: Log, store: Store, sid: str, token: str) -> resume.Known | N
 async def facts(log: Log, sid: str) -> list[events.Recorded]:
     """The request of a session, the last event on each of its visible subjects, and what it is and does (`bus.SESSION`), of each type the
     last. In log order; nothing of a session that there is not. Raises `UNAVAILABLE`."""
-    requested = bus.event_subject(sid, "gateway", visible=False, type="session.requested")
-    last = await log.last([requested, bus.stored_subject(sid, visibility="c")])
+    requested = subjects.event_subject(sid, "gateway", visible=False, type="session.requested")
+    last = await log.last([requested, subjects.stored_subject(sid, visibility="c")])
     by_type = {one.type: one for one in last}
-    voice = [one async for one in log.read_all(sid, writer="voice", visibility="c", topic=bus.SESSION)] if last else []
+    voice = [one async for one in log.read_all(sid, writer="voice", visibility="c", topic=subjects.SESSION)] if last else []
     by_type |= {one.type: one for one in voice}
     if last and "session.started" not in by_type:  # a long session's log may have let it go, and still knows who spoke last
-        by_type |= {one.type: one for one in [one async for one in log.read_all(sid, writer="voice", visibility="c", topic=bus.SAID)]}
+        by_type |= {one.type: one for one in [one async for one in log.read_all(sid, writer="voice", visibility="c", topic=subjects.SAID)]}
     return sorted(by_type.values(), key=lambda one: one.seq)
 
 
@@ -59,7 +60,7 @@ async def open_calls(log: Log, sid: str, *, now: int) -> calls.Calls:
     """The calls of the page that are open. `now` in µs of the Unix clock."""
     since = now - CALL_AGE_S * 1_000_000
     past = [
-        *await _since(log, sid, since, writer="voice", visibility="c", topic=bus.SESSION),
+        *await _since(log, sid, since, writer="voice", visibility="c", topic=subjects.SESSION),
         *await _since(log, sid, since, writer="voice", visibility="c", topic="tool.>"),  # as the first release stored them
         *await _since(log, sid, since, writer="tools", visibility="c"),
     ]

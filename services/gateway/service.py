@@ -30,12 +30,12 @@ from services.gateway.readiness import Readiness
 from services.gateway.sessions import Sessions
 from services.gateway.socket import FIRST_LIMIT, Socket
 from services.gateway.vox import Vox
-from shared.ending import ended
-from shared.errors import VoxbridgeError
-from shared.ids import new_session_id
-from shared.keys import SealedKeys
-from shared.service import Resources, Service
-from shared.store import LEASE_MS, Store
+from voxbridge.shared.cancellation import ended
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.secrets.provider_keys import SealedKeys
+from voxbridge.shared.service.process import Resources, Service
+from voxbridge.shared.store.store import LEASE_MS, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,7 +202,7 @@ class Gateway(Service):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: `shared.service` owns the signals of the process."""
+    """uvicorn without its signal handlers: `voxbridge.shared.service.process` owns the signals of the process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -17,14 +17,15 @@ from nats.errors import NoRespondersError
 from nats.micro.request import ERROR_CODE_HEADER as SERVICE_ERROR
 
 from services.gateway import resume, transcript
-from shared import bus, events
-from shared.clock import Clock
-from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.ids import check_session_id
-from shared.log import LAST_LIMIT, Log, Page, decode, position, type_of
-from shared.recordings import Waveform
-from shared.silences import silences
-from shared.store import Store
+from voxbridge.shared import events
+from voxbridge.shared.audio.recordings import Waveform
+from voxbridge.shared.bus import subjects as bus_subjects
+from voxbridge.shared.clock import Clock
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.ids import check_session_id
+from voxbridge.shared.log.reader import LAST_LIMIT, Log, Page, decode, position, type_of
+from voxbridge.shared.log.silences import silences
+from voxbridge.shared.store.store import Store
 
 LIST_LIMIT: Final = 200
 EVENTS_LIMIT: Final = 1_000
@@ -34,11 +35,11 @@ TRANSCRIPT_LIMIT: Final = 5_000
 SILENCES_READ: Final = 20_000
 """Events that are looked at for silences, from the beginning of a session."""
 
-_ENDS: Final = (bus.SESSION, "session.ended")
+_ENDS: Final = (bus_subjects.SESSION, "session.ended")
 """Where the voice service says that a session ended, and where it did in the first release."""
 
 _SUMMARY: Final = (
-    *(("voice", "c", end) for end in (*_ENDS, bus.SAID, "session.started", "turn.completed")),
+    *(("voice", "c", end) for end in (*_ENDS, bus_subjects.SAID, "session.started", "turn.completed")),
     ("gateway", "i", "session.requested"),
     ("operator", "c", "session.erased"),
 )
@@ -165,7 +166,7 @@ class Sessions:
         """The peaks of a session's audio as the voice service draws them, as JSON: it alone opens recordings. Raises what it answers,
         `UNAVAILABLE` without it."""
         try:
-            reply = await self._log.nc.request(bus.WAVEFORM, msgspec.json.encode(asked), timeout=STATE_TIMEOUT_S)
+            reply = await self._log.nc.request(bus_subjects.WAVEFORM, msgspec.json.encode(asked), timeout=STATE_TIMEOUT_S)
         except NoRespondersError as error:
             raise Unavailable("No voice worker is there to draw the session's audio.", retry_after_ms=1_000) from error
         except (TimeoutError, NatsError) as error:
@@ -183,7 +184,7 @@ class Sessions:
         """What the last events of each session say of it; sessions whose events are gone are left out."""
         found: dict[str, dict[str, Any]] = {}
         for first in range(0, len(sids), _PER_READ):
-            subjects = [bus.stored_subject(sid, *kind) for sid in sids[first : first + _PER_READ] for kind in _SUMMARY]
+            subjects = [bus_subjects.stored_subject(sid, *kind) for sid in sids[first : first + _PER_READ] for kind in _SUMMARY]
             by_session: dict[str, dict[str, events.Recorded]] = {}
             for recorded in await self._log.last(subjects):
                 by_session.setdefault(recorded.sid, {})[recorded.type] = recorded
@@ -214,7 +215,7 @@ class Sessions:
                 if requests:
                     after = requests[-1].seq
                     started = {one.sid: one.ts for one in requests}
-                    ends = [bus.stored_subject(sid, "voice", "c", end) for sid in started for end in _ENDS]
+                    ends = [bus_subjects.stored_subject(sid, "voice", "c", end) for sid in started for end in _ENDS]
                     over = {one.sid for one in await self._log.last(ends) if isinstance(one.event, events.voice.SessionEnded)}
                     await self._store.add_to_index(started, {sid: ts for sid, ts in started.items() if sid not in over})
                     count += len(requests)
@@ -224,7 +225,7 @@ class Sessions:
 
 
 def _request(sid: str) -> str:
-    return bus.event_subject(check_session_id(sid), "gateway", visible=False, type="session.requested")
+    return bus_subjects.event_subject(check_session_id(sid), "gateway", visible=False, type="session.requested")
 
 
 def _summary(sid: str, facts: dict[str, events.Recorded]) -> dict[str, Any]:

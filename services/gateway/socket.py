@@ -19,7 +19,7 @@ from websockets.frames import Close
 from websockets.http11 import Request
 
 from services.gateway.buffers import Budget
-from shared.websocket_frames import BINARY, CLOSE, NOT_UTF8, PING, PONG, PROTOCOL_ERROR, TEXT, Receiver, server_frame
+from voxbridge.shared.websocket import BINARY, CLOSE, NOT_UTF8, PING, PONG, PROTOCOL_ERROR, TEXT, Receiver, server_frame
 
 EXTENSION: Final = "voxbridge.socket"
 """Where the ASGI scope has the socket."""

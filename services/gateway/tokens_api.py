@@ -1,6 +1,7 @@
 """`POST /api/tokens`: an administrator makes an access token (docs/protocol.md, section 10).
 
-Owns the route. Does not own what a token says (`shared.access_tokens`). Nothing is kept, and nothing is lost in a crash here.
+Owns the route. Does not own what a token says (`voxbridge.shared.secrets.access_tokens`). Nothing is kept, and nothing is lost in a crash
+here.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from pydantic import BaseModel
 
 from services.gateway import bodies, views
 from services.gateway.messages import MODES
-from shared import access_tokens
-from shared.access_tokens import CALLS_LIMIT, LONGEST_S, NAMES_LIMIT, SHORTEST_S, USUAL_S, Wishes
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.secrets import access_tokens
+from voxbridge.shared.secrets.access_tokens import CALLS_LIMIT, LONGEST_S, NAMES_LIMIT, SHORTEST_S, USUAL_S, Wishes
 
 if TYPE_CHECKING:
     from services.gateway.service import Gateway

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared import events
+from voxbridge.shared import events
 
 
 def entry(recorded: events.Recorded, before: dict[str, Any] | None = None) -> dict[str, Any] | None:

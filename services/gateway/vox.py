@@ -27,14 +27,16 @@ from services.gateway.microphones import Microphones
 from services.gateway.outputs import TOO_SLOW, Append, Attach, Close, Ended, Open, Outputs, PublishMic, Resume, Send
 from services.gateway.pace import AHEAD_S, Pace
 from services.gateway.socket import Socket
-from shared import bus, events, frames, moments
-from shared.clock import Clock, wall_ms32
-from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.feed import Feed
-from shared.log import Log
-from shared.service import Resources
-from shared.store import Resumable, Store
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import moments, subjects
+from voxbridge.shared.clock import Clock, wall_ms32
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.log.feed import Feed
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.service.process import Resources
+from voxbridge.shared.store.store import Resumable, Store
 
 REFUSAL_S: Final = 0.1
 """How long a resume takes that is refused, whatever the reason: the time tells nothing, and guesses cost some."""
@@ -289,8 +291,8 @@ class Vox:
 
     async def _listen(self) -> None:
         nc = self._audio_nc
-        self._subscriptions.append(await nc.listen(bus.audio_out(self.sid), self._audio_out))
-        self._subscriptions.append(await nc.subscribe(bus.moments(self.sid), cb=self._moment, pending_msgs_limit=256))
+        self._subscriptions.append(await nc.listen(subjects.audio_out(self.sid), self._audio_out))
+        self._subscriptions.append(await nc.subscribe(subjects.moments(self.sid), cb=self._moment, pending_msgs_limit=256))
         await nc.flush(timeout=2)
 
     async def _follow(self, position: int) -> None:

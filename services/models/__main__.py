@@ -8,17 +8,17 @@ import socket
 import sys
 
 from services.models.home import Home
-from shared import loglines
-from shared.config import Config
-from shared.errors import VoxbridgeError
-from shared.ids import new_process_id
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.ids import new_process_id
+from voxbridge.shared.service import log_format
 
 
 def main() -> None:
     """Read the settings and serve; a wrong setting or a taken port ends with one line and status 1."""
     try:
         config = Config.from_env()
-        loglines.configure(new_process_id("models"), config.log_level)
+        log_format.configure(new_process_id("models"), config.log_level)
         home = Home(config.data_dir, config.models_port)
         home.take()
     except VoxbridgeError as error:

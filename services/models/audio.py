@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 RATE: Final = 16_000
 SPEECH_RATE: Final = 24_000

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.models import core
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 MAX_TEXT: Final = 65_536
 Text = Annotated[str, Field(max_length=MAX_TEXT)]

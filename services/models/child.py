@@ -23,7 +23,7 @@ import httpx
 import msgspec
 
 from services.models.home import Home, Record
-from shared.errors import Unavailable
+from voxbridge.shared.errors import Unavailable
 
 STOP_TIMEOUT_S: Final = 2.0
 RESTART_PAUSE_S: Final = 0.5

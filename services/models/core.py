@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from services.models import grammar
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 MAX_TOOLS: Final = 64
 MAX_MESSAGES: Final = 512

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.models import faults
 from services.models.audio import MAX_BYTES
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 MAX_BODY: Final = MAX_BYTES + (1 << 20)

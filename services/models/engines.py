@@ -29,8 +29,8 @@ from services.models.shelf import Shelf
 from services.models.stt import Whisper
 from services.models.tts import Piper
 from services.models.turn import SmartTurn
-from shared.config import Config
-from shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 
 RETRY_S: Final = 15.0
 DEFAULT_VOICE: Final = "default"

@@ -16,7 +16,7 @@ from typing import IO, Final
 import msgspec
 
 from services.models.keeper import lock_file, said_file
-from shared.errors import Unavailable
+from voxbridge.shared.errors import Unavailable
 
 LOCK_TIMEOUT_S: Final = 5.0
 _AGAIN_S: Final = 0.01

@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
-from shared.child import die_with_parent
+from voxbridge.shared.embedded.child import die_with_parent
 
 GRACE_S: Final = 6.0
 """How long an engine waits for the next service."""

@@ -24,7 +24,7 @@ from services.models.core import Prompt
 from services.models.home import Home
 from services.models.prompts import Prompts, digest
 from services.models.slots import Slots
-from shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 
 SLOTS: Final = 3
 CONTEXT_TOKENS: Final = 4_096

@@ -13,7 +13,7 @@ from typing import Protocol
 from services.models.manifest import File, Manifest, Model
 from services.models.shelf import PARTIAL, Shelf, refusal
 from services.models.sources import FolderSource, HubSource, PackageSource, Source
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 HEADROOM_BYTES = 256 << 20
 """Room beside the missing files themselves: for wheels on their way."""

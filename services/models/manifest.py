@@ -10,7 +10,7 @@ from importlib import resources
 
 import msgspec
 
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -24,8 +24,8 @@ from services.models.bodies import ChatRequest, SpeechRequest
 from services.models.door import Door
 from services.models.engines import Engines
 from services.models.home import Home
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 TIMEOUT_S: Final = {"stt": 30.0, "turn": 10.0, "tts": 60.0, "llm": 120.0}
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from services.models.manifest import File, Model
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 CHUNK = 1 << 20
 PARTIAL = ".partial"

@@ -21,7 +21,7 @@ import msgspec
 
 from services.models.manifest import File, Manifest, Model
 from services.models.shelf import CHUNK, digest, refusal
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 CONNECT_TIMEOUT_S: Final = 5.0
 READ_TIMEOUT_S: Final = 60.0

@@ -20,7 +20,7 @@ from faster_whisper import WhisperModel
 from faster_whisper.tokenizer import Tokenizer
 
 from services.models.audio import RATE, Samples, level
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 WINDOW_SECONDS: Final = 29
 FULL_FRAMES: Final = 3_000

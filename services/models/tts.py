@@ -21,7 +21,7 @@ import httpx
 from services.models.audio import Resampler
 from services.models.child import Child, Launch, fingerprint, free_port
 from services.models.home import Home
-from shared.errors import Unavailable
+from voxbridge.shared.errors import Unavailable
 
 SENTENCE_TIMEOUT_S: Final = 30.0
 FIRST_CLAUSE: Final = 80

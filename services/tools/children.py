@@ -22,9 +22,9 @@ import msgspec
 from services.tools.isolated import FRAME, Answered, Asked
 from services.tools.registry import Tool
 from services.tools.results import RESULT_LIMIT
-from shared.child import end_group
-from shared.errors import Code, VoxbridgeError
-from shared.events.voice import Failure
+from voxbridge.shared.embedded.child import end_group
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.voice import Failure
 
 CHILDREN_LIMIT: Final = 4
 """Children of one executor, and so isolated calls that run at a time."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a pack is loaded in an instant where none of these are needed
     from services.tools.projection import Notes
-    from shared import events
-    from shared.store import Store
+    from voxbridge.shared import events
+    from voxbridge.shared.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,8 @@ class Context:
     store: Store
     notes: Notes
     emit: Callable[[events.Event], Awaitable[None]]
-    """State a fact (an event of shared/events/tools.py): returns once the log has it; raises `CANCELLED` when the call is over."""
+    """State a fact (an event of voxbridge/shared/events/tools.py): returns once the log has it; raises `CANCELLED` when the call is
+    over."""
 
     progress: Callable[[float, str], Awaitable[None]]
     """Say where an async function stands, from 0 to 1, with a few words; raises as `emit` does."""

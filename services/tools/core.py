@@ -2,7 +2,7 @@
 
 Owns the rule that an effect happens once: its start is in the log before it runs, and an event that comes again while its
 call is open means that the process which had it is gone. Does not own who runs an effect or where a deadline is kept
-(`services.tools.service`). A crash here loses nothing: `shared.step.fold` gives the state again.
+(`services.tools.service`). A crash here loses nothing: `voxbridge.shared.step.fold.fold` gives the state again.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
-from shared import events
-from shared.errors import Code
-from shared.events.tools import (
+from voxbridge.shared import events
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events.tools import (
     TaskCancelled,
     TaskCompleted,
     TaskFailed,
@@ -26,8 +26,8 @@ from shared.events.tools import (
     ToolInterrupted,
     ToolStarted,
 )
-from shared.events.voice import Failure, SessionEnded, ToolCalled, ToolCancelled
-from shared.step import Append, LogInput
+from voxbridge.shared.events.voice import Failure, SessionEnded, ToolCalled, ToolCancelled
+from voxbridge.shared.step.fold import Append, LogInput
 
 OPEN_LIMIT: Final = 32
 """Calls and tasks that one session may have open."""

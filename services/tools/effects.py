@@ -21,8 +21,8 @@ from services.tools.context import Context
 from services.tools.core import Alarm, Raised, Returned, Scheduled, StartEffect
 from services.tools.registry import Tool
 from services.tools.results import as_result
-from shared.errors import Code, VoxbridgeError
-from shared.events.voice import Failure
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.voice import Failure
 
 RUNNING_LIMIT: Final = 256
 """Functions that run in one process at a time."""

@@ -22,10 +22,12 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.errors import APIError
 
-from shared import bus, events, streams
-from shared.errors import VoxbridgeError
-from shared.events.voice import SessionEnded, ToolCalled, ToolCancelled
-from shared.log import Log, decode_delivered, is_imported
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.events.voice import SessionEnded, ToolCalled, ToolCancelled
+from voxbridge.shared.log import streams
+from voxbridge.shared.log.reader import Log, decode_delivered, is_imported
 
 DURABLE: Final = streams.TOOLS_CONSUMER
 ACK_WAIT_S: Final = streams.TOOLS_ACK_WAIT_S
@@ -87,7 +89,7 @@ class Intake:
 
     async def run(self, stopping: asyncio.Event, room: Callable[[], bool], wait: Callable[[float], Awaitable[None]]) -> None:
         """Take messages until told to stop. Without `room` none is taken: the stream is the queue, and other processes take from it."""
-        subscription = await self._log.js.pull_subscribe_bind(DURABLE, stream=bus.EVENT_STREAM)
+        subscription = await self._log.js.pull_subscribe_bind(DURABLE, stream=subjects.EVENT_STREAM)
         while not stopping.is_set():
             if not room():
                 await wait(PULL_S)

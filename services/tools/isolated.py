@@ -23,9 +23,9 @@ import msgspec
 
 from services.tools.registry import Tool, describe
 from services.tools.results import as_result
-from shared.child import die_with
-from shared.errors import Code, VoxbridgeError
-from shared.events.voice import Failure
+from voxbridge.shared.embedded.child import die_with
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.voice import Failure
 
 FRAME: Final = struct.Struct(">I")
 """The length of what follows, in bytes."""

@@ -1,7 +1,7 @@
 """The notes as Valkey holds them: a projection of `note.remembered`, made again from the log when it is lost.
 
-Owns when it is made again. Does not own the facts (the log) nor the keys (`shared.store`). Losing Valkey costs one read of the notes
-in the log; the catalogue's key, written after it, says that the projection is whole.
+Owns when it is made again. Does not own the facts (the log) nor the keys (`voxbridge.shared.store.store`). Losing Valkey costs one read of
+the notes in the log; the catalogue's key, written after it, says that the projection is whole.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import asyncio
 import logging
 from typing import Final
 
-from shared.errors import Unavailable
-from shared.events.tools import NoteRemembered
-from shared.log import Log
-from shared.store import Note, Store
+from voxbridge.shared.errors import Unavailable
+from voxbridge.shared.events.tools import NoteRemembered
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.store.store import Note, Store
 
 _TYPE: Final = "note.remembered"
 

@@ -19,8 +19,8 @@ from docstring_parser import parse
 
 from services.tools.context import Context
 from services.tools.core import Alarm, Mode
-from shared.errors import Code, VoxbridgeError
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 BUILT_IN: Final = (
     "services.tools.functions.time",

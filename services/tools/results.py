@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 RESULT_LIMIT: Final = 64 * 1024
 """Bytes of a result as JSON."""

@@ -41,16 +41,18 @@ from services.tools.intake import ACK_WAIT_S, Intake
 from services.tools.projection import Notes
 from services.tools.registry import BUILT_IN, Tool, load, prepare
 from services.tools.session import WRITER, Session
-from shared import bus, events, log
-from shared.config import Recording
-from shared.ending import ended
-from shared.errors import Code, Conflict, VoxbridgeError
-from shared.events.voice import Failure, SessionEnded, ToolCalled
-from shared.service import Resources, Service
-from shared.step import LogInput
-from shared.store import Store
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.cancellation import ended
+from voxbridge.shared.config import Recording
+from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
+from voxbridge.shared.events.voice import Failure, SessionEnded, ToolCalled
+from voxbridge.shared.log import reader
+from voxbridge.shared.service.process import Resources, Service
+from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.store.store import Store
 
-LIVE: Final = tuple(f"vxc.*.voice.c.{end}" for end in (bus.SESSION, "tool.cancelled", "session.ended"))
+LIVE: Final = tuple(f"vxc.*.voice.c.{end}" for end in (subjects.SESSION, "tool.cancelled", "session.ended"))
 """The last two are where a voice worker of the first release says so."""
 
 _STOPPING: Final = ("tool.cancelled", "session.ended")
@@ -177,9 +179,9 @@ class ToolService(Service):
 
     async def _live(self, message: Msg) -> None:
         """A cancellation reaches the process that runs the call, whichever process the consumer gives it to."""
-        if log.type_of(message) not in _STOPPING:
+        if reader.type_of(message) not in _STOPPING:
             return
-        recorded = log.decode(message)
+        recorded = reader.decode(message)
         here = self._intake.holds_any(recorded.sid) and not self._intake.holds(recorded.sid, recorded.seq)
         if here and not self._stopping.is_set():
             self._do(self._record(self.session(recorded.sid), LogInput(recorded)))

@@ -18,13 +18,13 @@ from typing import Any, Final
 import msgspec
 
 from services.tools.core import Accepted, Input, Rejected, Resolve, State, step
-from shared import events
-from shared.clock import Clock
-from shared.errors import Code, Conflict, VoxbridgeError
-from shared.log import Log
-from shared.step import Folded, LogInput, fold
-from shared.stepper import Stepper
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.clock import Clock
+from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.step.fold import Folded, LogInput, fold
+from voxbridge.shared.step.runner import Stepper
 
 WRITER: Final = "tools"
 TRIES: Final = 24

@@ -1,7 +1,7 @@
 """`python -m services.voice`: run the voice service until SIGTERM."""
 
 from services.voice.service import build
-from shared.service import main
+from voxbridge.shared.service.process import main
 
 if __name__ == "__main__":
     main("voice", build)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from services.voice.inputs import LimitReached
 from services.voice.state import State
-from shared.config import Config
-from shared.errors import Code
-from shared.events.voice import Failure
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events.voice import Failure
 
 _HOUR_US = 3_600_000_000
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-from shared.errors import Code, VoxbridgeError
-from shared.events.voice import Failure, SessionEnded
-from shared.writer import SessionWriter
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.voice import Failure, SessionEnded
+from voxbridge.shared.log.writer import SessionWriter
 
 FAILURE_LIMIT: Final = 1_000
 """Characters of an error's message that are kept."""

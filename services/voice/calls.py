@@ -12,10 +12,10 @@ from services.voice import handoffs, heard, live, memory, page_functions, provid
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import OpenCall
-from shared.agents import HANDOFF
-from shared.errors import Code
-from shared.events import voice as ev
-from shared.functions import failed_result
+from voxbridge.shared.agents.functions import failed_result
+from voxbridge.shared.agents.model import HANDOFF
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events import voice as ev
 
 CALLS_LIMIT: Final = 32
 """Calls that may be open at a time."""

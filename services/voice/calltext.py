@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
 
 LIMIT: Final = 4_000
 _FENCE: Final = re.compile(r"\A\s*```\w*\s*(.*?)\s*```\s*\Z", re.DOTALL)

@@ -11,9 +11,9 @@ from services.voice import capabilities, prompt
 from services.voice.draft import Draft
 from services.voice.inputs import Opened
 from services.voice.state import State
-from shared.agents import HANDOFF, Agent, ModelName, Realtime, handoff_function
-from shared.events.gateway import SessionRequested
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName, Realtime, handoff_function
+from voxbridge.shared.events.gateway import SessionRequested
 
 CLAUDE: Final = "anthropic"
 

@@ -19,8 +19,8 @@ from services.voice import endpoints, language
 from services.voice.inputs import Completed, TextDelta, ToolRequested
 from services.voice.language import Written
 from services.voice.outputs import Complete, Message, ToolUse
-from shared.errors import VoxbridgeError
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import VoxbridgeError
 
 MAX_TOKENS: Final = 320
 VENDOR_MAX_TOKENS: Final = 1_024

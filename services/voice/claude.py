@@ -20,8 +20,8 @@ from services.voice import endpoints, language
 from services.voice.inputs import Completed, TextDelta, ToolRequested
 from services.voice.language import Turn, Written
 from services.voice.outputs import Complete, ToolUse
-from shared.errors import VoxbridgeError
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import VoxbridgeError
 
 MAX_TOKENS: Final = 4_096
 """Of one message, with what the model thinks: the newer ones cannot be kept from it."""

@@ -44,12 +44,12 @@ from services.voice import (
 from services.voice import outputs as out
 from services.voice.draft import ANSWER, Draft
 from services.voice.state import Mark, Piece, Reply, Stamps, State
-from shared.agents import HANDOFF, Agent
-from shared.errors import Code
-from shared.events import gateway, tools
-from shared.events import voice as ev
-from shared.functions import failed_result
-from shared.step import LogInput
+from voxbridge.shared.agents.functions import failed_result
+from voxbridge.shared.agents.model import HANDOFF, Agent
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.step.fold import LogInput
 
 GRACE_MS: Final = 10_000
 """How long a session waits for a client whose socket is gone; for one that can resume it, `resume_window_s`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.voice.state import State
-from shared.events.voice import Usage
+from voxbridge.shared.events.voice import Usage
 
 
 def counted(state: State, input_tokens: int, output_tokens: int) -> Usage:

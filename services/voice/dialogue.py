@@ -15,7 +15,7 @@ from services.voice import calls, calltext, costs, filler, heard, ledger, live, 
 from services.voice import outputs as out
 from services.voice.draft import ANSWER, Draft
 from services.voice.state import Reply, Stamps
-from shared.events import voice as ev
+from voxbridge.shared.events import voice as ev
 
 TEXT_LIMIT: Final = 8_000
 ANNOUNCE: Final = "Say this to the user now, in your own voice and nothing else: {}"

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from services.voice import outputs as out
 from services.voice.state import Late, Reply, State, Utterance
-from shared import events, moments
-from shared.step import Append
+from voxbridge.shared import events
+from voxbridge.shared.bus import moments
+from voxbridge.shared.step.fold import Append
 
 DROPPED_LIMIT: Final = 64
 _OVERDUE: Final = "It takes longer than usual."

@@ -12,7 +12,7 @@ from typing import Any, Final
 from services.voice import inputs
 from services.voice.outputs import AUDIO_END
 from services.voice.vad import START_WINDOWS, STOP_WINDOWS, WINDOW, WINDOW_MS, Detector
-from shared.frames import INPUT_RATE
+from voxbridge.shared.audio.frames import INPUT_RATE
 
 PREROLL_MS: Final = 2_000
 """Kept while nobody speaks: the start of speech lies before its detection."""

@@ -16,9 +16,9 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from services.voice import language
-from shared.errors import Code, VoxbridgeError
-from shared.keys import KEY_LIMIT
-from shared.providers import variables
+from voxbridge.shared.agents.providers import variables
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
 
 Keys = Callable[[str], Awaitable[str]]
 """The API key of a provider by its name, empty where there is none."""

@@ -14,7 +14,7 @@ from services.voice import calls, filler, live, pauses, provider, turns, words
 from services.voice import outputs as out
 from services.voice.draft import ANSWER, Draft
 from services.voice.state import Line
-from shared.events import voice as ev
+from voxbridge.shared.events import voice as ev
 
 STILL_MS: Final = 1_000
 """After a takeover in the middle of speech, the time in which the detector notices that it goes on."""

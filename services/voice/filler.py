@@ -17,7 +17,7 @@ from services.voice import heard, live, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Piece, Reply
-from shared.moments import PartialTranscript
+from voxbridge.shared.bus.moments import PartialTranscript
 
 TIMER: Final = "filler"
 QUIET: Final = "quiet"

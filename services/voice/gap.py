@@ -1,8 +1,8 @@
 """The audio that the bus kept while nobody held a session, and where it lies in the session.
 
-The bus keeps ten seconds of the microphone and four of the reply (`shared.streams`). Microphone frames are known by their number and
-the gateway's time; the newest one whose place is in the journal (`inputs.MicrophoneAt`) places all others, so that positions in the
-log stay true over a takeover.
+The bus keeps ten seconds of the microphone and four of the reply (`voxbridge.shared.log.streams`). Microphone frames are known by their
+number and the gateway's time; the newest one whose place is in the journal (`inputs.MicrophoneAt`) places all others, so that positions in
+the log stay true over a takeover.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from services.voice.state import Mark
-from shared import bus, frames
-from shared.log import Log, position
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.log.reader import Log, position
 
 FRAMES_LIMIT: Final = 2_048
 """Frames read of each direction; ten seconds have 500 in frames of 20 ms."""
@@ -69,7 +70,7 @@ class Placed(NamedTuple):
 
 async def read(log: Log, sid: str) -> Kept:
     """What the bus has of a session's audio, up to now. Raises `UNAVAILABLE`."""
-    microphone, reply = bus.kept_audio(sid)
+    microphone, reply = subjects.kept_audio(sid)
     return Kept(await _stored(log, *microphone), await _stored(log, *reply))
 
 

@@ -29,9 +29,9 @@ from services.voice.capabilities import Capabilities
 from services.voice.outputs import Message
 from services.voice.provider_socket import PONG_S, Behind, ProviderSocket, proxied, silent_until
 from services.voice.realtime import Answer, ConnectionLost, Listener, Setup
-from shared.errors import VoxbridgeError
-from shared.functions import Function
-from shared.storable import storable
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.log.storable import storable
 
 PROVIDER: Final = "gemini"
 API_VERSION: Final = "v1beta"

@@ -21,9 +21,9 @@ from services.voice import endpoints, language
 from services.voice.inputs import Completed, TextDelta, ToolRequested
 from services.voice.language import Result, Turn, Written
 from services.voice.outputs import Complete, ToolUse
-from shared.errors import VoxbridgeError
-from shared.functions import Function
-from shared.storable import storable
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.log.storable import storable
 
 MAX_TOKENS: Final = 4_096
 """Of one answer, with what the model thinks."""

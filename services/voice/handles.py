@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from shared.errors import VoxbridgeError
-from shared.store import Store
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.store.store import Store
 
 TTL_S: Final = 7_200
 """Providers forget a session two hours after it ended."""

@@ -19,9 +19,9 @@ from services.voice import cast, filler, heard, inputs, listening, live, memory,
 from services.voice import outputs as out
 from services.voice.draft import ANSWER, Draft
 from services.voice.state import Handoff, Line, Reply, Stamps, State
-from shared.agents import REASON_LIMIT, SUMMARY_LIMIT, Agent
-from shared.errors import Code
-from shared.events import voice as ev
+from voxbridge.shared.agents.model import REASON_LIMIT, SUMMARY_LIMIT, Agent
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events import voice as ev
 
 WORDS_MS: Final = 1_500
 """How long a handoff waits for the words that it is to answer: over the next connection they do not come."""

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from services.voice import gap
-from shared import frames
-from shared.errors import VoxbridgeError
-from shared.log import Log
+from voxbridge.shared.audio import frames
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.log.reader import Log
 
 CATCH_UP_S: Final = 1.0
 """How long it may take to read what was said during a cut."""

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import msgspec
 
 from services.voice.provider import ProviderInput
-from shared.agents import Cast
-from shared.events.voice import Failure
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import Cast
+from voxbridge.shared.events.voice import Failure
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):

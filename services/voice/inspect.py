@@ -23,11 +23,11 @@ from services.voice.outputs import Message
 from services.voice.outstanding import Outstanding
 from services.voice.questions import Questions
 from services.voice.state import Reply, State
-from shared import events
-from shared.errors import Code, VoxbridgeError
-from shared.events.journal import VoiceJournal
-from shared.log import Log, decode, position
-from shared.step import LogInput
+from voxbridge.shared import events
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.journal import VoiceJournal
+from voxbridge.shared.log.reader import Log, decode, position
+from voxbridge.shared.step.fold import LogInput
 
 SUBJECT: Final = "vx.svc.voice.state"
 KEPT: Final = 4

@@ -17,8 +17,8 @@ import msgspec
 
 from services.voice.inputs import Completed, TextDelta, ToolRequested
 from services.voice.outputs import Complete, Message, ToolUse
-from shared.errors import Code, VoxbridgeError
-from shared.storable import storable
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.log.storable import storable
 
 CONNECT_TIMEOUT_S: Final = 3.0
 READ_TIMEOUT_S: Final = 60.0

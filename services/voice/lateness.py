@@ -12,7 +12,7 @@ import msgspec
 from services.voice import inputs, reopening
 from services.voice import outputs as out
 from services.voice.draft import LATE_MS, Draft, waited_for
-from shared.events import voice as ev
+from voxbridge.shared.events import voice as ev
 
 _NAMES: Final[dict[Literal["stt", "llm", "tts"], str]] = {"stt": "speech recognition", "llm": "language model", "tts": "voice"}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from services.voice.draft import Draft
 from services.voice.state import State
-from shared.events import voice as ev
+from voxbridge.shared.events import voice as ev
 
 
 def begin(d: Draft) -> int:

@@ -14,8 +14,8 @@ from services.voice import inputs, outages, reopening, speaking, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Stamps, Utterance
-from shared.events import voice as ev
-from shared.moments import PartialTranscript
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.events import voice as ev
 
 LEAD_MS: Final = 300
 """Audio before the detected start that is transcribed too: detectors are late."""

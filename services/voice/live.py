@@ -18,8 +18,8 @@ from services.voice import capabilities, prompt, provider, turns
 from services.voice import outputs as out
 from services.voice.draft import ANSWER, Draft
 from services.voice.state import Line, Note, State
-from shared.agents import Agent
-from shared.events import voice as ev
+from voxbridge.shared.agents.model import Agent
+from voxbridge.shared.events import voice as ev
 
 LEAVE: Final = "leave"
 """The timer for leaving a connection that is about to be closed."""

@@ -1,7 +1,7 @@
 """A session's microphone: frames into detections, with their place in the session noted for a successor.
 
 Owns when speech counts as over because no frame comes any more, and hearing again what nobody heard. A crash loses nothing that
-the bus keeps: its last ten seconds (`shared.streams.MICROPHONE_S`).
+the bus keeps: its last ten seconds (`voxbridge.shared.log.streams.MICROPHONE_S`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 from services.voice import gap, inputs
 from services.voice.ears import Ears
 from services.voice.state import State
-from shared import frames
+from voxbridge.shared.audio import frames
 
 STALLED_S: Final = 1.0
 """After this long without a frame in the middle of speech, the speech has ended: its client went silent without a word. While the bus is

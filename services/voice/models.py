@@ -24,10 +24,10 @@ from services.voice.chat_completions import ChatCompletions, client, named
 from services.voice.endpoints import VENDORS, Held, KeyedClient, Keys
 from services.voice.language import LanguageModel, Written
 from services.voice.outputs import Complete
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
-from shared.frames import INPUT_RATE
-from shared.store import Function
+from voxbridge.shared.audio.frames import INPUT_RATE
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.store.store import Function
 
 T = TypeVar("T")
 

@@ -21,9 +21,9 @@ from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER, Request
 
 from services.voice import questions
 from services.voice.session import Session
-from shared import bus
-from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
-from shared.store import Store
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
+from voxbridge.shared.store.store import Store
 
 MOVE: Final = "vx.svc.voice.move"
 ROOM: Final = "vx.svc.voice.room"
@@ -132,7 +132,7 @@ class Moves:
             self.settle(ask.sid)
             self._promised[ask.sid] = asyncio.get_running_loop().call_later(PROMISE_S, self.settle, ask.sid)
         if free or ask.to:
-            await bus.publish(self._nc, message.reply, msgspec.json.encode(Room(self._worker, free)))
+            await subjects.publish(self._nc, message.reply, msgspec.json.encode(Room(self._worker, free)))
 
     async def stop(self) -> None:
         """Keep no room any more, and return when every question is answered. The sessions of this process are gone by then."""
@@ -154,7 +154,7 @@ class Moves:
         except VoxbridgeError as error:
             _settle(waiter, error)
             return False
-        await bus.publish(self._nc, RELEASED, f"{session.sid} {to}".encode())
+        await subjects.publish(self._nc, RELEASED, f"{session.sid} {to}".encode())
         _settle(waiter, Moved(self._worker, to))
         return True
 

@@ -33,7 +33,7 @@ from services.voice.provider import (
 )
 from services.voice.realtime import Answer, Listener, Setup
 from services.voice.resample import Upsampler
-from shared.storable import storable
+from voxbridge.shared.log.storable import storable
 
 ARGUMENTS_LIMIT: Final = 64 * 1024
 """Characters of the arguments of one call."""

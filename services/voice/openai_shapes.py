@@ -17,7 +17,7 @@ from openai.types.realtime.realtime_audio_input_turn_detection_param import Serv
 
 from services.voice.outputs import Message
 from services.voice.realtime import ConnectionLost, Setup
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
 
 TRANSCRIPTION: Final = "gpt-transcribe"
 """Hears the user for the record; the model itself hears the audio."""

@@ -17,12 +17,12 @@ from typing import Any, Final, Protocol
 from services.voice import core, inputs, past
 from services.voice.past import Past
 from services.voice.workplace import Workplace
-from shared import events
-from shared.errors import Conflict, VoxbridgeError
-from shared.events.voice import Failure, SessionEnded
-from shared.stepper import Stepper
-from shared.store import LEASE_MS, ORPHAN_AGE_S, SWEEP, Store
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.errors import Conflict, VoxbridgeError
+from voxbridge.shared.events.voice import Failure, SessionEnded
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.step.runner import Stepper
+from voxbridge.shared.store.store import LEASE_MS, ORPHAN_AGE_S, SWEEP, Store
 
 LOOK_S: Final = 0.2
 GRACE_S: Final = 2.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from services.voice.draft import Draft
-from shared.events import voice as ev
+from voxbridge.shared.events import voice as ev
 
 RETRY_MS: Final = 500
 TIMER: Final = "again"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from services.voice.tenure import Tenure
-from shared.fast_client import FastClient
+from voxbridge.shared.bus.client import FastClient
 
 
 class Outlet:

@@ -1,4 +1,4 @@
-"""What the voice core asks its shell to do, besides appending events (`shared.step.Append`)."""
+"""What the voice core asks its shell to do, besides appending events (`voxbridge.shared.step.fold.Append`)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from shared.functions import Function
-from shared.moments import Moment
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.bus.moments import Moment
 
 AUDIO_END: Final = 2**31 - 1
 """As the end of a range of audio: everything that was heard so far."""

@@ -1,6 +1,6 @@
 """What a session had begun and not ended when its worker died: timers, effects, where its microphone went. Pure.
 
-Watches a fold (`shared.step.fold`). The state says what is wanted; this says what was running.
+Watches a fold (`voxbridge.shared.step.fold.fold`). The state says what is wanted; this says what was running.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from services.voice import inputs
 from services.voice import outputs as out
 from services.voice.provider import ProviderLost
-from shared.step import LogInput
+from voxbridge.shared.step.fold import LogInput
 
 
 class Outstanding:

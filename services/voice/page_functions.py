@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from services.voice import cast
-from shared.agents import HANDOFF, Agent
-from shared.errors import Code
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import HANDOFF, Agent
+from voxbridge.shared.errors import Code
 
 LOCAL_BYTES: Final = 4_096
 """Of declarations as JSON that the installation's own language model is offered: it has 4,096 tokens for instructions, functions and

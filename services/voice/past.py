@@ -16,9 +16,11 @@ from services.voice import core, gap, inputs
 from services.voice.outstanding import Outstanding
 from services.voice.speaker import FRAME_MS, LEAD_MS
 from services.voice.state import State
-from shared import events, frames, streams
-from shared.clock import wall_ms32
-from shared.step import Folded, fold
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.clock import wall_ms32
+from voxbridge.shared.log import streams
+from voxbridge.shared.step.fold import Folded, fold
 
 KEPT_MS: Final = streams.REPLY_S * 1_000 - 500
 """A generation that began to be sent less than this ago stands wholly in what the bus keeps of the audio."""

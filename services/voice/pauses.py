@@ -15,8 +15,8 @@ from services.voice import heard
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Reply
-from shared.events import voice as ev
-from shared.moments import PartialTranscript
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.events import voice as ev
 
 REPORT_WAIT_MS: Final = 250
 """How long a client that is there has to report what it had played."""

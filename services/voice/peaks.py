@@ -1,7 +1,7 @@
 """The peaks of a channel's audio on the session's clock: what a waveform is drawn from.
 
-Owns how frames become bins. Does not own where a frame lies in time (`shared.placing`) nor where frames are read (`waveforms`). A bin
-holds the least and the greatest sample of 20 ms. All of it is a cache of the recording; a crash loses nothing.
+Owns how frames become bins. Does not own where a frame lies in time (`voxbridge.shared.audio.timeline`) nor where frames are read
+(`waveforms`). A bin holds the least and the greatest sample of 20 ms. All of it is a cache of the recording; a crash loses nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.placing import Placed, Placing
-from shared.recordings import LONGEST_MS
+from voxbridge.shared.audio.recordings import LONGEST_MS
+from voxbridge.shared.audio.timeline import Placed, Placing
 
 BIN_MS: Final = 20
 SCALE: Final = 127

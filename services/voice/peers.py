@@ -25,8 +25,8 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.js.api import Header
 
-from shared import bus
-from shared.errors import VoxbridgeError
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import VoxbridgeError
 
 ALIVE: Final = "vx.svc.voice.alive"
 """Each worker listens on `vx.svc.voice.alive.<worker>`, and answers nothing."""
@@ -38,7 +38,8 @@ sooner."""
 
 HURRY_S: Final = 1.0
 HURRY_ASK_S: Final = 0.02
-"""How long, and how often, everybody is asked after word of a death (`shared.bus.GONE`), when one answer of the server is enough."""
+"""How long, and how often, everybody is asked after word of a death (`voxbridge.shared.bus.subjects.GONE`), when one answer of the server
+is enough."""
 
 QUIET_S: Final = 2.0
 """After this worker's own connection was cut, for so long nothing is concluded: the others are still on their way back."""
@@ -89,7 +90,7 @@ class Peers:
         for subject, callback in (
             (f"{ALIVE}.{self._worker}", _ignore),
             (f"{self._inbox}.*.*", self._answered),
-            (bus.GONE, self._heard_of_a_death),
+            (subjects.GONE, self._heard_of_a_death),
         ):
             self._subscriptions.append(await nc.subscribe(subject, cb=callback))
         await nc.flush()
@@ -167,7 +168,7 @@ class Peers:
 
     async def _pass_on(self, peer: str, *, tell_others: bool) -> None:
         if tell_others:
-            await bus.publish(self._nc, bus.GONE, peer.encode())
+            await subjects.publish(self._nc, subjects.GONE, peer.encode())
         try:
             await self._dead(peer)
         except VoxbridgeError as error:

@@ -12,7 +12,7 @@ import msgspec
 
 from services.voice import sizes
 from services.voice.outputs import Message
-from shared.agents import Agent, identity
+from voxbridge.shared.agents.model import Agent, identity
 
 PERSONA: Final = (
     "You are a friendly voice assistant who also tells stories. You are heard, not read: answer in one or two short spoken sentences, "

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from shared.events.voice import Failure
+from voxbridge.shared.events.voice import Failure
 
 
 class ProviderReady(msgspec.Struct, frozen=True, kw_only=True, tag="provider_ready"):

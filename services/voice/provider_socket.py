@@ -21,7 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Event, State
 
-from shared.websocket_frames import OTHER, TEXT, Cutter, Masks, client_frame
+from voxbridge.shared.websocket import OTHER, TEXT, Cutter, Masks, client_frame
 
 BEHIND_LIMIT: Final = 1024 * 1024
 """Bytes that may wait to be written: the ten seconds of kept audio that a new connection hears at once, at 24 kHz in base64, and half as

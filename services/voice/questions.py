@@ -13,8 +13,8 @@ from typing import Final, Generic, Protocol, TypeVar
 import msgspec
 from nats.micro.request import Request
 
-from shared.errors import Code, VoxbridgeError
-from shared.ids import check_session_id
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.ids import check_session_id
 
 WAITING_LIMIT: Final = 16
 """Questions of one kind that are there at a time, with the one that is worked on."""

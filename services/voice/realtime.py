@@ -15,8 +15,8 @@ import msgspec
 
 from services.voice.outputs import Message
 from services.voice.provider import ProviderInput
-from shared.errors import Code, VoxbridgeError
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):

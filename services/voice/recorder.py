@@ -16,14 +16,16 @@ from nats.errors import Error as NatsError
 from nats.js.api import Header
 from nats.js.errors import APIError
 
-from shared import bus, recordings
-from shared.ending import ended
-from shared.errors import VoxbridgeError
-from shared.log import Log
-from shared.recordings import DataKeys, Frame, Passed
+from voxbridge.shared.audio import recordings
+from voxbridge.shared.audio.recordings import DataKeys, Frame, Passed
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.cancellation import ended
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.log.reader import Log
 
 EVERY_S: Final = 0.5
-"""How often what passed is written: well within what the bus keeps (`shared.streams.REPLY_S`), the lease of a dead worker included."""
+"""How often what passed is written: well within what the bus keeps (`voxbridge.shared.log.streams.REPLY_S`), the lease of a dead worker
+included."""
 
 PROLONG_S: Final = 3_600.0
 END_S: Final = 1.0
@@ -89,7 +91,7 @@ class Recorder:
                     _log.warning("session %s: %s", self._sid, error.message)
 
     async def _write(self) -> None:
-        for channel, (stream, subject) in enumerate(bus.kept_audio(self._sid)):
+        for channel, (stream, subject) in enumerate(subjects.kept_audio(self._sid)):
             more = True
             while more:
                 await self._store()
@@ -112,7 +114,7 @@ class Recorder:
                 recordings.INDEX: index,
             }
             again, self._tried = self._tried, True
-            stored = await self._log.js.publish(bus.recorded(self._sid), sealed, timeout=_ACK_S, headers=headers)
+            stored = await self._log.js.publish(subjects.recorded(self._sid), sealed, timeout=_ACK_S, headers=headers)
             if again or not stored.duplicate:  # another recorder's block has that one's number
                 self._stored += 1
             self._tried = False

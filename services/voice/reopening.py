@@ -20,8 +20,8 @@ from services.voice import memory, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Reply, Stamps
-from shared.events import voice as ev
-from shared.moments import PartialTranscript
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.events import voice as ev
 
 LIMIT: Final = 8
 """With the first, nine parts of at most 55 s: eight minutes of speech, or what may be typed at once."""

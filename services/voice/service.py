@@ -34,19 +34,21 @@ from services.voice.vendors import Vendors
 from services.voice.warmth import Warmth
 from services.voice.waveforms import Waveforms
 from services.voice.workplace import Offer, Workplace
-from shared import bus, events, log, streams
-from shared.agent_files import Agents
-from shared.config import Config
-from shared.ending import ended
-from shared.errors import Code, Conflict, VoxbridgeError
-from shared.events.gateway import SessionRequested
-from shared.ids import check_session_id
-from shared.keys import Keys
-from shared.recordings import DataKeys, wanted
-from shared.secret_file import vault_key_file
-from shared.service import Resources, Service
-from shared.store import Store
-from shared.vault import Vault
+from voxbridge.shared import events
+from voxbridge.shared.agents.files import Agents
+from voxbridge.shared.audio.recordings import DataKeys, wanted
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.cancellation import ended
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
+from voxbridge.shared.events.gateway import SessionRequested
+from voxbridge.shared.ids import check_session_id
+from voxbridge.shared.log import reader, streams
+from voxbridge.shared.secrets.provider_keys import Keys
+from voxbridge.shared.secrets.secret_file import vault_key_file
+from voxbridge.shared.secrets.vault import Vault
+from voxbridge.shared.service.process import Resources, Service
+from voxbridge.shared.store.store import Store
 
 CONSUMER: Final = streams.VOICE_CONSUMER
 TAKEN_S: Final = streams.VOICE_ACK_WAIT_S
@@ -112,12 +114,12 @@ class VoiceService(Service):
 
     async def serve(self) -> None:
         """Take requests and keep the leases until drained."""
-        subscription = await self._place.log.js.pull_subscribe_bind(durable=CONSUMER, stream=bus.EVENT_STREAM)
+        subscription = await self._place.log.js.pull_subscribe_bind(durable=CONSUMER, stream=subjects.EVENT_STREAM)
         await self._peers.listen()
         self._place.log.follow(self._peers)
         nudges = await self._place.log.nc.subscribe(RELEASED, cb=self._released)
         questions = await self._place.log.nc.subscribe(ROOM, cb=self.moves.asked_for_room)
-        await self._place.audio_nc.subscribe(bus.MICROPHONE, cb=self._asked_what_was_heard)
+        await self._place.audio_nc.subscribe(subjects.MICROPHONE, cb=self._asked_what_was_heard)
         self._place.audio_nc.on_cut, self._place.audio_nc.on_back = self._cut_off, self._connected_again
         work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription), self._load.keep(), self._peers.watch()]
         if self._keys is not None:
@@ -190,7 +192,7 @@ class VoiceService(Service):
 
     async def _catch_up(self) -> None:
         # Else what the gateways held would pass before there is anything to keep it: no successor would hear it, nor a recording.
-        js, kept = self._place.log.js, (bus.MICROPHONE_STREAM, bus.REPLY_STREAM)
+        js, kept = self._place.log.js, (subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM)
         if not all(await asyncio.gather(*(streams.until_there(js, name, KEPT_AGAIN_S) for name in kept))):
             _log.warning("the bus was away and does not keep audio again yet")
         await asyncio.gather(*(session.incoming.catch_up() for session in self._sessions.values()))
@@ -256,7 +258,7 @@ class VoiceService(Service):
                         self._keep(self._give_back(message))
                         continue
                     task = self._keep(self._take(message))
-                    self._opening[task] = bus.parse_event_subject(message.subject)[0]
+                    self._opening[task] = subjects.parse_event_subject(message.subject)[0]
                     task.add_done_callback(self._opening.pop)
             except TimeoutError:
                 continue
@@ -270,8 +272,8 @@ class VoiceService(Service):
 
     async def _take(self, message: Msg) -> None:
         try:
-            requested = log.decode_delivered(message)
-            if log.is_imported(message) or isinstance(requested.event, events.Unreadable):
+            requested = reader.decode_delivered(message)
+            if reader.is_imported(message) or isinstance(requested.event, events.Unreadable):
                 await message.term()
                 return
             if await self._open(requested, again=message.metadata.num_delivered > 1):
@@ -381,7 +383,7 @@ class VoiceService(Service):
             return
         await self._orphans.leave(session.sid)
         if session.state.released:
-            await bus.publish(self._place.log.nc, RELEASED, session.sid.encode())
+            await subjects.publish(self._place.log.nc, RELEASED, session.sid.encode())
 
     async def _released(self, message: Msg) -> None:
         if self._draining.is_set():
@@ -477,7 +479,7 @@ async def build(resources: Resources) -> Service:
     )
     data_keys = DataKeys.of(config, resources.redis)
     service = VoiceService(place, store, keys, data_keys)
-    await resources.micro.add_endpoint(name="waveform", subject=bus.WAVEFORM, handler=Waveforms(resources.log, data_keys).serve)
+    await resources.micro.add_endpoint(name="waveform", subject=subjects.WAVEFORM, handler=Waveforms(resources.log, data_keys).serve)
     # A queue group of its own each: all workers hear the question, and the owner answers.
     await resources.micro.add_endpoint(name="move", subject=MOVE, handler=service.moves.serve, queue_group=resources.process_id)
     return service

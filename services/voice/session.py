@@ -27,14 +27,16 @@ from services.voice.speaker import Speaker
 from services.voice.state import State
 from services.voice.uplink import Uplink
 from services.voice.workplace import Offer, Workplace
-from shared import bus, events, frames, moments
-from shared.clock import wall_ms32
-from shared.errors import Code, Unavailable, VoxbridgeError
-from shared.feed import Feed
-from shared.partials import Pieces
-from shared.step import Folded, LogInput
-from shared.stepper import Stepper
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import moments, subjects
+from voxbridge.shared.bus.partials import Pieces
+from voxbridge.shared.clock import wall_ms32
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.log.feed import Feed
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.step.fold import Folded, LogInput
+from voxbridge.shared.step.runner import Stepper
 
 ECHO_GENERATION: Final = 1
 MID_TURN_S: Final = 1.8
@@ -74,7 +76,7 @@ class Session:
         """The log says that the session is this process's, and what came in a gap was taken."""
 
         self._partials = Pieces()
-        self._outlet = Outlet(place.audio_nc, bus.audio_out(sid), place.tenure, self._going_on)
+        self._outlet = Outlet(place.audio_nc, subjects.audio_out(sid), place.tenure, self._going_on)
         folded = past.folded if past is not None else Folded(core.initial(sid), 0, 0, 0)
         self._writer = SessionWriter(
             place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq, on_failed=self._lost, hold=place.tenure.hold
@@ -106,7 +108,7 @@ class Session:
         """
         config = self._place.config
         try:
-            self._audio = await self._place.audio_nc.listen(bus.audio_in(self.sid), self.incoming.take)
+            self._audio = await self._place.audio_nc.listen(subjects.audio_in(self.sid), self.incoming.take)
         except NatsError as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
         self.take(LogInput(requested))
@@ -147,7 +149,7 @@ class Session:
         place, state = self._place, self.state
         self.incoming.take_over()
         try:
-            self._audio = await place.audio_nc.listen(bus.audio_in(self.sid), self.incoming.take)
+            self._audio = await place.audio_nc.listen(subjects.audio_in(self.sid), self.incoming.take)
             await place.audio_nc.flush()  # what comes from here on is heard live, what came before is kept by the bus
         except (NatsError, OSError) as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
@@ -416,7 +418,7 @@ class Session:
         await self._place.tenure.hold()
         if isinstance(moment, moments.PartialTranscript):
             moment = self._partials.cut(moment)
-        await bus.publish_moment(self._place.audio_nc, self.sid, moment)
+        await subjects.publish_moment(self._place.audio_nc, self.sid, moment)
 
     def _send(self, sending: Awaitable[None]) -> None:
         task = asyncio.ensure_future(sending)

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from shared import frames
-from shared.clock import wall_ms32
+from voxbridge.shared.audio import frames
+from voxbridge.shared.clock import wall_ms32
 
 FRAME_MS: Final = 20
 LEAD_MS: Final = 400

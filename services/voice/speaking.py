@@ -14,7 +14,7 @@ from services.voice import costs, filler, heard, inputs, live, outages, pauses, 
 from services.voice import outputs as out
 from services.voice.draft import ANSWER, Draft
 from services.voice.state import Piece, Reply, Stamps
-from shared.events import voice as ev
+from voxbridge.shared.events import voice as ev
 
 REPLY_LIMIT: Final = 8_000
 """Characters of one reply, about nine minutes of speech; a model that writes on is stopped there."""

@@ -12,10 +12,10 @@ from services.voice.marks import Mark as Mark
 from services.voice.marks import Note as Note
 from services.voice.outputs import Message, ToolUse
 from services.voice.prompt import NOTHING, Earlier
-from shared.agents import Agent
-from shared.events.gateway import SessionRequested
-from shared.events.voice import Failure, Usage
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import Agent
+from voxbridge.shared.events.gateway import SessionRequested
+from voxbridge.shared.events.voice import Failure, Usage
 
 
 class Stamps(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ import msgspec
 from services.voice import faults, heard, inputs, listening, live, pauses, turns
 from services.voice import outputs as out
 from services.voice.draft import Draft
-from shared.events import voice as ev
+from voxbridge.shared.events import voice as ev
 
 
 def taken_over(d: Draft, input: inputs.TakenOver) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from services.voice import heard
 from services.voice.draft import Draft
 from services.voice.state import Reply
-from shared.events import voice as ev
+from voxbridge.shared.events import voice as ev
 
 TIMER: Final = "trailed"
 LIMIT: Final = 8

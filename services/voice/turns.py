@@ -14,11 +14,11 @@ from services.voice import cast, costs, heard, ledger, memory, page_functions, p
 from services.voice import outputs as out
 from services.voice.draft import Draft
 from services.voice.state import Call, Reply, Stamps
-from shared.agents import HANDOFF
-from shared.errors import Code
-from shared.events import voice as ev
-from shared.functions import Function, failed_result
-from shared.moments import PartialTranscript
+from voxbridge.shared.agents.functions import Function, failed_result
+from voxbridge.shared.agents.model import HANDOFF
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events import voice as ev
 
 REPORT_WAIT_MS: Final = 400
 """How long a flushed client has to report what it had played."""

@@ -21,9 +21,9 @@ from services.voice.gap import samples as samples_of
 from services.voice.handles import Handles, Kept, reference
 from services.voice.realtime import Connection, ConnectionLost, Setup
 from services.voice.vendors import Vendors
-from shared.errors import VoxbridgeError
-from shared.events.voice import Failure
-from shared.frames import INPUT_RATE, OUTPUT_RATE, PREFIX_SIZE
+from voxbridge.shared.audio.frames import INPUT_RATE, OUTPUT_RATE, PREFIX_SIZE
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.events.voice import Failure
 
 KEPT_MS: Final = 10_000
 """Of the microphone, for a connection that is opened in the middle of speech."""

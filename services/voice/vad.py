@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from shared.errors import Code, VoxbridgeError
-from shared.frames import INPUT_RATE
+from voxbridge.shared.audio.frames import INPUT_RATE
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 WINDOW: Final = 512
 """Samples of one decision: 32 ms at 16 kHz."""

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from services.voice.realtime import RealtimeModel
-from shared.agents import Realtime
+from voxbridge.shared.agents.model import Realtime
 
 _PLACES: Final[dict[Realtime, tuple[str, str]]] = {
     "gemini": ("services.voice.gemini", "Gemini"),

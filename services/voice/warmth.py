@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from services.voice.models import Models
-from shared.errors import VoxbridgeError
-from shared.functions import Function
-from shared.store import Store
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.store.store import Store
 
 LOOK_S: Final = 2.0
 """Between two looks at whether the catalogue changed or the model came back."""

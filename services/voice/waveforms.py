@@ -15,10 +15,11 @@ import msgspec
 from nats.micro.request import Request
 
 from services.voice.questions import Questions
-from shared import bus, recordings
-from shared.errors import Code, VoxbridgeError
-from shared.log import Log, position
-from shared.recordings import BINS_LIMIT, CHANNELS, LONGEST_MS, DataKeys, Passed, Waveform
+from voxbridge.shared.audio import recordings
+from voxbridge.shared.audio.recordings import BINS_LIMIT, CHANNELS, LONGEST_MS, DataKeys, Passed, Waveform
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.log.reader import Log, position
 
 if TYPE_CHECKING:
     from services.voice.peaks import Peaks
@@ -128,7 +129,7 @@ class Waveforms:
 
     async def _read_live(self, sid: str, channel: Channel) -> None:
         """Read what the bus keeps of a live session that is not recorded: its last seconds, which are for a takeover."""
-        stream, subject = bus.kept_audio(sid)[CHANNELS.index(channel.name)]
+        stream, subject = subjects.kept_audio(sid)[CHANNELS.index(channel.name)]
         more = True
         while more:
             page = await self._log.frames(stream, subject, after=channel.after, limit=PAGE)

@@ -12,8 +12,8 @@ from services.voice import ledger, live, memory, noises, provider, turns
 from services.voice import outputs as out
 from services.voice.draft import ANSWER, Draft
 from services.voice.state import Line
-from shared.events import voice as ev
-from shared.moments import PartialTranscript
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.events import voice as ev
 
 PAUSE: Final = "pause"
 PAUSE_MS: Final = 450

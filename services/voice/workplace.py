@@ -9,12 +9,12 @@ from services.voice.handles import Handles
 from services.voice.models import Models
 from services.voice.tenure import Tenure
 from services.voice.vendors import Vendors
-from shared.agents import Cast
-from shared.clock import Clock
-from shared.config import Config
-from shared.fast_client import FastClient
-from shared.log import Log
-from shared.store import Function
+from voxbridge.shared.agents.model import Cast
+from voxbridge.shared.bus.client import FastClient
+from voxbridge.shared.clock import Clock
+from voxbridge.shared.config import Config
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.store.store import Function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

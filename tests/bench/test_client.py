@@ -12,7 +12,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from bench import client
 from bench.websocket import Socket, connect, frame
-from shared.frames import PREFIX_SIZE
+from voxbridge.shared.audio.frames import PREFIX_SIZE
 
 
 @pytest_asyncio.fixture

@@ -17,10 +17,11 @@ from bench.live_calls import PIPELINES, longest_gap_ms, write_agents
 from bench.live_google import Google, lost_frames
 from bench.realtime import google
 from bench.stack import StackError
-from shared import agent_files, frames
 from tests.fakes.gemini_client import connect, rest, said, send, until
 from tests.fakes.gemini_process import Connection, GoAway, Script, Watch
 from tests.fakes.gemini_turns import Call, Turn
+from voxbridge.shared.agents import files
+from voxbridge.shared.audio import frames
 
 OUTGOING = b"\x29\x09" * 480
 """20 ms of a voice each of whose samples is 2,345."""
@@ -67,7 +68,7 @@ def test_the_longest_gap_begins_and_ends_within_the_range() -> None:
 
 def test_the_agents_that_are_called_can_be_read_and_hand_over_to_another_voice(tmp_path: Path) -> None:
     write_agents(tmp_path / "agents")
-    roster = agent_files.load(tmp_path / "agents")
+    roster = files.load(tmp_path / "agents")
     for name in PIPELINES:
         first, second = roster.cast(name).agents
         assert second.name in first.handoffs

@@ -11,7 +11,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from bench.client import PCM_BYTES, Task
 from bench.peers import echo
 from bench.peers.echo import Finder, Sent, payload
-from shared.frames import PREFIX_SIZE
+from voxbridge.shared.audio.frames import PREFIX_SIZE
 
 SENT = [Sent(session=3, number=number, sent_ns=10**18 + number) for number in range(5)]
 PREFIX = bytes(PREFIX_SIZE)

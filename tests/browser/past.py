@@ -24,20 +24,20 @@ import nats.micro
 from services.gateway.service import Gateway
 from services.voice.inspect import SUBJECT, Inspector
 from services.voice.waveforms import Waveforms
-from shared.bus import WAVEFORM
-from shared.child import die_with_parent
-from shared.clock import SystemClock
-from shared.config import Config
-from shared.embedded import NatsServer, ValkeyServer
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.recordings import DataKeys
-from shared.secret_file import vault_key_file
-from shared.service import connected
-from shared.vault import Vault
-from shared.writer import SessionWriter
 from tests.long_call import TURN_S, Call
 from tests.ports import free_port
+from voxbridge.shared.audio.recordings import DataKeys
+from voxbridge.shared.bus.subjects import WAVEFORM
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.child import die_with_parent
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.secrets.secret_file import vault_key_file
+from voxbridge.shared.secrets.vault import Vault
+from voxbridge.shared.service.process import connected
 
 TURNS: Final = 180
 """Half an hour."""

@@ -23,11 +23,11 @@ import httpx
 import nats
 import psutil
 
-from shared.child import die_with_parent
-from shared.service import STAND_BY, health_subject
 from tests.ports import free_port
 from tests.running_models import RunningModels
 from voxbridge import runtime
+from voxbridge.shared.embedded.child import die_with_parent
+from voxbridge.shared.service.process import STAND_BY, health_subject
 
 READY_S: Final = 120.0
 LOG_S: Final = 20.0

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
-from shared.config import Config
 from tests.running_models import RunningModels
+from voxbridge.shared.config import Config
 
 RATE: Final = 48_000
 """Hz: what Chromium's fake microphone takes best."""

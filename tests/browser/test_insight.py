@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from shared import events
 from tests.browser.conftest import DESKTOP
 from tests.browser.past import Past, past
 from tests.browser.studio import Studio
 from tests.browser.test_looks import SIZES, look
+from voxbridge.shared import events
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -10,11 +10,11 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, expect
 
-from shared.providers import PROVIDERS
 from tests.browser.conftest import DESKTOP
 from tests.browser.past import Past, past
 from tests.browser.studio import Studio
 from tests.browser.test_looks import SIZES, look
+from voxbridge.shared.agents.providers import PROVIDERS
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from shared import access_tokens
-from shared.access_tokens import Wishes
 from tests.browser.conftest import DESKTOP
 from tests.browser.past import Past, past
 from tests.browser.studio import Studio
 from tests.browser.test_looks import SIZES, look
+from voxbridge.shared.secrets import access_tokens
+from voxbridge.shared.secrets.access_tokens import Wishes
 
 pytestmark = pytest.mark.timeout(600)
 

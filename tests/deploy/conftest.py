@@ -14,13 +14,13 @@ from typing import Protocol
 import pytest
 from nats.aio.client import Client
 
-from shared.child import die_with_parent
-from shared.config import Config
-from shared.embedded import NatsServer
-from shared.nats_configuration import Place
-from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from tests.ports import free_port
 from voxbridge import admin, credentials
+from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.child import die_with_parent
+from voxbridge.shared.embedded.nats_configuration import Place
+from voxbridge.shared.embedded.servers import NatsServer
 
 START_S = 10.0
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import nats
 import pytest
 
-from shared import bus
-from shared.config import Config
-from shared.embedded import NatsServer
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer
 
 PATIENCE_S = 30.0
 
@@ -37,9 +37,9 @@ async def test_the_admin_makes_again_what_a_restarted_server_forgot_until_it_is_
         connection = await nats.connect(server.url)
         js = connection.jetstream()
         async with asyncio.timeout(PATIENCE_S):
-            while bus.REPLY_STREAM not in {str(stream.config.name) for stream in await js.streams_info()}:  # noqa: ASYNC110 - as above
+            while subjects.REPLY_STREAM not in {str(stream.config.name) for stream in await js.streams_info()}:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.02)
-        assert {consumer.name for consumer in await js.consumers_info(bus.EVENT_STREAM)} == {"voice", "tools"}
+        assert {consumer.name for consumer in await js.consumers_info(subjects.EVENT_STREAM)} == {"voice", "tools"}
         await connection.close()
         admin.send_signal(signal.SIGTERM)
         async with asyncio.timeout(PATIENCE_S):

@@ -15,9 +15,6 @@ import yaml
 
 from deploy.bootstrap import UV_VERSION, UV_WHEELS
 from services.gateway.guard import Guard
-from shared.config import Config, env_name
-from shared.embedded import GOGC, GOMEMLIMIT
-from shared.providers import PROVIDERS
 from tests.deploy.compose import FILE, ROOT, Compose, Logging, given, load
 from voxbridge import wav
 from voxbridge.credentials import (
@@ -31,6 +28,9 @@ from voxbridge.credentials import (
     VAULT_FILE,
     VAULT_HOLDERS,
 )
+from voxbridge.shared.agents.providers import PROVIDERS
+from voxbridge.shared.config import Config, env_name
+from voxbridge.shared.embedded.servers import GOGC, GOMEMLIMIT
 
 SERVERS = ("nats", "valkey")
 SERVICES = ("gateway", "voice", "tools", "models")

@@ -15,18 +15,21 @@ import redis
 from click.testing import CliRunner
 from redis.exceptions import AuthenticationError
 
-from shared import vault
-from shared.accounts import ADMIN
-from shared.config import Config
-from shared.embedded import ValkeyServer
-from shared.errors import VoxbridgeError
-from shared.permissions import CLOSED_KEYS, RIGHTS, VALKEY_KEYS
-from shared.sealed_box import Sealer
-from shared.secret_file import vault_key_file
-from shared.vault import Vault
 from tests.ports import free_port
 from voxbridge import credentials
 from voxbridge.admin_cli import admin
+from voxbridge.shared.bus.accounts import ADMIN
+from voxbridge.shared.bus.permissions import CLOSED_KEYS, RIGHTS, VALKEY_KEYS
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.secrets import vault
+from voxbridge.shared.secrets.sealed_box import Sealer
+from voxbridge.shared.secrets.secret_file import vault_key_file
+from voxbridge.shared.secrets.vault import Vault
+
+KEY_MODULES = ("store/store", "service/health", "secrets/provider_keys", "audio/recordings")
+"""Those that name keys of Valkey."""
 
 
 def made(folder: Path) -> list[str]:
@@ -205,9 +208,10 @@ async def test_valkey_lets_the_services_use_their_keys_and_nothing_that_empties_
 
 
 def test_every_key_is_either_everybodys_or_closed() -> None:
-    """A key that is named anew is refused to tools and admin until `shared/permissions.py` has it as common; or it is closed."""
+    """A key that is named anew is refused to tools and admin until `voxbridge/shared/bus/permissions.py` has it as common; or it is
+    closed."""
     root = Path(__file__).parents[2]
-    sources = "".join((root / "shared" / f"{module}.py").read_text() for module in ("store", "health", "keys", "recordings"))
+    sources = "".join((root / "voxbridge" / "shared" / f"{module}.py").read_text() for module in KEY_MODULES)
     named = {f"{key}x" if key.endswith(":") else key for key in re.findall(r'"(vx:[a-z:]+)', sources)}
     assert {"vx:lease:x", "vx:sessions", "vx:probe", "vx:key:x", "vx:datakey:x"} <= named
     for name in ("tools", ADMIN):

@@ -12,19 +12,20 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
-from shared import bus, permissions, streams
-from shared.accounts import RECORDINGS
-from shared.permissions import RIGHTS
 from tests.deploy.conftest import Guarded, SignIn
 from voxbridge import admin
+from voxbridge.shared.bus import permissions, subjects
+from voxbridge.shared.bus.accounts import RECORDINGS
+from voxbridge.shared.bus.permissions import RIGHTS
+from voxbridge.shared.log import streams
 
 SID = "b" * 32
 FORGED = b"forged by the attacker"
 SERVICES = tuple(name for name in RIGHTS if name != RECORDINGS)
 EVENTS = tuple(f"vx.s.{SID}.ev.{writer}.{visibility}.agent.said" for writer in (*SERVICES, "operator") for visibility in ("c", "i"))
-MOMENTS = (f"vx.s.{SID}.audio.in", f"vx.s.{SID}.audio.out", f"vx.s.{SID}.ctl.voice", bus.live_subject(SID, "voice", "c", "agent.said"))
+MOMENTS = (f"vx.s.{SID}.audio.in", f"vx.s.{SID}.audio.out", f"vx.s.{SID}.ctl.voice", subjects.live_subject(SID, "voice", "c", "agent.said"))
 REQUESTS = (
-    *("vx.svc.voice.health", "vx.svc.voice.state", "vx.svc.voice.move", "vx.svc.voice.room", "vx.svc.voice.released", bus.MICROPHONE),
+    *("vx.svc.voice.health", "vx.svc.voice.state", "vx.svc.voice.move", "vx.svc.voice.room", "vx.svc.voice.released", subjects.MICROPHONE),
     *("vx.svc.tools.list", "vx.svc.tools.held", "vx.svc.tools.health", "vx.svc.gateway.health", "$SRV.PING", "$SRV.STATS.voxbridge-voice"),
 )
 STREAMS = ("EV", "MICROPHONE", "REPLY", "RECORD")
@@ -48,7 +49,17 @@ ADMINISTRATION: dict[str, dict[str, Any]] = {
 }
 FOREIGN_READS = (*(f"$JS.API.{verb}.{stream}" for stream in STREAMS if stream != "EV" for verb in ("DIRECT.GET", "STREAM.MSG.GET")),)
 WORK = tuple(f"$JS.API.CONSUMER.MSG.NEXT.EV.{name}" for name in streams.CONSUMERS)
-PLACES = (*EVENTS, *MOMENTS, *REQUESTS, *ADMINISTRATION, *WORK, bus.recorded(SID), "_INBOX_admin.x", "_INBOX_voice.x", "_INBOX_tools.x")
+PLACES = (
+    *EVENTS,
+    *MOMENTS,
+    *REQUESTS,
+    *ADMINISTRATION,
+    *WORK,
+    subjects.recorded(SID),
+    "_INBOX_admin.x",
+    "_INBOX_voice.x",
+    "_INBOX_tools.x",
+)
 """Where a message could do harm."""
 
 
@@ -147,9 +158,9 @@ async def house(attacker: str, guarded: Guarded, sign_in: SignIn) -> House:
     await js.publish(bait(attacker), FORGED)
     await js.publish(f"vx.s.{SID}.ev.gateway.i.session.requested", b"open work")
     await js.publish(f"vx.s.{SID}.ev.voice.i.tool.called", b"open work")
-    await js.publish(bus.recorded("c" * 32), b"sealed")
-    await administrator.publish(bus.audio_in("c" * 32), b"said")
-    await administrator.publish(bus.audio_out("c" * 32), b"answered")
+    await js.publish(subjects.recorded("c" * 32), b"sealed")
+    await administrator.publish(subjects.audio_in("c" * 32), b"said")
+    await administrator.publish(subjects.audio_out("c" * 32), b"answered")
     house = House(attacker, await sign_in(attacker), administrator, {name: await sign_in(name) for name in RIGHTS if name != attacker})
     await house.listen()
     return house

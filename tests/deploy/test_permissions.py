@@ -17,17 +17,18 @@ from nats.errors import Error as NatsError
 from nats.js.api import StreamConfig
 
 from services.voice import moving
-from shared import bus, streams
-from shared.accounts import RECORDINGS
-from shared.errors import Unavailable, VoxbridgeError
-from shared.events.envelope import KINDS
-from shared.ids import new_session_id
-from shared.nats_connection import connect_nats, denied
-from shared.permissions import RIGHTS
-from shared.rights import check_rights
 from tests.deploy.conftest import Guarded, SignIn
 from voxbridge import admin, move
 from voxbridge.credentials import new_seed
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.accounts import RECORDINGS
+from voxbridge.shared.bus.connection import connect_nats, denied
+from voxbridge.shared.bus.permission_check import check_rights
+from voxbridge.shared.bus.permissions import RIGHTS
+from voxbridge.shared.errors import Unavailable, VoxbridgeError
+from voxbridge.shared.events.envelope import KINDS
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log import streams
 
 SERVICES = tuple(name for name in RIGHTS if name != RECORDINGS)
 ADMINISTRATION = (
@@ -77,7 +78,7 @@ async def test_a_service_appends_its_own_branch_and_is_refused_every_other(servi
     client = await sign_in(service)
     sid = new_session_id()
     stored = await client.jetstream().publish(f"vx.s.{sid}.ev.{service}.i.test.done", b"x")
-    assert (stored.stream, stored.seq) == (bus.EVENT_STREAM, 1)
+    assert (stored.stream, stored.seq) == (subjects.EVENT_STREAM, 1)
     others = [branch for branch in (*SERVICES, "operator", "terminals", "awareness", "admin") if branch != service]
     taken = [
         (branch, visibility)
@@ -88,7 +89,7 @@ async def test_a_service_appends_its_own_branch_and_is_refused_every_other(servi
     assert taken == []
     assert not await published(client, f"vx.s.{sid}.ev")
     assert not await published(client, f"vxc.{sid}.{service}.i.test.done"), "a live copy is the server's to make"
-    assert (await client.jetstream().stream_info(bus.EVENT_STREAM)).state.messages == 1
+    assert (await client.jetstream().stream_info(subjects.EVENT_STREAM)).state.messages == 1
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -137,12 +138,12 @@ async def test_nobody_hears_the_answers_of_another(sign_in: SignIn) -> None:
 @pytest.mark.parametrize("service", SERVICES)
 async def test_a_service_reads_the_log_and_hears_it_live(service: str, sign_in: SignIn) -> None:
     writer, reader, sid = await sign_in("voice"), await sign_in(service), new_session_id()
-    live = await reader.subscribe(bus.live_subject(sid))
+    live = await reader.subscribe(subjects.live_subject(sid))
     await told(reader)
     await writer.jetstream().publish(f"vx.s.{sid}.ev.voice.c.test.done", b"said")
     assert (await live.next_msg(5)).data == b"said"
-    request = {"seq": 1, "next_by_subj": bus.stored_subject(sid)}
-    answer = await reader.request(f"$JS.API.DIRECT.GET.{bus.EVENT_STREAM}", json.dumps(request).encode(), timeout=5)
+    request = {"seq": 1, "next_by_subj": subjects.stored_subject(sid)}
+    answer = await reader.request(f"$JS.API.DIRECT.GET.{subjects.EVENT_STREAM}", json.dumps(request).encode(), timeout=5)
     assert answer.data == b"said"
 
 
@@ -150,10 +151,10 @@ async def test_the_reader_of_recordings_reads_the_log_and_the_record_and_does_no
     await admin.make_streams(guarded.config("admin", recording="on", recording_mb=64))
     voice, reader, sid = await sign_in("voice"), await sign_in(RECORDINGS), new_session_id()
     await voice.jetstream().publish(f"vx.s.{sid}.ev.voice.c.test.done", b"said")
-    await voice.jetstream().publish(bus.recorded(sid), b"sealed")
+    await voice.jetstream().publish(subjects.recorded(sid), b"sealed")
     for stream, subject, stored in (
-        (bus.EVENT_STREAM, bus.stored_subject(sid), b"said"),
-        (bus.RECORD_STREAM, bus.recorded(sid), b"sealed"),
+        (subjects.EVENT_STREAM, subjects.stored_subject(sid), b"said"),
+        (subjects.RECORD_STREAM, subjects.recorded(sid), b"sealed"),
     ):
         request = json.dumps({"seq": 1, "next_by_subj": subject}).encode()
         assert (await reader.request(f"$JS.API.DIRECT.GET.{stream}", request, timeout=5)).data == stored
@@ -161,22 +162,22 @@ async def test_the_reader_of_recordings_reads_the_log_and_the_record_and_does_no
     assert denied(reader) == ()
     places = [f"vx.s.{sid}.ev.{branch}.c.test.done" for branch in (*SERVICES, RECORDINGS, "operator")]
     places += [
-        bus.recorded(sid),
+        subjects.recorded(sid),
         f"vx.s.{sid}.audio.in",
         f"vx.s.{sid}.audio.out",
-        f"$JS.API.DIRECT.GET.{bus.MICROPHONE_STREAM}",
-        f"$JS.API.DIRECT.GET.{bus.REPLY_STREAM}",
+        f"$JS.API.DIRECT.GET.{subjects.MICROPHONE_STREAM}",
+        f"$JS.API.DIRECT.GET.{subjects.REPLY_STREAM}",
         *ADMINISTRATION,
     ]
     assert [place for place in places if await published(reader, place)] == []
-    heard = (bus.live_subject(sid), f"vx.s.{sid}.audio.in", f"vx.s.{sid}.audio.out", "$SRV.>", "vx.svc.voice.health")
+    heard = (subjects.live_subject(sid), f"vx.s.{sid}.audio.in", f"vx.s.{sid}.audio.out", "$SRV.>", "vx.svc.voice.health")
     assert [place for place in heard if await subscribed(reader, place)] == []
 
 
 async def test_a_worker_takes_and_acknowledges_from_its_own_consumer_alone(sign_in: SignIn) -> None:
     gateway, voice, tools = await sign_in("gateway"), await sign_in("voice"), await sign_in("tools")
-    await gateway.jetstream().publish(bus.event_subject(new_session_id(), "gateway", visible=False, type="session.requested"), b"x")
-    subscription = await voice.jetstream().pull_subscribe_bind(durable=streams.VOICE_CONSUMER, stream=bus.EVENT_STREAM)
+    await gateway.jetstream().publish(subjects.event_subject(new_session_id(), "gateway", visible=False, type="session.requested"), b"x")
+    subscription = await voice.jetstream().pull_subscribe_bind(durable=streams.VOICE_CONSUMER, stream=subjects.EVENT_STREAM)
     (message,) = await subscription.fetch(1, timeout=5)
     await message.in_progress()
     await message.ack_sync(timeout=5)
@@ -201,8 +202,8 @@ async def test_a_request_is_answered_only_by_who_it_was_sent_to(sign_in: SignIn)
 
 
 async def test_only_the_gateway_and_the_admin_ask_the_workers_what_they_heard(sign_in: SignIn) -> None:
-    assert [name for name in SERVICES if await subscribed(await sign_in(name), bus.MICROPHONE)] == ["voice"]
-    assert [name for name in (*SERVICES, "admin") if await published(await sign_in(name), bus.MICROPHONE)] == ["gateway", "admin"]
+    assert [name for name in SERVICES if await subscribed(await sign_in(name), subjects.MICROPHONE)] == ["voice"]
+    assert [name for name in (*SERVICES, "admin") if await published(await sign_in(name), subjects.MICROPHONE)] == ["gateway", "admin"]
 
 
 async def test_workers_move_sessions_among_themselves_and_the_admin_alone_asks_for_it(sign_in: SignIn) -> None:
@@ -254,7 +255,7 @@ async def test_the_start_of_a_process_with_the_credentials_of_another_says_so(si
         await check_rights(tools, "voice")
     assert refused.value.code == "PERMISSION_DENIED"
     assert "NATS refuses tools-test: permissions violation for publish" in caplog.text
-    info = await tools.jetstream().stream_info(bus.EVENT_STREAM)
+    info = await tools.jetstream().stream_info(subjects.EVENT_STREAM)
     assert info.state.messages == 0, "the look stores nothing"
 
 
@@ -278,8 +279,8 @@ async def test_a_service_finds_its_streams_made_and_asks_for_nothing_more(sign_i
 
 async def test_a_service_waits_for_the_admin_to_make_again_what_is_gone_and_is_refused_nothing(sign_in: SignIn) -> None:
     voice, admin = await sign_in("voice"), await sign_in("admin")
-    await admin.jetstream().delete_stream(bus.MICROPHONE_STREAM)
-    await admin.jetstream().delete_consumer(bus.EVENT_STREAM, streams.VOICE_CONSUMER)
+    await admin.jetstream().delete_stream(subjects.MICROPHONE_STREAM)
+    await admin.jetstream().delete_consumer(subjects.EVENT_STREAM, streams.VOICE_CONSUMER)
     with pytest.raises(Unavailable, match="The stream MICROPHONE is not there yet; `voxbridge admin streams` makes it"):
         await streams.ensure_streams(voice.jetstream(), retention_days=30)
     with pytest.raises(Unavailable, match="The consumer voice is not there yet"):
@@ -289,4 +290,4 @@ async def test_a_service_waits_for_the_admin_to_make_again_what_is_gone_and_is_r
     await streams.ensure_streams(voice.jetstream(), retention_days=30)
     await streams.ensure_consumer(voice.jetstream(), streams.CONSUMERS["voice"])
     assert denied(voice) == ()
-    assert (await voice.jetstream().stream_info(bus.EVENT_STREAM)).config.max_age == 7 * 86_400, "the admin's settings stand"
+    assert (await voice.jetstream().stream_info(subjects.EVENT_STREAM)).config.max_age == 7 * 86_400, "the admin's settings stand"

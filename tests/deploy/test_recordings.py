@@ -15,18 +15,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.accounts import ADMIN, RECORDINGS
-from shared.config import Config
-from shared.embedded import ValkeyServer
-from shared.log import Log
-from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
-from shared.recordings import DataKeys
-from shared.redis_connection import connect_redis
 from tests.deploy.conftest import Guarded
 from tests.deploy.test_credentials import running
 from tests.house.test_wav import LENGTH_MS, Recorded, heard
 from tests.ports import free_port
 from voxbridge import admin, credentials
+from voxbridge.shared.audio.recordings import DataKeys
+from voxbridge.shared.bus.accounts import ADMIN, RECORDINGS
+from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.store.connection import connect_redis
 
 COMMAND_S = 60.0
 

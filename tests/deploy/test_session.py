@@ -14,12 +14,6 @@ from typing import Any
 import httpx
 import pytest
 
-from shared import events
-from shared.accounts import ADMIN
-from shared.config import Config
-from shared.frames import PCM16, pack
-from shared.log import Log
-from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from tests.deploy.conftest import Guarded
 from tests.gateway.conftest import Client, Door
 from tests.ports import free_port
@@ -27,6 +21,12 @@ from tests.voice.conftest import silero
 from tests.voice.model_server import ModelServer, call
 from tests.voice.sounds import speech
 from voxbridge.health import ask
+from voxbridge.shared import events
+from voxbridge.shared.audio.frames import PCM16, pack
+from voxbridge.shared.bus.accounts import ADMIN
+from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
+from voxbridge.shared.config import Config
+from voxbridge.shared.log.reader import Log
 
 __all__ = ["silero"]
 

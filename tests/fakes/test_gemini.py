@@ -9,15 +9,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.fakes.gemini import VOICES, GeminiServer
-from tests.fakes.gemini_client import (
-    MODEL,
-    connect,
-    one,
-    refused,
-    rest,
-    said,
-    send,
-)
+from tests.fakes.gemini_client import MODEL, connect, one, refused, rest, said, send
 
 
 def with_voice(name: str) -> dict[str, Any]:

@@ -12,17 +12,7 @@ from google.genai import errors, types
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 
 from tests.fakes.gemini import GeminiServer, Line, Refusal, Session, Turn
-from tests.fakes.gemini_client import (
-    MODEL,
-    PATIENCE_S,
-    connect,
-    handle_of,
-    kinds,
-    one,
-    refused,
-    rest,
-    said,
-)
+from tests.fakes.gemini_client import MODEL, PATIENCE_S, connect, handle_of, kinds, one, refused, rest, said
 
 
 async def test_close_codes_can_be_set(gemini: GeminiServer) -> None:

@@ -13,8 +13,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 from websockets.typing import Subprotocol
 
-from shared import frames
 from tests.faults.installation import BOUND_S
+from voxbridge.shared.audio import frames
 
 FRAME: Final = 3_200
 """Bytes of a microphone frame: 100 ms."""

@@ -9,13 +9,13 @@ from urllib.parse import quote
 from nats.aio.client import Client
 from redis.asyncio import Redis
 
-from shared.config import Config
-from shared.embedded import NatsServer, ValkeyServer
-from shared.nats_configuration import Place
-from shared.nats_connection import EVENTS_PENDING, connect_nats
 from tests.faults.installation import Servers
 from tests.ports import free_port
 from voxbridge import admin, credentials
+from voxbridge.shared.bus.connection import EVENTS_PENDING, connect_nats
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.nats_configuration import Place
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
 
 _STORE = {"sync_interval": "1s", "max_file_store": "1GB"}
 

@@ -21,18 +21,19 @@ from redis.asyncio import Redis
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
-from shared import bus, events
-from shared.config import Config
-from shared.embedded import NatsServer, ValkeyServer
-from shared.events.voice import SessionOwned
-from shared.log import Log
-from shared.service import STAND_BY, health_subject
-from shared.store import Store
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Turn
 from tests.faults.orders import BOOKINGS, CHARGES, effects
 from tests.ports import free_port
 from voxbridge import admin
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.events.voice import SessionOwned
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.service.process import STAND_BY, health_subject
+from voxbridge.shared.store.store import Store
 
 BOUND_S: Final = 60.0
 WORKERS: Final = ("voice-1", "voice-2")
@@ -223,7 +224,7 @@ class Installation:
         """The log of a session, once no call of it is open any more at the executors."""
         async with self.log() as log, asyncio.timeout(BOUND_S):
             while True:
-                info = await log.js.consumer_info(bus.EVENT_STREAM, "tools")
+                info = await log.js.consumer_info(subjects.EVENT_STREAM, "tools")
                 if not info.num_ack_pending and not info.num_pending:
                     return [one async for one in log.read_all(sid)]
                 await asyncio.sleep(0.02)

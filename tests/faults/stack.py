@@ -14,8 +14,8 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from shared import frames
-from shared.config import Config
+from voxbridge.shared.audio import frames
+from voxbridge.shared.config import Config
 
 BOUND_S = 60.0
 _PARTS = ("tools", "voice", "gateway")

@@ -12,15 +12,15 @@ from pathlib import Path
 import nats
 import pytest
 
-from shared.config import Config
-from shared.embedded import NatsServer
-from shared.events.gateway import TextReceived
-from shared.events.voice import TurnCompleted
-from shared.log import Log
 from tests.faults.stack import BOUND_S, stack, talker
 from tests.ports import free_port
 from tests.voice.model_server import ModelServer
 from tests.voice.replaying import causes_come_first, replay, stored
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.events.gateway import TextReceived
+from voxbridge.shared.events.voice import TurnCompleted
+from voxbridge.shared.log.reader import Log
 
 KILLS = 5
 WRITERS = 12

@@ -16,21 +16,22 @@ import nats
 import pytest
 from nats.aio.msg import Msg
 
-from shared import bus, frames
-from shared.appends import SLOW_S
-from shared.clock import wall_ms32
-from shared.config import Config
-from shared.embedded import NatsServer
-from shared.events.gateway import TextReceived
-from shared.events.voice import UserSaid
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.writer import SessionWriter
 from tests.faults.stack import BOUND_S, Talker, stack, talker
 from tests.ports import free_port
 from tests.shared.backends import open_log
 from voxbridge.children import embedded
 from voxbridge.readiness import Phase, Whole
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.clock import wall_ms32
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.events.gateway import TextReceived
+from voxbridge.shared.events.voice import UserSaid
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.append_stats import SLOW_S
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.supervisor import Supervisor
 
 
@@ -105,8 +106,8 @@ async def test_a_full_disk_is_said_calls_keep_their_audio_and_the_log_goes_on_by
 
         # The bus is as it was: audio passes while the log takes nothing.
         sid, frames = new_session_id(), asyncio.Queue[Msg]()
-        await log.nc.subscribe(bus.audio_in(sid), cb=frames.put)
-        await log.nc.publish(bus.audio_in(sid), b"frame")
+        await log.nc.subscribe(subjects.audio_in(sid), cb=frames.put)
+        await log.nc.publish(subjects.audio_in(sid), b"frame")
         assert (await asyncio.wait_for(frames.get(), 5)).data == b"frame"
 
         pid = server.pid

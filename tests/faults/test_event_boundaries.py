@@ -18,14 +18,6 @@ from services.gateway import outbound, tokens
 from services.tools import core as executor
 from services.voice import core as worker
 from services.voice import inputs
-from shared import events
-from shared.events import gateway, tools
-from shared.events import voice as ev
-from shared.events.journal import JOURNALS, Taken, ToolsJournal
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.step import Append, LogInput, fold
-from shared.writer import SessionWriter
 from tests.gateway.conftest import Client, Running, Serve
 from tests.replayed import after_crash, of_session
 from tests.voice.conversation import SID
@@ -34,6 +26,14 @@ from tests.voice.test_live_world import END_MS, QUESTIONS, SCRIPTS, consistent, 
 from tests.voice.world import TAKEOVER_MS
 from voxbridge import replay
 from voxbridge.session_files import read
+from voxbridge.shared import events
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.events.journal import JOURNALS, Taken, ToolsJournal
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.step.fold import Append, LogInput, fold
 
 RECORDING: Final = Path(__file__).parents[1] / "recorded" / "call_d4245723.jsonl"
 ANSWERS: Final = (tools.ToolCompleted, tools.ToolFailed, tools.ToolInterrupted)

@@ -11,9 +11,6 @@ import pytest
 import pytest_asyncio
 
 from services.gateway import outbound
-from shared import events
-from shared.events import tools
-from shared.events import voice as ev
 from tests import replayed
 from tests.fakes.gemini_session import Session
 from tests.fakes.gemini_turns import Call, Turn
@@ -23,6 +20,9 @@ from tests.faults.installation import Installation, installed
 from tests.voice.realtime_calls import UTTERANCE
 from tests.voice.replaying import causes_come_first
 from tests.voice.sounds import speech
+from voxbridge.shared import events
+from voxbridge.shared.events import tools
+from voxbridge.shared.events import voice as ev
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.asyncio(loop_scope="module")]
 STORY = "Once upon a time there was a king who had three daughters, and a crown that he had never once taken off his head."

@@ -20,8 +20,6 @@ import httpx
 import pytest
 from nats.aio.msg import Msg
 
-from shared import access_tokens, bus
-from shared.access_tokens import Wishes
 from tests.fakes.gemini_turns import Call, Turn
 from tests.faults import orders
 from tests.faults.caller import Caller
@@ -29,6 +27,9 @@ from tests.faults.guarded import Guarded
 from tests.faults.installation import BOUND_S, KEY, ROOT, Installation, installed
 from tests.gateway.conftest import Door
 from tests.voice.realtime_calls import UTTERANCE
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.secrets import access_tokens
+from voxbridge.shared.secrets.access_tokens import Wishes
 
 pytestmark = pytest.mark.timeout(400)
 SESSION_TOKEN = "session-token-of-a-client-0123456789"
@@ -192,9 +193,9 @@ async def stored(there: Installation) -> bytes:
     """All that is kept in the event log; what is in the stream of audio was heard on the bus."""
     kept: list[bytes] = []
     async with there.log() as log:
-        last = (await log.js.stream_info(bus.EVENT_STREAM)).state.last_seq
+        last = (await log.js.stream_info(subjects.EVENT_STREAM)).state.last_seq
         for seq in range(1, last + 1):
-            message = await log.js.get_msg(bus.EVENT_STREAM, seq, direct=True)
+            message = await log.js.get_msg(subjects.EVENT_STREAM, seq, direct=True)
             kept.append(str(message.subject).encode() + json.dumps(dict(message.headers or {})).encode() + (message.data or b""))
     return b"\n".join(kept)
 
@@ -248,7 +249,7 @@ def _was_searched(said: Said, sid: str) -> None:
     for kind in (b"session.requested", b"voice.journal", b"tools.journal", b"provider.lost", b"resumption.updated"):
         assert kind in said["the bus"], kind
         assert kind in said["the event log"], kind
-    assert bus.audio_in(sid).encode() in said["the bus"]
+    assert subjects.audio_in(sid).encode() in said["the bus"]
     assert said["the log of Valkey"]
     assert said["the log of nats-server"]
 

@@ -14,13 +14,13 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from shared import health
-from shared.config import Config
-from shared.embedded import ValkeyServer
-from shared.health import valkey_condition
-from shared.store import Store
 from tests.faults.stack import BOUND_S, Talker, stack, talker
 from tests.ports import free_port
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.service import health
+from voxbridge.shared.service.health import valkey_condition
+from voxbridge.shared.store.store import Store
 
 
 class Call:

@@ -11,12 +11,12 @@ import pytest
 import pytest_asyncio
 
 from services.voice import gap
-from shared import frames
-from shared.frames import INPUT_RATE
 from tests.fakes.gemini_turns import Turn
 from tests.faults.caller import FRAME, Caller
 from tests.faults.guarded import Guarded
 from tests.faults.installation import Installation, installed
+from voxbridge.shared.audio import frames
+from voxbridge.shared.audio.frames import INPUT_RATE
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
 FRAME_S = FRAME / (2 * INPUT_RATE)

@@ -14,12 +14,13 @@ from pathlib import Path
 
 from nats.errors import Error as NatsError
 
-from shared import bus, events
-from shared.events.voice import UserSaid
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.nats_connection import EVENTS_PENDING, connect_nats
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.connection import EVENTS_PENDING, connect_nats
+from voxbridge.shared.events.voice import UserSaid
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 
 
 async def plain(log: Log, sid: str, number: int) -> int:
@@ -28,7 +29,7 @@ async def plain(log: Log, sid: str, number: int) -> int:
     payload = events.encode(event, id=id, sid=sid, ts=number, cause=None)
     while True:
         try:
-            subject = bus.event_subject(sid, "voice", True, "user.said")
+            subject = subjects.event_subject(sid, "voice", True, "user.said")
             return (await log.js.publish(subject, payload, timeout=0.5, headers={"Nats-Msg-Id": id})).seq
         except (TimeoutError, NatsError):
             await asyncio.sleep(0.02)

@@ -10,11 +10,16 @@ from typing import Final, NamedTuple
 import msgspec
 
 from services.gateway import core, messages
-from shared import agent_files, depth, events, frames, nats_frames, session_file, websocket_frames
-from shared.agent_files import AgentsRefused
-from shared.errors import VoxbridgeError
-from shared.nats_frames import Divider
-from shared.websocket_frames import TEXT, Cutter, Receiver
+from voxbridge.shared import events, nesting
+from voxbridge.shared import websocket as shared_websocket
+from voxbridge.shared.agents import files as agents_files
+from voxbridge.shared.agents.files import AgentsRefused
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import framing
+from voxbridge.shared.bus.framing import Divider
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.log import session_file
+from voxbridge.shared.websocket import TEXT, Cutter, Receiver
 
 CORPUS: Final = Path(__file__).parent / "corpus"
 LIMIT: Final = 1_000
@@ -72,7 +77,7 @@ def client(data: bytes) -> None:
     except VoxbridgeError as error:
         _held(error.message)
     else:
-        assert not depth.is_deep(msgspec.to_builtins(message))
+        assert not nesting.is_deep(msgspec.to_builtins(message))
     for v1 in (True, False):
         connection = core.Connection(sid="0" * 32, v1=v1, gateway="g", name="n", resume_token="t", resume_hash="h")
         connection.receive_binary(data, 1)
@@ -88,7 +93,7 @@ def agent(data: bytes) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "x.yaml").write_bytes(data)
         try:
-            agent_files.load(Path(folder))
+            agents_files.load(Path(folder))
         except AgentsRefused as refused:
             _held(refused.problems, all(problem.message for problem in refused.problems))
 
@@ -130,13 +135,13 @@ def _words(text: bytes, *others: bytes) -> tuple[bytes, ...]:
 TARGETS: Final = {
     "websocket": Target(
         websocket,
-        (_file(websocket_frames),),
+        (_file(shared_websocket),),
         (b"\x81\x85", b"\x82\xfe", b"\x82\xff", b"\x01\x80", b"\x80\x80", b"\x89\x80", b"\x88\x82", b"\xc3\xa9"),
     ),
-    "nats": Target(nats, (_file(nats_frames),), (b"MSG s 1 5\r\n", b"HMSG s 7 3 9\r\n", b"\r\n", b"PING\r\n", b"MSG ", b" -9\r\n")),
+    "nats": Target(nats, (_file(framing),), (b"MSG s 1 5\r\n", b"HMSG s 7 3 9\r\n", b"\r\n", b"PING\r\n", b"MSG ", b" -9\r\n")),
     "client": Target(
         client,
-        (_file(messages), _file(core), _file(depth), _file(frames)),
+        (_file(messages), _file(core), _file(nesting), _file(frames)),
         _words(
             b'"type": "start" "audio" "text" "end" "playback" "interrupt" "audio_end" "resume" "mode" "local" "data" { } [ ] : ,',
             b"null",
@@ -145,12 +150,12 @@ TARGETS: Final = {
     ),
     "agent": Target(
         agent,
-        (_file(agent_files),),
+        (_file(agents_files),),
         _words(b"- [ ] { } &a *a !! ?", b"role: ", b"model: ", b"\n", b"  ", b": ", b"|\n", b"handoffs: "),
     ),
     "session": Target(
         session,
-        (_file(session_file), _file(depth), _file(events.envelope)),
+        (_file(session_file), _file(nesting), _file(events.envelope)),
         _words(
             b'"seq": "data": "data_b64":" "raw_b64":" "cause": "type":" voice.journal {"inputs":[[1,2,{}]]} kZGRkA== [',
             b"\n",

@@ -21,19 +21,19 @@ from websockets.typing import Subprotocol
 from services.gateway.service import Gateway
 from services.voice.inspect import SUBJECT, Inspector
 from services.voice.waveforms import Waveforms
-from shared import bus
-from shared.clock import SystemClock
-from shared.config import Config
-from shared.keys import Keys
-from shared.log import Log
-from shared.nats_connection import AUDIO_PENDING, connect_nats
-from shared.providers import PROVIDERS
-from shared.recordings import DataKeys
-from shared.secret_file import vault_key_file
-from shared.service import connected
-from shared.vault import Vault
 from tests.gateway.stand_in import StandIn
 from tests.ports import free_port
+from voxbridge.shared.agents.providers import PROVIDERS
+from voxbridge.shared.audio.recordings import DataKeys
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.connection import AUDIO_PENDING, connect_nats
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.config import Config
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.secrets.provider_keys import Keys
+from voxbridge.shared.secrets.secret_file import vault_key_file
+from voxbridge.shared.secrets.vault import Vault
+from voxbridge.shared.service.process import connected
 
 PATIENCE_S = 30.0
 ALIKE_S = 0.1
@@ -131,7 +131,7 @@ async def drawing(running: Running) -> AsyncIterator[Waveforms]:
     try:
         drawn = Waveforms(Log(nc), DataKeys.of(resources.config, resources.redis))
         micro = await nats.micro.add_service(nc, name="voxbridge-voice", version="0.0.0")
-        await micro.add_endpoint(name="waveform", subject=bus.WAVEFORM, handler=drawn.serve)
+        await micro.add_endpoint(name="waveform", subject=subjects.WAVEFORM, handler=drawn.serve)
         await nc.flush()
         yield drawn
         await micro.stop()

@@ -13,10 +13,10 @@ from typing import Any
 
 import redis.asyncio
 
-from shared.redis_connection import connect_redis
-from shared.store import Store
 from tests.gateway.conftest import PATIENCE_S, Door
 from tests.ports import free_port
+from voxbridge.shared.store.connection import connect_redis
+from voxbridge.shared.store.store import Store
 
 
 class GatewayProcess(Door):

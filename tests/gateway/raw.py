@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from shared.websocket_frames import CLOSE, TEXT
 from tests.gateway.conftest import Door
+from voxbridge.shared.websocket import CLOSE, TEXT
 
 _MASK: Final = b"\x01\x02\x03\x04"
 

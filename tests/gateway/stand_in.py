@@ -11,13 +11,14 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.errors import ServiceUnavailableError
 
-from shared import bus, events, moments
-from shared.clock import SystemClock, wall_ms32
-from shared.errors import VoxbridgeError
-from shared.frames import PCM16, pack
-from shared.log import Log
-from shared.store import Store
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.audio.frames import PCM16, pack
+from voxbridge.shared.bus import moments, subjects
+from voxbridge.shared.clock import SystemClock, wall_ms32
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.store.store import Store
 
 WORKER = "voice-stand-in"
 
@@ -37,11 +38,11 @@ class Session:
 
     async def moment(self, moment: moments.StateChanged | moments.PartialTranscript) -> None:
         """Say something of the moment."""
-        await bus.publish_moment(self._voice.nc, self.sid, moment)
+        await subjects.publish_moment(self._voice.nc, self.sid, moment)
 
     async def plays(self, frame: bytes) -> None:
         """Publish a reply frame."""
-        await self._voice.nc.publish(bus.audio_out(self.sid), frame)
+        await self._voice.nc.publish(subjects.audio_out(self.sid), frame)
 
     async def holds_lease(self) -> None:
         """Take the lease of the session."""
@@ -74,8 +75,8 @@ class StandIn:
 
     async def __aenter__(self) -> StandIn:
         await self.log.ensure_streams(retention_days=1)
-        subject = bus.event_subject("*", "gateway", visible=False, type="session.requested")
-        self._pull = await self.log.js.pull_subscribe(subject, durable="voice", stream=bus.EVENT_STREAM)
+        subject = subjects.event_subject("*", "gateway", visible=False, type="session.requested")
+        self._pull = await self.log.js.pull_subscribe(subject, durable="voice", stream=subjects.EVENT_STREAM)
         self._task = asyncio.create_task(self._run(self._pull))
         self._renewing = asyncio.create_task(self._renew())
         return self
@@ -115,7 +116,7 @@ class StandIn:
             return
         assert isinstance(recorded.event, events.gateway.SessionRequested)
         await session.holds_lease()
-        await self.nc.subscribe(bus.audio_in(session.sid), cb=session.heard)
+        await self.nc.subscribe(subjects.audio_in(session.sid), cb=session.heard)
         await self.nc.flush()
         await session.says(events.voice.SessionOwned(worker=WORKER, term=1))
         await session.says(events.voice.SessionStarted(mode=recorded.event.mode, model="none", voice="none", output="audio"))
@@ -128,6 +129,6 @@ class StandIn:
 
 def decode_pulled(message: Msg) -> events.Recorded:
     """The event in a message of a consumer."""
-    sid, writer, visible = bus.parse_event_subject(message.subject)
+    sid, writer, visible = subjects.parse_event_subject(message.subject)
     assert sid
     return events.decode(message.data, seq=message.metadata.sequence.stream, writer=writer, visible=visible)

@@ -10,13 +10,15 @@ import pytest
 from websockets.asyncio.client import connect
 
 from services.gateway.http import application
-from shared import access_tokens, bus, events
-from shared.access_tokens import Wishes
-from shared.errors import Code, VoxbridgeError
-from shared.events.journal import VoiceJournal
-from shared.writer import SessionWriter
 from tests.gateway.conftest import PATIENCE_S, Client, Running, Serve
 from tests.gateway.stand_in import StandIn
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.journal import VoiceJournal
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.secrets import access_tokens
+from voxbridge.shared.secrets.access_tokens import Wishes
 
 OPEN = {"/healthz", "/readyz"}
 """What is told without a token: that the process lives, and whether all is ready."""
@@ -227,7 +229,7 @@ async def test_a_call_that_is_nobodys_is_for_administrators_alone(guarded: Runni
     await guarded.gateway.idle()
     assert (await asked(guarded, "GET", f"/api/sessions/{sid}/silences", token(guarded, account="ada"))).status_code == 200
     log = guarded.gateway.log
-    await log.js.purge_stream(bus.EVENT_STREAM, subject=f"vx.s.{sid}.>")
+    await log.js.purge_stream(subjects.EVENT_STREAM, subject=f"vx.s.{sid}.>")
     erased = events.operator.SessionErased(by="ticket 311", began=1, mode="echo", events=9)
     await SessionWriter(log, sid, "operator").append(erased, ts=2, cause=None)
     for given in (token(guarded, account="ada"), token(guarded, account="local")):

@@ -12,14 +12,15 @@ import pytest
 from services.gateway.bodies import BODY_LIMIT
 from services.gateway.messages import AGENT_LIMIT, MODES
 from services.voice.capabilities import DEFAULT_MODELS, TEXT_MODELS
-from shared import bus, events
-from shared.agents import REASON_LIMIT
-from shared.log import Log
-from shared.providers import PROVIDERS
-from shared.writer import SessionWriter
 from tests.gateway.conftest import Running, eventually, keys_of_voice
 from tests.gateway.stand_in import StandIn
 from tests.gateway.test_config_api import ask, gateway
+from voxbridge.shared import events
+from voxbridge.shared.agents.model import REASON_LIMIT
+from voxbridge.shared.agents.providers import PROVIDERS
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 
 CAST = ("triage", "advisor")
 
@@ -120,7 +121,7 @@ async def test_agents_are_shown_without_their_prompts_and_with_the_keys_that_the
 async def test_a_wrong_file_is_named_with_its_line_and_the_agents_before_it_stay(
     nats_url: str, redis_url: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.agent_files.SCAN_EVERY_S", 0)
+    monkeypatch.setattr("voxbridge.shared.agents.files.SCAN_EVERY_S", 0)
     async with gateway(nats_url, redis_url, tmp_path / "data", agents_dir=folder) as running:
         assert len((await running.get("/api/agents")).json()["agents"]) == 2
         (folder / "advisor.yaml").write_text("role: Adviser\npromt: Oh dear.\n")
@@ -143,7 +144,7 @@ async def test_a_handoff_that_is_asked_for_is_an_event_of_the_gateway_and_reache
         assert answer.status_code == 202
         found = await asked_for(running.gateway.log, session.sid)
         assert found == [events.gateway.HandoffRequested(target="advisor", reason="a loan")]
-        subject = bus.event_subject(session.sid, "gateway", visible=False, type="handoff.requested")
+        subject = subjects.event_subject(session.sid, "gateway", visible=False, type="handoff.requested")
         assert [one.seq for one in await running.gateway.log.last([subject])] == [answer.json()["seq"]]
         await session.says(events.voice.HandoffStarted(source="triage", target="advisor", reason="a loan", by="operator"))
         assert (await client.until("agent"))["phase"] == "started"

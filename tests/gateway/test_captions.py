@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from services.gateway.captions import EVERY_S, Captions
-from shared.moments import PartialTranscript
-from shared.partials import Pieces
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.bus.partials import Pieces
 
 TURN = EVERY_S / 4
 

@@ -19,17 +19,17 @@ import pytest
 from services.gateway.admins import Admins, is_loopback, owner_alone
 from services.gateway.bodies import BODY_LIMIT
 from services.gateway.service import Gateway
-from shared import voices
-from shared.clock import SystemClock
-from shared.config import Config
-from shared.embedded import NatsServer, ValkeyServer
-from shared.errors import Code, VoxbridgeError
-from shared.keys import KEY_LIMIT
-from shared.secret_file import LENGTH
-from shared.service import connected
 from tests.gateway.conftest import PATIENCE_S, Running, Serve, keys_of_voice, listening, publish
 from tests.gateway.test_http import held
 from tests.ports import free_port
+from voxbridge.shared.agents import voices
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
+from voxbridge.shared.secrets.secret_file import LENGTH
+from voxbridge.shared.service.process import connected
 
 SECRET = "sk-only-in-this-test-0123456789abcdef"
 PATH = "/api/config/keys"

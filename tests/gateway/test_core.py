@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from services.gateway import calls, core, messages
 from services.gateway.core import Connection, Phase
 from services.gateway.outputs import Append, Attach, Close, Ended, Open, Output, PublishMic, Send
-from shared import events, frames, moments
-from shared.depth import DEPTH_LIMIT
-from shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import moments
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.nesting import DEPTH_LIMIT
 
 SID = "0" * 32
 START = {"type": "start", "mode": "local"}

@@ -12,7 +12,7 @@ from nats.aio.msg import Msg
 
 from services.gateway import figures
 from services.gateway.metrics import Metrics
-from shared.service import Figures, figures_subject
+from voxbridge.shared.service.process import Figures, figures_subject
 
 
 @pytest.fixture

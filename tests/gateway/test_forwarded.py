@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from services.gateway.forwarded import CHAIN, Proxies, address, forwarded, subscriber
 from services.gateway.lobby import Lobby
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 PROXIES = Proxies(Config(trusted_proxies="10.0.0.0/8, 2001:db8::1"))
 PEER = ipaddress.ip_address("10.1.1.1")

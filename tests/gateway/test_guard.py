@@ -9,9 +9,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from services.gateway.guard import Guard
-from shared.config import Config
-from shared.errors import VoxbridgeError
 from tests.gateway.conftest import Running
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
 
 CONFIG = Config(
     port=8420, allowed_origins="https://app.example.com, https://b.example:444", allowed_hosts="voice.example.com,odd.example:99"

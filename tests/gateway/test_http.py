@@ -11,12 +11,13 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.core.result import Ok
 
-from shared import bus, events
-from shared.events.journal import Taken, VoiceJournal
-from shared.store import Function, Store
-from shared.writer import SessionWriter
 from tests.gateway.conftest import PATIENCE_S, Running
 from tests.gateway.stand_in import StandIn
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.events.journal import Taken, VoiceJournal
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.store.store import Function, Store
 
 STARTED_US = 1_790_000_000_000_000
 
@@ -290,7 +291,7 @@ async def test_a_session_with_events_that_cannot_be_read_is_shown_with_the_other
         await client.started()
         session = await voice.session()
         await session.says(events.voice.UserSaid(text="before", turn=1, source="text"))
-        broken = (await running.gateway.log.js.publish(bus.event_subject(session.sid, "gateway", True, "text.received"), b"\xc1")).seq
+        broken = (await running.gateway.log.js.publish(subjects.event_subject(session.sid, "gateway", True, "text.received"), b"\xc1")).seq
         after = await session.says(events.voice.UserSaid(text="after", turn=2, source="text"))
         while (await client.until("transcript"))["seq"] != after:
             pass

@@ -19,17 +19,18 @@ from nats.micro.request import Request
 from services.gateway.service import Gateway
 from services.voice.inspect import SUBJECT, Inspector
 from services.voice.waveforms import KEPT, Waveforms
-from shared import bus, frames, recordings
-from shared.clock import SystemClock
-from shared.config import Config, Recording
-from shared.log import Log
-from shared.nats_connection import AUDIO_PENDING, connect_nats
-from shared.recordings import BINS_LIMIT, LONGEST_MS, DataKeys, Waveform
-from shared.service import connected
 from tests.gateway.conftest import PATIENCE_S, Running, drawing, listening
 from tests.gateway.test_http import held
 from tests.long_call import Call
 from tests.ports import free_port
+from voxbridge.shared.audio import frames, recordings
+from voxbridge.shared.audio.recordings import BINS_LIMIT, LONGEST_MS, DataKeys, Waveform
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.connection import AUDIO_PENDING, connect_nats
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.config import Config, Recording
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.service.process import connected
 
 BEGAN_US = 1_790_000_000_000_000
 
@@ -75,7 +76,7 @@ async def call(running: Running) -> Call:
 
 async def written(running: Running, turns: int = 12) -> Call:
     log = running.gateway.log
-    first = (await log.js.stream_info(bus.EVENT_STREAM)).state.last_seq + 1
+    first = (await log.js.stream_info(subjects.EVENT_STREAM)).state.last_seq + 1
     call = Call(f"{first:032x}", turns=turns, began_us=BEGAN_US, first=first)
     await call.write(log)
     await running.gateway.store.session_opened(call.sid, BEGAN_US)
@@ -233,12 +234,12 @@ async def test_while_recording_is_off_nothing_is_kept_and_the_last_seconds_of_a_
     nc = running.gateway.resources.audio_nc
     for number in range(10):
         frame = frames.pack(frames.PCM16, 0, number, began_us // 1_000 + 20 * (number + 1), b"\xff\x3f" * 320)
-        await nc.publish(bus.audio_in(sid), frame)
+        await nc.publish(subjects.audio_in(sid), frame)
     await nc.flush()
     live = await waveform(running, sid, "in", bins=10)
     assert (live["recorded"], live["source"], live["to_ms"], live["high"]) == (False, "live", 200, [63] * 10)
     names = {info.config.name for info in await running.gateway.log.js.streams_info()}
-    assert bus.RECORD_STREAM not in names
+    assert subjects.RECORD_STREAM not in names
     assert (await running.get("/api/vox/status")).json()["recording"] == "off"
 
 
@@ -246,23 +247,23 @@ async def test_an_installation_that_records_says_so_and_what_passes_is_copied_no
     assert (await recorder.get("/api/vox/status")).json()["recording"] == "on"
     sid = "c" * 32
     nc = recorder.gateway.resources.audio_nc
-    await nc.publish(bus.audio_in(sid), frames.pack(frames.PCM16, 1, 0, 0, b"ab"))
+    await nc.publish(subjects.audio_in(sid), frames.pack(frames.PCM16, 1, 0, 0, b"ab"))
     log = recorder.gateway.log
     async with asyncio.timeout(5):
-        while (await log.js.stream_info(bus.MICROPHONE_STREAM)).state.messages < 1:  # it is stored a moment after it is taken
+        while (await log.js.stream_info(subjects.MICROPHONE_STREAM)).state.messages < 1:  # it is stored a moment after it is taken
             await nc.flush()
-    assert (await log.js.stream_info(bus.RECORD_STREAM)).state.messages == 0
+    assert (await log.js.stream_info(subjects.RECORD_STREAM)).state.messages == 0
 
 
 async def test_the_streams_of_an_earlier_release_are_brought_to_what_they_should_be(recorder: Running) -> None:
     log = recorder.gateway.log
-    audio = (await log.js.stream_info(bus.MICROPHONE_STREAM)).config
+    audio = (await log.js.stream_info(subjects.MICROPHONE_STREAM)).config
     await log.js.update_stream(audio.evolve(republish=RePublish(src="vx.s.*.audio.*", dest="vxr.{{wildcard(1)}}.{{wildcard(2)}}")))
-    record = (await log.js.stream_info(bus.RECORD_STREAM)).config
+    record = (await log.js.stream_info(subjects.RECORD_STREAM)).config
     await log.js.update_stream(record.evolve(no_ack=True))
     await log.ensure_streams(retention_days=1, recording=Recording(hours=1, max_bytes=20_000_000))
-    assert (await log.js.stream_info(bus.MICROPHONE_STREAM)).config.republish is None
-    assert not (await log.js.stream_info(bus.RECORD_STREAM)).config.no_ack
+    assert (await log.js.stream_info(subjects.MICROPHONE_STREAM)).config.republish is None
+    assert not (await log.js.stream_info(subjects.RECORD_STREAM)).config.no_ack
 
 
 async def test_the_peaks_of_a_recording_are_gone_with_its_key(recorder: Running) -> None:
@@ -277,7 +278,7 @@ async def test_the_peaks_of_a_recording_are_gone_with_its_key(recorder: Running)
 async def test_the_record_is_bounded_in_age_and_bytes(recorder: Running) -> None:
     log = recorder.gateway.log
     await log.ensure_streams(retention_days=1, recording=Recording(hours=2, max_bytes=20_000_000))
-    config = (await log.js.stream_info(bus.RECORD_STREAM)).config
+    config = (await log.js.stream_info(subjects.RECORD_STREAM)).config
     assert (config.max_age, config.max_bytes, config.persist_mode) == (7_200, 20_000_000, "async")
     settings = replace(Config(), recording="on", recording_hours=3, recording_mb=16)
     assert settings.record == Recording(hours=3, max_bytes=16_000_000)
@@ -302,7 +303,7 @@ async def test_without_a_voice_worker_there_is_no_waveform_and_that_is_said(runn
 @pytest.mark.parametrize("asked", [b"", b"{}", b'{"sid": "x", "channel": "in", "began_ms": 0, "live": false, "bins": 1}', None])
 async def test_what_nobody_should_ask_for_is_refused(running: Running, drawn: Waveforms, asked: bytes | None) -> None:
     whole = {"sid": "a" * 32, "channel": "in", "began_ms": 0, "live": False, "bins": BINS_LIMIT + 1}
-    answer = await running.gateway.log.nc.request(bus.WAVEFORM, json.dumps(whole).encode() if asked is None else asked, timeout=5)
+    answer = await running.gateway.log.nc.request(subjects.WAVEFORM, json.dumps(whole).encode() if asked is None else asked, timeout=5)
     assert json.loads(answer.data)["code"] in ("INVALID_ARGUMENT", "NOT_FOUND")
 
 

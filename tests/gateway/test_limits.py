@@ -15,14 +15,14 @@ from services.gateway import lateness
 from services.gateway import socket as sockets
 from services.gateway.messages import MESSAGE_LIMIT
 from services.gateway.socket import FIRST_LIMIT, GATHER_BYTES, QUEUE_MESSAGES
-from shared import frames
-from shared.clock import wall_ms32
-from shared.frames import PCM16, pack
-from shared.websocket_frames import BINARY, CLOSE, TEXT
 from tests.gateway.conftest import PATIENCE_S, Client, Running
 from tests.gateway.raw import head, received, text, upgraded
 from tests.gateway.stand_in import StandIn
 from tests.gateway.test_core import PAYLOADS
+from voxbridge.shared.audio import frames
+from voxbridge.shared.audio.frames import PCM16, pack
+from voxbridge.shared.clock import wall_ms32
+from voxbridge.shared.websocket import BINARY, CLOSE, TEXT
 
 
 async def still_works(client: Client) -> None:

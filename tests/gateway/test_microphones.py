@@ -13,11 +13,12 @@ from nats.aio.msg import Msg
 from services.gateway import microphones
 from services.gateway.metrics import Metrics
 from services.gateway.microphones import GATHER_FROM, GATHER_LIMIT, HELD_S, LATE_S, RECENT, Microphone, Microphones
-from shared import bus, frames
-from shared.embedded import NatsServer
-from shared.fast_client import FastClient
-from shared.ids import new_session_id
-from shared.nats_connection import AUDIO_PENDING, close_nats, connect_nats
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.client import FastClient
+from voxbridge.shared.bus.connection import AUDIO_PENDING, close_nats, connect_nats
+from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.ids import new_session_id
 
 FRAME_MS = 20
 PCM = bytes(2 * frames.INPUT_RATE * FRAME_MS // 1_000)
@@ -42,7 +43,7 @@ class Bench:
 
     async def listen(self) -> None:
         await self.worker.listen(self.microphone.subject, self._hear)
-        await self.worker.subscribe(bus.MICROPHONE, cb=self._asked)
+        await self.worker.subscribe(subjects.MICROPHONE, cb=self._asked)
         await self.worker.flush()
 
     def _hear(self, payload: bytes) -> None:

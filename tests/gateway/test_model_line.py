@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from services.gateway.outputs import Output, Send
-from shared import events, moments
 from tests.gateway.test_core import SID, live, recorded
+from voxbridge.shared import events
+from voxbridge.shared.bus import moments
 
 
 def states(outputs: Sequence[Output]) -> list[tuple[str, str]]:

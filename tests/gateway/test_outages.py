@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from services.gateway import core
-from shared import events
-from shared.embedded import NatsServer, ValkeyServer
-from shared.events.gateway import ClientDisconnected, SessionEndRequested
-from shared.nats_connection import EVENTS_PENDING, connect_nats
 from tests.gateway.conftest import PATIENCE_S, Running, Serve
 from tests.gateway.stand_in import StandIn
+from voxbridge.shared import events
+from voxbridge.shared.bus.connection import EVENTS_PENDING, connect_nats
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.events.gateway import ClientDisconnected, SessionEndRequested
 
 
 async def logged(running: Running, sid: str, *kinds: type[events.Event]) -> list[Any]:

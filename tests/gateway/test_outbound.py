@@ -10,8 +10,10 @@ import pytest
 
 from services.gateway import outbound
 from services.gateway.outbound import Reader
-from shared import events, frames, moments
 from tests.gateway.test_core import SID, recorded
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import moments
 
 PLAIN, V1 = Reader(SID, False), Reader(SID, True, "the-token")
 v, t = events.voice, events.tools

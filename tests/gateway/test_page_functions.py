@@ -9,17 +9,9 @@ import msgspec
 import pytest
 
 from services.gateway import messages
-from services.gateway.page_functions import (
-    BYTES_LIMIT,
-    DEPTH_LIMIT,
-    DESCRIPTION_LIMIT,
-    FUNCTIONS_LIMIT,
-    TIMEOUT_MS,
-    PageFunction,
-    check,
-)
-from shared.errors import Code, VoxbridgeError
-from shared.functions import Function
+from services.gateway.page_functions import BYTES_LIMIT, DEPTH_LIMIT, DESCRIPTION_LIMIT, FUNCTIONS_LIMIT, TIMEOUT_MS, PageFunction, check
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
 

@@ -13,13 +13,13 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from services.gateway.admission import ACCOUNTS_LIMIT, Admission
-from shared import bus
-from shared.config import Config
-from shared.errors import VoxbridgeError
-from shared.feed import Feed
-from shared.quotas import Starts
 from tests.gateway.conftest import PATIENCE_S, Client, Serve
 from tests.gateway.stand_in import StandIn
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.log.feed import Feed
+from voxbridge.shared.log.quotas import Starts
 
 
 async def the_rest(client: Client) -> AsyncIterator[Any]:
@@ -45,7 +45,7 @@ async def test_a_client_that_floods_the_log_is_told_once_and_writes_no_more_than
         await client.say({"type": "end"})
         told = [message async for message in the_rest(client)]
         passed = (time.monotonic() - began) * 5
-    infos = await running.gateway.log.js.stream_info(bus.EVENT_STREAM)
+    infos = await running.gateway.log.js.stream_info(subjects.EVENT_STREAM)
     assert infos.state.bytes < (60 + passed) * 9_000, "the rest of 300 was not written"
     overloaded = [one for one in told if isinstance(one, dict) and one["type"] == "error"]
     assert len(overloaded) <= 3 + passed, "who floods is told once, until something passes again"

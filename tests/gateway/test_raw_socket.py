@@ -10,11 +10,11 @@ import pytest
 
 from services.gateway import socket
 from services.gateway.socket import COUNTED, FIRST_LIMIT, QUEUE_BYTES
-from shared.websocket_frames import BINARY, CLOSE, PING, PONG
 from tests.gateway.conftest import PATIENCE_S, Running, eventually
 from tests.gateway.raw import close, frame, head, received, text, upgraded
 from tests.gateway.stand_in import StandIn
 from tests.gateway.test_socket import FRAME
+from voxbridge.shared.websocket import BINARY, CLOSE, PING, PONG
 
 _PING: Final = frame(PING, bytes(125))
 _MANY: Final = 64

@@ -9,19 +9,20 @@ import pytest
 
 from services.gateway import messages, outbound
 from services.gateway.service import Gateway
-from shared import bus, events
-from shared.clock import SystemClock
-from shared.config import Config
-from shared.errors import VoxbridgeError
 from tests.gateway.conftest import Running
 from tests.gateway.stand_in import StandIn
 from tests.gateway.test_core import recorded as fact
 from tests.gateway.test_http import STARTED_US, held
 from voxbridge.erase import erase
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
 
 
 async def requested(running: Running, sid: str) -> events.gateway.SessionRequested:
-    (found,) = await running.gateway.log.last([bus.event_subject(sid, "gateway", visible=False, type="session.requested")])
+    (found,) = await running.gateway.log.last([subjects.event_subject(sid, "gateway", visible=False, type="session.requested")])
     assert isinstance(found.event, events.gateway.SessionRequested)
     return found.event
 

@@ -13,9 +13,11 @@ from services.gateway import core, messages, resume, tokens
 from services.gateway.calls import CLOSED_LIMIT, OPEN_LIMIT, Calls, fold
 from services.gateway.core import Connection, Phase
 from services.gateway.outputs import Append, Attach, Close, Open, Output, Resume, Send
-from shared import events, frames, moments
-from shared.errors import Unavailable, VoxbridgeError
 from tests.gateway.test_core import CODES, JSON, SID, START, appended, called, error_of, fresh, live, recorded, requested, say
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import moments
+from voxbridge.shared.errors import Unavailable, VoxbridgeError
 
 TOKEN = "t" * 43
 RESUME = {"type": "resume", "sessionId": SID, "resumeToken": TOKEN, "last_seq": 20}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from services.gateway.microphones import HELD_S
-from shared.frames import PCM16, pack, parse
 from tests.gateway.conftest import PATIENCE_S, Running, Serve, eventually
 from tests.gateway.stand_in import StandIn
+from voxbridge.shared.audio.frames import PCM16, pack, parse
 
 
 @pytest.fixture

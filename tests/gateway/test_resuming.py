@@ -14,17 +14,18 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from services.gateway import outbound, resume, vox
-from shared import bus, events, moments
-from shared.clock import wall_ms32
-from shared.embedded import NatsServer, ValkeyServer
-from shared.frames import PCM16, pack, parse
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.nats_connection import AUDIO_PENDING, EVENTS_PENDING, connect_nats
-from shared.writer import SessionWriter
 from tests.gateway.conftest import PATIENCE_S, Client, Running, Serve, alike, eventually
 from tests.gateway.processes import Processes
 from tests.gateway.stand_in import Session, StandIn
+from voxbridge.shared import events
+from voxbridge.shared.audio.frames import PCM16, pack, parse
+from voxbridge.shared.bus import moments, subjects
+from voxbridge.shared.bus.connection import AUDIO_PENDING, EVENTS_PENDING, connect_nats
+from voxbridge.shared.clock import wall_ms32
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 
 v, t = events.voice, events.tools
 REFUSAL = {
@@ -163,7 +164,7 @@ async def test_beyond_the_retention_there_is_a_snapshot_and_no_part(running: Run
     async with running.client() as client:
         session, ready = await begun(client, voice)
     seqs = [await session.says(said(turn)) for turn in range(1, 6)]
-    await voice.log.js.purge_stream(bus.EVENT_STREAM, seq=seqs[2])
+    await voice.log.js.purge_stream(subjects.EVENT_STREAM, seq=seqs[2])
     async with other.client() as client:
         answer = await client.resume(ready, seqs[0])
         assert (answer["recovered"], answer["to"], "from" in answer) == (False, seqs[-1], False)

@@ -16,15 +16,16 @@ from services.gateway.core import Connection, Phase
 from services.gateway.outputs import Append, Attach, Close, Open, PublishMic, Resume, Send
 from services.gateway.resume import Known
 from services.gateway.session_token import SessionToken
-from shared import bus, events, moments
-from shared.clock import wall_ms32
-from shared.embedded import NatsServer
-from shared.frames import PCM16, pack
-from shared.ids import new_session_id
-from shared.nats_connection import EVENTS_PENDING, connect_nats
 from tests.gateway.conftest import Client, Running, Serve, alike
 from tests.gateway.stand_in import Session, StandIn
 from tests.gateway.test_core import SID, START, appended, called, error_of, fresh, live, recorded, requested, say
+from voxbridge.shared import events
+from voxbridge.shared.audio.frames import PCM16, pack
+from voxbridge.shared.bus import moments, subjects
+from voxbridge.shared.bus.connection import EVENTS_PENDING, connect_nats
+from voxbridge.shared.clock import wall_ms32
+from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.ids import new_session_id
 
 v, g = events.voice, events.gateway
 SECRET = "t" * 43
@@ -273,7 +274,7 @@ async def test_who_refuses_a_recording_does_not_go_on_with_one(
 async def test_beyond_the_retention_nothing_of_what_was_missed_is_told(running: Running, other: Running, voice: StandIn) -> None:
     ((session, token),) = await sent_away(running, voice)
     seqs = [await session.says(said(str(number))) for number in range(3)]
-    await voice.log.js.purge_stream(bus.EVENT_STREAM, seq=seqs[1])
+    await voice.log.js.purge_stream(subjects.EVENT_STREAM, seq=seqs[1])
     async with other.client(v1=False) as client:
         assert (await start(client, token))["resumed"] is True
         top = await session.says(said("live"))
@@ -319,7 +320,7 @@ async def test_the_token_stands_in_no_event_and_no_line_of_a_log(
             assert (await start(client, wrong))["resumed"] is False
         async with other.client(v1=False) as client:
             assert (await start(client, token))["resumed"] is True
-            await voice.nc.publish(bus.moments(session.sid), b"no moment")  # of which there is a line
+            await voice.nc.publish(subjects.moments(session.sid), b"no moment")  # of which there is a line
             seq = await session.says(said("live"))
             assert (await client.next())["seq"] == seq
     # What the test's own client says it sends and receives is no line of ours.

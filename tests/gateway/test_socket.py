@@ -7,12 +7,14 @@ import base64
 from typing import Any
 
 from services.gateway.captions import EVERY_S
-from shared import events, frames, moments
-from shared.clock import wall_ms32
-from shared.frames import PCM16, pack
-from shared.partials import Pieces
 from tests.gateway.conftest import Running
 from tests.gateway.stand_in import StandIn
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.audio.frames import PCM16, pack
+from voxbridge.shared.bus import moments
+from voxbridge.shared.bus.partials import Pieces
+from voxbridge.shared.clock import wall_ms32
 
 FRAME = pack(PCM16, 0, 0, 0, b"\x01\x02" * 320)
 

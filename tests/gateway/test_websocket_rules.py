@@ -15,9 +15,9 @@ import pytest
 
 from services.gateway import socket
 from services.gateway.socket import FIRST_LIMIT
-from shared.websocket_frames import BINARY, CLOSE, FRAGMENTS_LIMIT, PING, PONG, TEXT
 from tests.gateway.conftest import PATIENCE_S, Running
 from tests.gateway.raw import close, frame, head, received, text, upgraded
+from voxbridge.shared.websocket import BINARY, CLOSE, FRAGMENTS_LIMIT, PING, PONG, TEXT
 
 OPEN: Final = 0
 CONT: Final = 0

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from shared.config import Config, as_markdown
-from shared.errors import VoxbridgeError
 from voxbridge.cli import cli
 from voxbridge.settings import document
+from voxbridge.shared.config import Config, as_markdown
+from voxbridge.shared.errors import VoxbridgeError
 
 
 def test_the_configuration_page_is_printed_as_it_is_kept() -> None:

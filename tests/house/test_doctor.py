@@ -17,16 +17,6 @@ import pytest
 from click.testing import CliRunner
 from redis.asyncio import Redis
 
-from shared import bus
-from shared.broken import BROKEN
-from shared.clock import SystemClock
-from shared.condition import Condition
-from shared.config import Config
-from shared.embedded import NatsServer, ValkeyServer
-from shared.health import valkey_condition
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.store import Store
 from tests.ports import free_port
 from tests.tools.conftest import Executors
 from voxbridge import runtime
@@ -35,6 +25,16 @@ from voxbridge.doctor import examination, machine
 from voxbridge.doctor.examination import examine
 from voxbridge.doctor.finding import Finding, fail, ok, warn, worst
 from voxbridge.preflight import FolderLock
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.condition import Condition
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.unreadable import BROKEN
+from voxbridge.shared.service.health import valkey_condition
+from voxbridge.shared.store.store import Store
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ async def test_broken_events_forsaken_sessions_and_a_lost_index_are_said(config:
     nc = await nats.connect(nats_url)
     await Log(nc).ensure_streams(retention_days=1)
     sid = new_session_id()
-    broken = (await nc.jetstream().publish(bus.event_subject(sid, "voice", True, "user.said"), b"\xc1")).seq
+    broken = (await nc.jetstream().publish(subjects.event_subject(sid, "voice", True, "user.said"), b"\xc1")).seq
     await nc.close()
     async with Redis.from_url(redis_url, decode_responses=True) as redis:
         store, now = Store(redis), SystemClock().now_us()

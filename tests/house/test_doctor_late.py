@@ -12,13 +12,13 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from services.models import busy
-from shared.config import Config
-from shared.errors import Unavailable
 from tests.ports import free_port
 from voxbridge.doctor import eventlog, machine, parts
 from voxbridge.doctor.finding import Finding
 from voxbridge.doctor.parts import NEEDED, SLOW_S, Told
 from voxbridge.doctor.place import Place
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Unavailable
 
 HERE = Place(here=True)
 STATS = [{"endpoints": [{"data": {"sessions": 3}}]}] * 2

@@ -10,14 +10,15 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from shared import bus, frames, recordings
-from shared.config import Config, Recording
-from shared.errors import VoxbridgeError
-from shared.events.voice import SessionStarted
-from shared.recordings import DataKeys
 from tests.recorded_calls import a_call, file_of
 from voxbridge.cli import cli
 from voxbridge.erase import stores
+from voxbridge.shared.audio import frames, recordings
+from voxbridge.shared.audio.recordings import DataKeys
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.config import Config, Recording
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.events.voice import SessionStarted
 
 SID = "0123456789abcdef0123456789abcdef"
 WORDS = b"what is the weather like"
@@ -82,7 +83,7 @@ def test_the_recording_of_a_call_is_exported_from_a_folder_at_rest(folder: Path,
             began = next(one.ts for one in a_call(1) if isinstance(one.event, SessionStarted)) // 1_000
             frame = frames.pack(frames.PCM16, 0, 0, began + 500, b"\x00\x10" * 320)
             block = recordings.seal(key, SID, [recordings.Frame(0, 1, 1, frame)])
-            await log.js.publish(bus.recorded(SID), block)
+            await log.js.publish(subjects.recorded(SID), block)
 
     asyncio.run(record())
     path = tmp_path / "call.wav"

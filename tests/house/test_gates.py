@@ -19,8 +19,8 @@ def test_every_core_is_pure() -> None:
         "import asyncio as a",
         "from random import random",
         "from os import environ",
-        "from shared.clock import SystemClock",
-        "from shared.ids import new_session_id",
+        "from voxbridge.shared.clock import SystemClock",
+        "from voxbridge.shared.ids import new_session_id",
         "import numpy.random",
         "def late():\n    import secrets",
         "x = open('f')",
@@ -37,7 +37,7 @@ def test_a_core_that_reaches_out_is_found(tmp_path: Path, line: str) -> None:
 
 def test_a_core_may_use_values(tmp_path: Path) -> None:
     core = tmp_path / "core.py"
-    lines = ["import re", "import msgspec", "from shared.errors import Code", "from shared.step import fold"]
+    lines = ["import re", "import msgspec", "from voxbridge.shared.errors import Code", "from voxbridge.shared.step.fold import fold"]
     core.write_text("\n".join(lines))
     assert purity.problems_of(core) == []
 
@@ -45,8 +45,8 @@ def test_a_core_may_use_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "where"),
     [
-        ("from shared.rights import ANSWER_S", "shared/rights.py"),
-        ("from shared import secret_file", "shared/secret_file.py"),
+        ("from voxbridge.shared.bus.permission_check import ANSWER_S", "voxbridge/shared/bus/permission_check.py"),
+        ("from voxbridge.shared.secrets import secret_file", "voxbridge/shared/secrets/secret_file.py"),
         ("from voxbridge.repeats import Repeats\nfrom voxbridge import logfile", "voxbridge/logfile.py"),
         ("from services.voice import orphans", "services/voice/orphans.py"),
     ],

@@ -12,19 +12,19 @@ import pytest
 from click.testing import CliRunner, Result
 
 from services.gateway.service import Gateway
-from shared.clock import SystemClock
-from shared.config import Config
-from shared.embedded import NatsServer
-from shared.errors import Code, VoxbridgeError
-from shared.keys import KEY_LIMIT
-from shared.providers import PROVIDERS
-from shared.service import connected
 from tests.gateway.conftest import PATIENCE_S, Running, keys_of_voice, listening, publish
 from tests.ports import free_port
 from voxbridge import runtime, up
 from voxbridge.cli import cli
 from voxbridge.preflight import FolderLock
 from voxbridge.probes import Probes
+from voxbridge.shared.agents.providers import PROVIDERS
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
+from voxbridge.shared.service.process import connected
 
 SECRET = "sk-only-in-this-test-0123456789abcdef"
 

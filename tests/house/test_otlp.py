@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from shared import events
-from shared.events import tools, voice
 from tests.recorded_calls import WORDS, a_call, file_of
 from voxbridge import otlp, session_files
 from voxbridge.cli import cli
+from voxbridge.shared import events
+from voxbridge.shared.events import tools, voice
 
 SID = "0123456789abcdef0123456789abcdef"
 RECORDED = Path(__file__).parents[1] / "recorded" / "call_d4245723.jsonl"

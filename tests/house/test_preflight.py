@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.config import Config
-from shared.embedded import StartError
-from shared.errors import VoxbridgeError
-from shared.secret_file import new_secret
 from voxbridge.preflight import FolderLock, check_folder, check_port, check_secrets, port_holder
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import StartError
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.secrets.secret_file import new_secret
 
 
 def test_a_folder_is_made_and_left_empty(tmp_path: Path) -> None:

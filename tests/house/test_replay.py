@@ -15,16 +15,17 @@ import pytest
 from click.testing import CliRunner, Result
 
 from services.voice import turns
-from shared import events, session_file
-from shared.embedded import NatsServer
-from shared.errors import Code, VoxbridgeError
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
 from tests.recorded_calls import WORDS, RecordedCall, a_call, file_of
 from voxbridge import replay, session_files
 from voxbridge.cli import cli
 from voxbridge.preflight import FolderLock
+from voxbridge.shared import events
+from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
+from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log import session_file
+from voxbridge.shared.log.reader import Log
 
 SID = "0123456789abcdef0123456789abcdef"
 ROOT = Path(__file__).resolve().parents[2]

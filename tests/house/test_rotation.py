@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from shared import vault
-from shared.config import Config
-from shared.errors import VoxbridgeError
-from shared.keys import Keys, SealedKeys
-from shared.recordings import DataKeys
-from shared.recordings import name as of_recording
-from shared.secret_file import SecretFile, vault_key_file
-from shared.vault import OLD, Vault, WrongKey
 from voxbridge.rotation import rotate
 from voxbridge.secret_copies import write_secret
+from voxbridge.shared.audio.recordings import DataKeys
+from voxbridge.shared.audio.recordings import name as of_recording
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.secrets import vault
+from voxbridge.shared.secrets.provider_keys import Keys, SealedKeys
+from voxbridge.shared.secrets.secret_file import SecretFile, vault_key_file
+from voxbridge.shared.secrets.vault import OLD, Vault, WrongKey
 
 SECRET = "sk-of-the-test-0123456789"
 SID = "a" * 32

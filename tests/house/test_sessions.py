@@ -15,19 +15,19 @@ from click.testing import CliRunner, Result
 from nats.aio.msg import Msg
 from nats.micro.request import ERROR_CODE_HEADER
 
-from shared import events
-from shared.config import Config
-from shared.embedded import NatsServer
-from shared.errors import Code, VoxbridgeError
-from shared.events import tools
-from shared.events import voice as ev
-from shared.log import Log
-from shared.nats_connection import EVENTS_PENDING, close_nats, connect_nats
-from shared.writer import SessionWriter
 from tests.recorded_calls import a_call, file_of
 from voxbridge import move, runtime, sessions
 from voxbridge.cli import cli
 from voxbridge.preflight import FolderLock
+from voxbridge.shared import events
+from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events import tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 
 SID = "0123456789abcdef0123456789abcdef"
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from shared.embedded import NatsServer, StartError
 from voxbridge.children import Child, Command, Program, embedded, start_command
 from voxbridge.logfile import LogFile
 from voxbridge.readiness import Phase, Whole
 from voxbridge.restart import LOOP_AFTER
+from voxbridge.shared.embedded.servers import NatsServer, StartError
 from voxbridge.standby import Standby
 from voxbridge.supervisor import STOP_S, STOP_SERVERS_S, Supervisor
 
@@ -236,7 +236,7 @@ async def test_children_die_with_a_supervisor_that_is_killed(tmp_path: Path) -> 
     code = f"""
 import asyncio, os, sys
 from pathlib import Path
-from shared.embedded import NatsServer
+from voxbridge.shared.embedded.servers import NatsServer
 from tests.house.test_supervisor import GRANDCHILD, STEADY, Said, _program
 from voxbridge.children import embedded
 from voxbridge.supervisor import Supervisor

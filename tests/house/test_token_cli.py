@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from shared import access_tokens
+from voxbridge.shared.secrets import access_tokens
 from voxbridge.token_cli import token
 
 

@@ -12,18 +12,20 @@ import pytest
 from numpy.typing import NDArray
 from redis.asyncio import Redis
 
-from shared import bus, events, frames, recordings
-from shared.config import Config, Recording
-from shared.errors import Code, VoxbridgeError
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.recordings import DataKeys, Frame
-from shared.vault import new_key
-from shared.writer import SessionWriter
 from tests.shared.backends import open_log
 from voxbridge import wav
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames, recordings
+from voxbridge.shared.audio.recordings import DataKeys, Frame
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.config import Config, Recording
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.secrets.vault import new_key
 
 BEGAN_MS = 1_790_000_000_123
 LENGTH_MS = 3_000
@@ -63,7 +65,7 @@ class Recorded:
     async def stored(self, *, key: bytes | None = None) -> None:
         sealing = key or await self.keys.make(self.sid)
         for block in recordings.blocks(self._frames):
-            await self.log.js.publish(bus.recorded(self.sid), recordings.seal(sealing, self.sid, block))
+            await self.log.js.publish(subjects.recorded(self.sid), recordings.seal(sealing, self.sid, block))
 
     async def exported(self, folder: Path) -> tuple[NDArray[np.int16], wav.Written, Path]:
         path = folder / f"{self.sid}.wav"

@@ -9,7 +9,7 @@ import pytest
 from tests.begun_feeds import begun_beside_appends
 from tests.cluster import Cluster
 from tests.shared.backends import open_log
-from tests.shared.test_replicated import race
+from tests.shared.log.test_replicated import race
 
 FEEDS = 5_000
 RACES = 1_000

@@ -10,7 +10,7 @@ import pytest
 
 from services.models import audio
 from services.models.tts import sentences
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 def wav(samples: np.ndarray, rate: int = audio.RATE, channels: int = 1) -> bytes:

@@ -17,8 +17,8 @@ from services.models import child as child_module
 from services.models.child import Child, Launch
 from services.models.home import Home, Record
 from services.models.keeper import GRACE_S
-from shared.errors import Unavailable
 from tests.ports import free_port
+from voxbridge.shared.errors import Unavailable
 
 BOUND_S = 20.0
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from services.models import core
 from services.models.core import Call, CallArguments, CallBegun, Choice, Message, Piece, Reader, Tool, Words
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 TIMER = Tool(
     "set_timer",

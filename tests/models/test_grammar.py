@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from services.models import grammar
 from services.models.core import Choice, Tool, tool_grammar
-from shared.errors import Code, VoxbridgeError
 from tests.models.gbnf import Gbnf, accepts
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_ \"\\é]{0,8}", fullmatch=True)
 SCALARS = st.one_of(

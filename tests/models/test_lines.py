@@ -8,7 +8,7 @@ import pytest
 
 from services.models.admission import Line
 from services.models.slots import Slots
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 async def test_a_full_line_refuses_the_next_one_and_says_when_to_come_back() -> None:

@@ -18,8 +18,8 @@ from services.models.loader import Loader, sources_for
 from services.models.manifest import File, Model
 from services.models.shelf import PARTIAL, Shelf, State
 from services.models.sources import FolderSource, HubSource, PackageSource
-from shared.errors import Code, VoxbridgeError
 from tests.models.weights import BIG, CUT, SMALL, Publisher, Recorder, make_manifest, make_wheels
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 def _packages(model: Model, shelf: Shelf, wheels: Path) -> PackageSource:

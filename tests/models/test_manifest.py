@@ -8,7 +8,7 @@ import pytest
 
 from services.models import manifest
 from services.models.manifest import Model
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 ROLES = {"stt", "llm", "tts", "vad", "turn"}
 

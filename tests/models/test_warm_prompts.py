@@ -13,7 +13,7 @@ from services.models import core, manifest
 from services.models.home import Home
 from services.models.llm import Llm, Sampling
 from services.models.shelf import Shelf
-from shared.config import Config
+from voxbridge.shared.config import Config
 
 SYSTEM = core.Message(role="system", text="You are the voice of a small museum. Visitors ask you about paintings and the way to the café.")
 SECRET = "Aardvark marmalade zeppelin."

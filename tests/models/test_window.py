@@ -15,8 +15,8 @@ from services.tools.registry import BUILT_IN, load
 from services.voice import prompt, sizes
 from services.voice.chat_completions import MAX_TOKENS
 from services.voice.outputs import Message, ToolUse
-from shared.config import Config
 from tests.running_models import RunningModels
+from voxbridge.shared.config import Config
 
 SAID = {
     "Hindi": "संग्रहालय सुबह नौ बजे खुलता है और शाम छह बजे बंद होता है, सोमवार को छोड़कर। वयस्कों के लिए टिकट बारह यूरो का है। ",

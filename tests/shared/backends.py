@@ -20,11 +20,11 @@ import nats
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
-from shared.embedded import NatsServer, ValkeyServer
-from shared.errors import Unavailable
-from shared.log import READ_TIMEOUT_S, Log
-from shared.nats_connection import close_nats
 from tests.cluster import Cluster
+from voxbridge.shared.bus.connection import close_nats
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.errors import Unavailable
+from voxbridge.shared.log.reader import READ_TIMEOUT_S, Log
 
 # Every container is stopped by who started it; the library's reaper would be one more image to fetch.
 testcontainers_config.ryuk_disabled = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from shared import events
+from voxbridge.shared import events
 
 TIMEOUT_S = 20.0
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.log import Log
 from tests.shared import backends
 from tests.shared.backends import Server
+from voxbridge.shared.log.reader import Log
 
 
 def pytest_report_collectionfinish() -> str:

@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 import msgspec
 from hypothesis import strategies as st
 
-from shared import events
-from shared.events import Event
-from shared.events.journal import Taken
+from voxbridge.shared import events
+from voxbridge.shared.events import Event
+from voxbridge.shared.events.journal import Taken
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 JSON = st.recursive(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from shared.clock import SystemClock, wall_ms32
+from voxbridge.shared.clock import SystemClock, wall_ms32
 
 
 def test_the_clock_stands_still_while_the_wall_clock_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.config import Config, as_markdown, env_name
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.config import Config, as_markdown, env_name
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 HINTS = get_type_hints(Config)
 BOUNDED = [f for f in fields(Config) if HINTS[f.name] is int]

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared import bus, events
-from shared.errors import Code, VoxbridgeError
-from shared.events import envelope
-from shared.events.envelope import KINDS, Envelope, Event, Unknown
 from tests.shared.golden import make
 from tests.shared.samples import INT64, instances, samples
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events import envelope
+from voxbridge.shared.events.envelope import KINDS, Envelope, Event, Unknown
 
 SID = "f" * 32
 GOLDEN = sorted(make.FOLDER.glob("*.jsonl"))
@@ -51,7 +52,7 @@ def test_every_declared_event_survives_its_encoding(name: str) -> None:
 def test_every_declared_event_has_a_type_that_fits_a_subject_and_says_what_it_is(name: str) -> None:
     kind = KINDS[name]
     assert re.fullmatch(r"[a-z_]+\.[a-z_]+", name)
-    assert bus.parse_event_subject(bus.event_subject(SID, kind.writer, kind.visible, name)) == (SID, kind.writer, kind.visible)
+    assert subjects.parse_event_subject(subjects.event_subject(SID, kind.writer, kind.visible, name)) == (SID, kind.writer, kind.visible)
     assert kind.writer in ("gateway", "voice", "tools", "operator")
     assert kind.cls.__doc__
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from shared import bus
-from shared.errors import Code, VoxbridgeError
-from shared.ids import check_session_id, new_process_id, new_session_id
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.ids import check_session_id, new_process_id, new_session_id
 
 
 def test_a_session_id_is_128_random_bits_that_fit_a_subject() -> None:
@@ -12,7 +12,7 @@ def test_a_session_id_is_128_random_bits_that_fit_a_subject() -> None:
     assert len(ids) == 1_000
     for sid in ids:
         assert check_session_id(sid) == sid
-        assert bus.parse_event_subject(bus.event_subject(sid, "voice", True, "user.said")) == (sid, "voice", True)
+        assert subjects.parse_event_subject(subjects.event_subject(sid, "voice", True, "user.said")) == (sid, "voice", True)
 
 
 @pytest.mark.parametrize("value", ["", "a" * 31, "a" * 33, "A" * 32, "g" * 32, "a" * 32 + "\n", "*", "a.b", "٣" * 32, ">"])

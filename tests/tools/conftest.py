@@ -13,16 +13,16 @@ from nats.aio.client import Client
 from redis.asyncio import Redis
 
 from services.tools.service import ToolService, build
-from shared import events
-from shared.clock import SystemClock
-from shared.config import Config
-from shared.events.voice import ToolCalled, ToolCancelled
-from shared.feed import Feed
-from shared.ids import new_process_id, new_session_id
-from shared.log import Log
-from shared.service import connected
-from shared.store import Store
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.config import Config
+from voxbridge.shared.events.voice import ToolCalled, ToolCancelled
+from voxbridge.shared.ids import new_process_id, new_session_id
+from voxbridge.shared.log.feed import Feed
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.service.process import connected
+from voxbridge.shared.store.store import Store
 
 BOUND_S = 30.0
 E = TypeVar("E", bound=events.Event)

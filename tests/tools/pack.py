@@ -14,7 +14,7 @@ from typing import Any
 from services.tools.context import Context
 from services.tools.core import Alarm
 from services.tools.registry import Isolation, function
-from shared.events.tools import NoteRemembered
+from voxbridge.shared.events.tools import NoteRemembered
 
 
 def _ran(file: str) -> None:

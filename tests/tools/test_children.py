@@ -13,8 +13,8 @@ import pytest
 
 from services.tools.children import CHILDREN_LIMIT, WAITING_LIMIT, Children
 from services.tools.registry import Tool, load
-from shared.errors import Code, VoxbridgeError
 from tests.tools.test_service import lines
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 BOUND_S = 30.0
 

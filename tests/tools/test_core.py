@@ -33,8 +33,8 @@ from services.tools.core import (
     TimerFired,
     step,
 )
-from shared import events
-from shared.events.tools import (
+from voxbridge.shared import events
+from voxbridge.shared.events.tools import (
     NoteRemembered,
     TaskCancelled,
     TaskCompleted,
@@ -47,8 +47,8 @@ from shared.events.tools import (
     ToolInterrupted,
     ToolStarted,
 )
-from shared.events.voice import Failure, SessionEnded, ToolCalled, ToolCancelled
-from shared.step import Append, LogInput
+from voxbridge.shared.events.voice import Failure, SessionEnded, ToolCalled, ToolCancelled
+from voxbridge.shared.step.fold import Append, LogInput
 
 MS = 1_000
 T0 = 1_700_000_000_000_000

@@ -11,8 +11,8 @@ from services.tools.functions.places import places
 from services.tools.functions.spoken_numbers import as_expression
 from services.tools.functions.time import current_time, told
 from services.tools.registry import BUILT_IN, load
-from shared.errors import Code, VoxbridgeError
-from shared.store import Note
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.store.store import Note
 
 NOON_UTC = 1_763_726_400_000_000  # Friday, 21 November 2025, 12:00
 SUMMER_UTC = 1_752_580_800_000_000  # 15 July 2025, 12:00

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from shared.config import Config
-from shared.events.tools import ToolCompleted, ToolFailed, ToolInterrupted
 from tests.tools.conftest import Caller, Executors
 from tests.tools.test_children import gone
 from tests.tools.test_service import acknowledged, lines, process
+from voxbridge.shared.config import Config
+from voxbridge.shared.events.tools import ToolCompleted, ToolFailed, ToolInterrupted
 
 
 async def test_while_one_function_takes_the_processor_others_are_answered_until_its_time_is_over(

@@ -11,15 +11,15 @@ from redis.asyncio import Redis
 
 from services.tools import service as tools_service
 from services.tools.projection import Notes
-from shared.clock import SystemClock
-from shared.errors import Conflict, Unavailable
-from shared.events.tools import NoteRemembered, ToolCompleted, ToolFailed
-from shared.events.voice import SessionEnded
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.store import Note, Store
 from tests.tools.conftest import Caller, Executors
 from voxbridge import erase, session_files
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.errors import Conflict, Unavailable
+from voxbridge.shared.events.tools import NoteRemembered, ToolCompleted, ToolFailed
+from voxbridge.shared.events.voice import SessionEnded
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.store.store import Note, Store
 
 PACKS = "services.tools.functions.notes"
 

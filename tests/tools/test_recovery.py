@@ -12,11 +12,11 @@ from nats.aio.client import Client
 from services.tools import intake
 from services.tools import service as tools_service
 from services.tools.session import refold
-from shared.config import Config
-from shared.events.tools import TaskInterrupted, ToolCompleted, ToolInterrupted
-from shared.log import Log
 from tests.tools.conftest import BOUND_S, Caller, Executors
 from tests.tools.test_service import MakeCaller, acknowledged, lines, process, release
+from voxbridge.shared.config import Config
+from voxbridge.shared.events.tools import TaskInterrupted, ToolCompleted, ToolInterrupted
+from voxbridge.shared.log.reader import Log
 
 
 async def test_a_function_that_outlasts_the_drain_is_said_to_be_interrupted_before_the_process_ends(

@@ -13,7 +13,7 @@ from services.tools.context import Context
 from services.tools.core import Alarm
 from services.tools.registry import MEMORY_MB, Isolation, Tool, describe, function, load
 from services.tools.results import RESULT_LIMIT, as_result
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 class Size(msgspec.Struct):

@@ -19,10 +19,12 @@ from services.tools import intake
 from services.tools import service as tools_service
 from services.tools.results import RESULT_LIMIT
 from services.tools.session import refold
-from shared import events
-from shared.config import Config
-from shared.embedded import NatsServer, ValkeyServer
-from shared.events.tools import (
+from tests.tools.conftest import BOUND_S, Caller, Executors
+from voxbridge.shared import events
+from voxbridge.shared.bus.connection import connect_nats
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.events.tools import (
     TaskCancelled,
     TaskCompleted,
     TaskInterrupted,
@@ -33,12 +35,10 @@ from shared.events.tools import (
     ToolInterrupted,
     ToolStarted,
 )
-from shared.events.voice import SessionEnded, ToolCalled
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.nats_connection import connect_nats
-from shared.store import Store
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from voxbridge.shared.events.voice import SessionEnded, ToolCalled
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.store.store import Store
 
 MakeCaller = Callable[[], Awaitable[Caller]]
 

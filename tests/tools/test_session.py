@@ -9,16 +9,16 @@ import pytest
 
 from services.tools.core import Accepted, Alarm, Done, Rejected, Resolve, Returned, Scheduled, SetTimer, StartEffect, step
 from services.tools.session import Session, refold
-from shared import events
-from shared.clock import SystemClock
-from shared.errors import VoxbridgeError
-from shared.events.tools import TaskStarted, ToolCompleted, ToolStarted
-from shared.events.voice import ToolCalled
-from shared.ids import new_session_id
-from shared.log import Log
-from shared.step import LogInput
-from shared.stepper import Stepper
-from shared.writer import SessionWriter
+from voxbridge.shared import events
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.events.tools import TaskStarted, ToolCompleted, ToolStarted
+from voxbridge.shared.events.voice import ToolCalled
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.step.runner import Stepper
 
 
 def accept(wanted: Resolve) -> Accepted | Rejected:

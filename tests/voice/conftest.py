@@ -20,21 +20,23 @@ from redis.asyncio import Redis
 from services.models import loader, manifest, shelf
 from services.voice.service import VoiceService, build
 from services.voice.vad import SileroModel
-from shared import bus, events, frames, moments
-from shared.clock import SystemClock, wall_ms32
-from shared.config import Config
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.feed import Feed
-from shared.ids import new_process_id, new_session_id
-from shared.log import Log
-from shared.partials import Composer
-from shared.service import connected
-from shared.store import Store
-from shared.writer import SessionWriter
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.voice.model_server import ModelServer
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import moments, subjects
+from voxbridge.shared.bus.partials import Composer
+from voxbridge.shared.clock import SystemClock, wall_ms32
+from voxbridge.shared.config import Config
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.ids import new_process_id, new_session_id
+from voxbridge.shared.log.feed import Feed
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.service.process import connected
+from voxbridge.shared.store.store import Store
 
 BOUND_S = 40.0
 BUSY_S = 15.0
@@ -131,8 +133,8 @@ class Page:
         """Ask for a session with these `options`. `plays` reports at once that each reply was heard to its end."""
         self._plays = plays
         await self._feed.start()
-        await self._connection.subscribe(bus.audio_out(self.sid), cb=self._audio)
-        await self._connection.subscribe(bus.moments(self.sid), cb=self._moment)
+        await self._connection.subscribe(subjects.audio_out(self.sid), cb=self._audio)
+        await self._connection.subscribe(subjects.moments(self.sid), cb=self._moment)
         client = gateway.ClientCapabilities(protocol="voxbridge.v1")
         now = self._clock.now_us() - round(age_s * 1_000_000)
         request = gateway.SessionRequested(mode=mode, client=client, **options)
@@ -155,7 +157,7 @@ class Page:
         for start in range(0, len(pcm), FRAME):
             frame = frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm[start : start + FRAME])
             self._sequence += 1
-            await self._connection.publish(bus.audio_in(self.sid), frame)
+            await self._connection.publish(subjects.audio_in(self.sid), frame)
         await self._connection.flush()
 
     async def talks(self, pcm: bytes) -> None:

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 from services.voice import core, inputs, reopening
 from services.voice import outputs as out
 from services.voice.state import State
-from shared import events
-from shared.agents import Cast
-from shared.events import gateway, tools
-from shared.events import voice as ev
-from shared.moments import PartialTranscript, StateChanged
-from shared.step import Append, LogInput
-from shared.store import Function
+from voxbridge.shared import events
+from voxbridge.shared.agents.model import Cast
+from voxbridge.shared.bus.moments import PartialTranscript, StateChanged
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.step.fold import Append, LogInput
+from voxbridge.shared.store.store import Function
 
 SID = "0123456789abcdef0123456789abcdef"
 START_US = 1_800_000_000_000_000

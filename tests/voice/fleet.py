@@ -6,11 +6,11 @@ import pytest
 
 from services.voice.service import VoiceService
 from services.voice.state import State
-from shared.errors import VoxbridgeError
-from shared.events import voice as ev
-from shared.log import Log
 from tests.voice.conftest import Page, becomes
 from voxbridge import move
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.log.reader import Log
 
 
 def owner(page: Page, *among: VoiceService) -> VoiceService:

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from services.voice import outputs as out
-from shared.agents import Agent, ModelName
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import Agent, ModelName
 
 GREETING: Final = "Welcome to our house."
 LIVE: Final = "gemini-3.8-live"

@@ -18,14 +18,14 @@ from services.voice import core, dialogue, inputs, live, provider
 from services.voice import outputs as out
 from services.voice.outstanding import Outstanding
 from services.voice.state import State
-from shared import events
-from shared.agents import HANDOFF, Cast
-from shared.events import gateway, tools
-from shared.events import voice as ev
-from shared.step import LogInput, fold
 from tests.voice.conversation import SID, START_US
 from tests.voice.live_parts import FUNCTION, GREETING, LIVE, Compression, Connection, Context, Heard, Known, Script, Turn, agents
 from tests.voice.world import TAKEOVER_MS, Spoken, World
+from voxbridge.shared import events
+from voxbridge.shared.agents.model import HANDOFF, Cast
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.step.fold import LogInput, fold
 
 DIAL_MS: Final = 150
 ENDPOINT_MS: Final = 500

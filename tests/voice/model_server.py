@@ -12,7 +12,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any, Final
 
-from shared.frames import OUTPUT_RATE
+from voxbridge.shared.audio.frames import OUTPUT_RATE
 
 PARTS: Final = {
     "/v1/audio/transcriptions": "stt",

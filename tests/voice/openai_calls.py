@@ -10,13 +10,11 @@ from typing import TypeVar
 import pytest
 
 from services.voice.openai_realtime import OpenAIRealtime
-from services.voice.provider import (
-    ProviderInput,
-)
+from services.voice.provider import ProviderInput
 from services.voice.realtime import Connection, ConnectionLost, Setup
-from shared.functions import Function
 from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer, Session
 from tests.fakes.openai_realtime_turns import frames, tone
+from voxbridge.shared.agents.functions import Function
 
 T = TypeVar("T", bound=ProviderInput)
 TIME = Function(name="time", description="The time.", parameters={"type": "object", "properties": {"place": {"type": "string"}}})

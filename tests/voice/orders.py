@@ -18,14 +18,14 @@ import msgspec
 
 from services.voice import core, inputs, provider, reopening
 from services.voice import outputs as out
-from shared import events
-from shared.agents import Cast
-from shared.events import gateway, tools
-from shared.events import voice as ev
-from shared.step import Append, LogInput
 from tests.voice.conversation import SID, START_US
 from tests.voice.orders_page import Page
 from tests.voice.orders_teams import FUNCTIONS, TEAMS
+from voxbridge.shared import events
+from voxbridge.shared.agents.model import Cast
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.step.fold import Append, LogInput
 
 IDLE_S: Final = 3_600
 THINKS_MS: Final = 300

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from shared.events import gateway
+from voxbridge.shared.events import gateway
 
 
 class Sound(msgspec.Struct):

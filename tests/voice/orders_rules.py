@@ -15,13 +15,13 @@ from services.voice import core, inputs
 from services.voice import outputs as out
 from services.voice.outstanding import Outstanding
 from services.voice.turns import NOTICES_LIMIT
-from shared import events
-from shared.events import voice as ev
-from shared.events.journal import Taken, VoiceJournal
-from shared.step import LogInput, fold
 from tests.voice.conversation import SID, START_US
 from tests.voice.orders import IDLE_S, Orders
 from tests.voice.orders_things import Thing, played, things
+from voxbridge.shared import events
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.events.journal import Taken, VoiceJournal
+from voxbridge.shared.step.fold import LogInput, fold
 
 SEED: Final = "VOXBRIDGE_SEED"
 """The environment variable that repeats a run."""

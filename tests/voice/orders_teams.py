@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from shared.agents import Agent, ModelName
-from shared.functions import Function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import Agent, ModelName
 
 FUNCTIONS: Final = (
     Function(name="look_up", description="Look something up.", parameters={"type": "object"}, timeout_s=5.0),

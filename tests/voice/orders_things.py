@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from services.voice import inputs, provider
 from services.voice import outputs as out
-from shared.agents import HANDOFF
-from shared.events import gateway, tools
-from shared.events import voice as ev
-from shared.step import LogInput
 from tests.voice.orders import Orders
 from tests.voice.orders_teams import FUNCTIONS
+from voxbridge.shared.agents.model import HANDOFF
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.step.fold import LogInput
 
 Thing = tuple[str, int]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.functions import Function
 from tests.voice.realtime_calls import asks, said
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 if TYPE_CHECKING:
     from tests.voice.provider_suite import Provider, Stage

@@ -18,16 +18,16 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.functions import Function
-from shared.store import Store
 from tests.answers import answers, apologies
 from tests.voice.conftest import Page, Workers
 from tests.voice.page_suite import PageFunctionsSuite, Reply
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asks, restored, said, user_said
 from tests.voice.replaying import causes_come_first, replay, stored
 from tests.voice.sounds import silence, speech
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.store.store import Store
 
 STORY: Final = "Once upon a time there was a king who had three daughters and no crown."
 _PLACE: Final = {"type": "object", "properties": {"place": {"type": "string"}}}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.events import gateway
-from shared.events import voice as ev
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_session import Session
 from tests.voice.conftest import Page
 from tests.voice.sounds import silence, speech
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 UTTERANCE = silence(300) + speech(1_200) + silence(900)
 BARGE_IN = speech(700) + silence(900)

@@ -9,9 +9,9 @@ import msgspec
 
 from services.voice import core, inputs
 from services.voice.state import State
-from shared import events
-from shared.events.journal import VoiceJournal
-from shared.step import Append, LogInput
+from voxbridge.shared import events
+from voxbridge.shared.events.journal import VoiceJournal
+from voxbridge.shared.step.fold import Append, LogInput
 
 _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(inputs.Input)
 Appended = tuple[str, int | str | None, int, bytes]

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from shared.frames import INPUT_RATE
+from voxbridge.shared.audio.frames import INPUT_RATE
 
 _VOWELS = ((730, 1090, 2440), (270, 2290, 3010), (300, 870, 2240), (530, 1840, 2480), (570, 840, 2410))
 _BANDWIDTHS = (80, 90, 120)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from services.voice.live import TRIES_LIMIT
 from services.voice.speaking import APOLOGIES, UNSAID
-from shared.events import voice as ev
-from shared.moments import StateChanged
 from tests.answers import answers, apologies
 from tests.voice.conversation import SID
 from tests.voice.live_parts import Script
 from tests.voice.live_world import LiveWorld
 from tests.voice.replaying import replay, stored
+from voxbridge.shared.bus.moments import StateChanged
+from voxbridge.shared.events import voice as ev
 
 SILENT = {1: Script(says="A1 yes.", empty=2), 2: Script(says="A2 I am here.")}
 MUTE = {1: Script(says="A1 yes.", silent=2), 2: Script(says="A2 I am here.")}

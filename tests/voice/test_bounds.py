@@ -7,9 +7,9 @@ import pytest
 
 from services.voice import bounds, inputs
 from services.voice.core import initial
-from shared.config import Config
-from shared.events import voice as ev
 from tests.voice.conversation import Conversation
+from voxbridge.shared.config import Config
+from voxbridge.shared.events import voice as ev
 
 BEGAN = 1_000_000
 HOUR_US = 3_600_000_000

@@ -9,11 +9,11 @@ import pytest
 
 from services.voice import core, inputs
 from services.voice.state import State
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.step import LogInput
-from shared.store import Store
 from tests.voice.conftest import MakePage, Page, Workers, left
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.store.store import Store
 
 Fails = Callable[[State, Any], bool]
 

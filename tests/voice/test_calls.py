@@ -6,9 +6,9 @@ import pytest
 
 from services.voice import inputs
 from services.voice import outputs as out
-from shared.events import gateway, tools
-from shared.events import voice as ev
 from tests.voice.conversation import Conversation
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
 
 
 def calling(name: str = "current_time") -> Conversation:

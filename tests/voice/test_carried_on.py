@@ -15,18 +15,18 @@ from nats.aio.client import Client
 from redis.asyncio import Redis
 
 from services.voice import core, inputs
-from shared import store as store_module
-from shared.config import Config
-from shared.embedded import ValkeyServer
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.functions import Function
-from shared.step import fold
-from shared.store import LEASE_MS, Store
 from tests.voice.conftest import BUSY_S, Page, Workers, at_rest, becomes
 from tests.voice.model_server import Fault, ModelServer, call
 from tests.voice.replaying import causes_come_first, encoded, replay, stored
 from tests.voice.sounds import silence, speech
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.step.fold import fold
+from voxbridge.shared.store import store as store_module
+from voxbridge.shared.store.store import LEASE_MS, Store
 
 pytestmark = pytest.mark.timeout(240)
 UTTERANCE = silence(500) + speech(1_500) + silence(600)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from services.voice import inputs
 from services.voice import outputs as out
-from shared.events import gateway
-from shared.events import tools as tool_events
-from shared.events import voice as ev
 from tests.voice.conversation import Conversation
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import tools as tool_events
+from voxbridge.shared.events import voice as ev
 
 
 def test_a_spoken_turn_is_answered_heard_and_logged_with_its_latency() -> None:

@@ -9,13 +9,13 @@ import pytest
 from services.voice import core, inputs
 from services.voice import outputs as out
 from services.voice.outstanding import Outstanding
-from shared import events
-from shared.events import voice as ev
-from shared.events.journal import VoiceJournal
-from shared.step import LogInput, fold
 from tests.voice.conversation import SID
 from tests.voice.replaying import _decoder, causes_come_first, encoded, replay, stored
 from tests.voice.world import World
+from voxbridge.shared import events
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.events.journal import VoiceJournal
+from voxbridge.shared.step.fold import LogInput, fold
 
 ANSWERS = {
     "Tea?": "Tea is a hot drink. It comes from leaves of a bush. People like it in the morning.",

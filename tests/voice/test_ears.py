@@ -11,8 +11,8 @@ from services.voice.ears import LONGEST_MS, PREROLL_MS, Ears
 from services.voice.inputs import VoiceStarted, VoiceStopped
 from services.voice.outputs import AUDIO_END
 from services.voice.vad import START_WINDOWS, STOP_WINDOWS, WINDOW_MS, SileroModel
-from shared.errors import Code, VoxbridgeError
 from tests.voice.sounds import clicks, noise, silence, speech
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 BYTES_PER_MS = 32
 SLACK = 64 * 1024

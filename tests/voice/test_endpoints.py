@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from services.voice import endpoints, language
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 def test_an_environment_variable_that_is_empty_leaves_the_vendors_own_url(monkeypatch: pytest.MonkeyPatch) -> None:

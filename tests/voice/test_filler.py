@@ -8,15 +8,15 @@ import pytest
 
 from services.voice import filler, inputs
 from services.voice import outputs as out
-from shared.agents import Agent, Cast
-from shared.events import gateway
-from shared.events import voice as ev
 from tests.answers import answers
 from tests.voice.conversation import SID, Conversation
 from tests.voice.live_parts import Script
 from tests.voice.live_world import LiveWorld
 from tests.voice.replaying import encoded, replay, stored
 from tests.voice.world import World
+from voxbridge.shared.agents.model import Agent, Cast
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 LATE = filler.AFTER_MS + 1
 

@@ -13,10 +13,10 @@ from services.voice.outstanding import Outstanding
 from services.voice.past import Past
 from services.voice.state import Mark, Reply, State, Utterance
 from services.voice.vad import SileroModel
-from shared import frames
-from shared.step import Folded
 from tests.voice.sounds import silence, speech
 from tests.voice.virtual import in_virtual_time
+from voxbridge.shared.audio import frames
+from voxbridge.shared.step.fold import Folded
 
 PART = 640
 """Bytes of a frame of 20 ms."""

@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.events.journal import VoiceJournal
-from shared.store import Store
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.sounds import silence, speech
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.events.journal import VoiceJournal
+from voxbridge.shared.store.store import Store
 
 pytestmark = pytest.mark.timeout(120)
 UTTERANCE = silence(300) + speech(1_200) + silence(900)

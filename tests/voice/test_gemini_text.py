@@ -15,12 +15,12 @@ from services.voice.inputs import Completed, TextDelta, ToolRequested
 from services.voice.language import ARGUMENTS_LIMIT, GO_ON, OPENING
 from services.voice.models import Models
 from services.voice.outputs import Complete, Message, ToolUse
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
-from shared.functions import Function
 from tests.fakes import tls
 from tests.fakes.gemini_text import KEY, UNSIGNED, Call, End, Finish, GeminiTextServer, Raw, Status, Thought
 from tests.voice.model_server import Fault
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 TIME = Function(name="current_time", description="The time.", parameters={"type": "object", "properties": {"place": {"type": "string"}}})
 ADD = Function(name="add", description="A sum.", parameters={"type": "object", "properties": {}})

@@ -8,11 +8,11 @@ import pytest
 
 from services.voice import core, inputs, pauses
 from services.voice import outputs as out
-from shared.events import gateway
-from shared.events import tools as tool_events
-from shared.events import voice as ev
-from shared.moments import PartialTranscript
 from tests.voice.conversation import Conversation
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import tools as tool_events
+from voxbridge.shared.events import voice as ev
 
 LOST = gateway.ClientDisconnected(gateway="g", connection="c", reason="closed", last_seq=1)
 

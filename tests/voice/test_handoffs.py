@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from shared.config import Config
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.functions import Function
-from shared.store import Store
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import Page, Workers
 from tests.voice.model_server import ModelServer, call
 from tests.voice.realtime_calls import a_turn, asked_in_text, asks, said, seeded_with
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.config import Config
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.store.store import Store
 
 pytestmark = pytest.mark.timeout(120)
 RESUMABLE = "gemini-2.5-flash-native-audio-latest"

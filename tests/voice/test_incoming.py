@@ -8,14 +8,15 @@ import pytest
 
 from services.voice import gap, incoming
 from services.voice.incoming import Incoming
-from shared import bus, frames
-from shared.errors import Unavailable
-from shared.events import voice as ev
-from shared.fast_client import FastClient
-from shared.ids import new_session_id
-from shared.log import Log
 from tests.voice.conftest import Page, Workers
 from tests.voice.sounds import silence, speech
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.client import FastClient
+from voxbridge.shared.errors import Unavailable
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log.reader import Log
 
 FRAME_MS = 20
 
@@ -230,7 +231,7 @@ def behind(position: int, number: int) -> bytes:
 
 
 def test_the_subject_of_the_microphone_is_one_that_the_bus_keeps() -> None:
-    assert bus.audio_in("s").startswith(bus.MICROPHONE_SUBJECTS.split("*")[0])
+    assert subjects.audio_in("s").startswith(subjects.MICROPHONE_SUBJECTS.split("*")[0])
 
 
 @pytest.mark.parametrize(("size", "limit"), [(640, incoming.HELD_S * 50), (64, incoming.HELD_LIMIT)])

@@ -12,11 +12,11 @@ from nats.aio.client import Client
 
 from services.voice import inspect
 from services.voice.inspect import HISTORY_SHOWN, KEPT, SNAPSHOT_EVERY, TEXT_SHOWN, Inspector
-from shared import events
-from shared.events import gateway
-from shared.log import Log
 from tests.long_call import Call
 from tests.voice.conftest import Page, Workers
+from voxbridge.shared import events
+from voxbridge.shared.events import gateway
+from voxbridge.shared.log.reader import Log
 
 BEGAN_US = 1_790_000_000_000_000
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from services.voice import heard, inputs
 from services.voice import outputs as out
 from services.voice.state import Piece
-from shared.events import gateway
-from shared.events import voice as ev
 from tests.voice.conversation import Conversation
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 
 def speaking(**options: str) -> Conversation:

@@ -8,11 +8,11 @@ from services.voice import inputs
 from services.voice import outputs as out
 from services.voice.draft import LATE_MS
 from services.voice.models import Models
-from shared.config import Config
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.moments import StateChanged
 from tests.voice.conversation import Conversation
+from voxbridge.shared.bus.moments import StateChanged
+from voxbridge.shared.config import Config
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 BUSY = "the machine is busy (load 6.1 on 2 cores)"
 SHOWN = "The machine is busy (load 6.1 on 2 cores), so this takes longer."

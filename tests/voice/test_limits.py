@@ -12,9 +12,9 @@ from services.voice import outputs as out
 from services.voice.memory import HISTORY_KEPT, HISTORY_LIMIT, RESULT_LIMIT
 from services.voice.speaking import REPLY_LIMIT
 from services.voice.turns import CALLS_LIMIT, NOTICES_LIMIT, REFUSALS_LIMIT
-from shared.events import gateway, tools
-from shared.events import voice as ev
 from tests.voice.conversation import SID, START_US, Conversation
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
 
 DOWN = ev.Failure(code="PROVIDER_UNAVAILABLE", message="down", retryable=False)
 

@@ -15,11 +15,6 @@ from nats.errors import Error as NatsError
 from redis.asyncio import Redis
 
 from services.voice.service import VoiceService
-from shared.config import Config
-from shared.embedded import NatsServer, ValkeyServer
-from shared.events import voice as ev
-from shared.log import Log
-from shared.store import Store
 from tests.fakes.gemini import Refusal
 from tests.fakes.gemini_turns import Call, Turn
 from tests.faults.installation import Google
@@ -27,6 +22,11 @@ from tests.voice.conftest import Page, Workers, becomes
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asks, connected
 from tests.voice.replaying import causes_come_first, replay, stored
 from tests.voice.sounds import speech
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.store.store import Store
 
 pytestmark = pytest.mark.timeout(180)
 SENTENCE = "Once upon a time there was a king who had three daughters."

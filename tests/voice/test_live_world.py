@@ -12,12 +12,12 @@ import pytest
 
 from services.voice import core, inputs
 from services.voice.speaker import LEAD_MS
-from shared.events import voice as ev
-from shared.step import fold
 from tests.voice.conversation import SID
 from tests.voice.live_parts import GREETING, LIVE, TARGET_TOKENS, TRIGGER_TOKENS, Known, Script
 from tests.voice.live_world import MS_PER_CHARACTER, LiveWorld
 from tests.voice.replaying import causes_come_first, encoded, replay, stored
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.step.fold import fold
 
 RESUMABLE = "gemini-2.5-flash-native-audio-latest"
 HOUR_MS = 3_600_000

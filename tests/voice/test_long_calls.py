@@ -10,9 +10,6 @@ import pytest
 
 from services.voice import live
 from services.voice.memory import HISTORY_LIMIT, RESULT_LIMIT
-from shared.events import voice as ev
-from shared.functions import Function
-from shared.store import Store
 from tests.fakes import anthropic, openai_realtime
 from tests.fakes.anthropic import AnthropicServer
 from tests.fakes.gemini import GeminiServer
@@ -23,6 +20,9 @@ from tests.voice.model_server import ModelServer, call
 from tests.voice.realtime_calls import a_turn, asks
 from tests.voice.replaying import replay, stored
 from tests.voice.test_handoffs import LIVE, agents
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.store.store import Store
 
 pytestmark = pytest.mark.timeout(240)
 TURNS = 64

@@ -30,18 +30,19 @@ from services.voice.load import Load
 from services.voice.orphans import Orphans
 from services.voice.service import VoiceService
 from services.voice.session import Session
-from shared import bus, frames
-from shared.clock import SystemClock, wall_ms32
-from shared.config import Config
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.ids import new_session_id
-from shared.service import connected
-from shared.store import Store
 from tests.ports import free_port
 from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, becomes, left
 from tests.voice.fleet import name, pause_ms, serves
 from voxbridge import move
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.clock import SystemClock, wall_ms32
+from voxbridge.shared.config import Config
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.service.process import connected
+from voxbridge.shared.store.store import Store
 
 pytestmark = pytest.mark.timeout(120)
 _log = logging.getLogger(__name__)
@@ -195,7 +196,7 @@ async def test_a_request_that_comes_when_the_room_was_just_given_away_goes_to_an
     async with workers.running(max_sessions=1) as worker:
 
         async def waits_for_requests() -> bool:
-            return bool((await page.log.js.consumer_info(bus.EVENT_STREAM, service_module.CONSUMER)).num_waiting)
+            return bool((await page.log.js.consumer_info(subjects.EVENT_STREAM, service_module.CONSUMER)).num_waiting)
 
         await becomes(waits_for_requests)
         await serves(worker)
@@ -265,7 +266,7 @@ class Talk:
     async def listen(self) -> None:
         """Hear what is echoed."""
         for sid in self.came:
-            await self._connection.subscribe(bus.audio_out(sid), cb=self._heard)
+            await self._connection.subscribe(subjects.audio_out(sid), cb=self._heard)
 
     async def keep(self) -> None:
         """Speak until cancelled, a frame each 20 ms."""
@@ -273,7 +274,7 @@ class Talk:
         while True:
             frame = frames.pack(frames.PCM16, 0, sequence, wall_ms32(), bytes(640))
             for sid in self.came:
-                await self._connection.publish(bus.audio_in(sid), frame)
+                await self._connection.publish(subjects.audio_in(sid), frame)
             sequence, due = sequence + 1, due + 0.02
             await asyncio.sleep(max(0.0, due - time.monotonic()))
 

@@ -23,16 +23,16 @@ from services.voice.inputs import Completed, TextDelta, ToolRequested
 from services.voice.language import ARGUMENTS_LIMIT, LanguageModel
 from services.voice.models import TEXT_LIMIT, Models
 from services.voice.outputs import Complete, Message, ToolUse
-from shared.config import Config
-from shared.errors import Code, VoxbridgeError
-from shared.frames import OUTPUT_RATE
-from shared.functions import Function
-from shared.keys import KEY_LIMIT
 from tests.fakes import tls
 from tests.fakes.anthropic import KEY as CLAUDE_KEY
 from tests.fakes.anthropic import AnthropicServer
 from tests.fakes.sse import Answer, Body, Request, SseServer
 from tests.voice.model_server import Fault, ModelServer, Raw, Status, call
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.audio.frames import OUTPUT_RATE
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
 
 ASK = Complete(model="", messages=(Message(role="system", text="Be kind."), Message(role="user", text="Hi")), functions=())
 TIME = Function(name="current_time", description="The time.", parameters={"type": "object", "properties": {}})

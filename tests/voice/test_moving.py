@@ -15,10 +15,6 @@ from nats.aio.client import Client
 from services.voice import moving
 from services.voice.orphans import Orphans
 from services.voice.session import MID_TURN_S
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.ids import new_session_id
-from shared.store import LEASE_MS, Store
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Turn
@@ -27,6 +23,10 @@ from tests.voice.fleet import name, owner, pause_ms, refused, serves, state_of
 from tests.voice.model_server import Fault, ModelServer
 from tests.voice.realtime_calls import a_turn, asks
 from voxbridge import move
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.store.store import LEASE_MS, Store
 
 pytestmark = pytest.mark.timeout(120)
 OPTIONS = ("request", "agent", "agents", "voice", "output", "model", "instructions", "catalogue", "functions", "resume_window_s")

@@ -6,13 +6,13 @@ import pytest
 
 from services.voice import noises, provider
 from services.voice import outputs as out
-from shared.events import gateway
-from shared.events import voice as ev
 from tests.answers import answers
 from tests.voice.conversation import SID
 from tests.voice.live_parts import Script
 from tests.voice.live_world import LiveWorld
 from tests.voice.replaying import encoded, replay, stored
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 STORY = "A1 once upon a time there was a king who had three daughters and a crown."
 SCRIPTS = {1: Script(says=STORY), 2: Script(says="A2 yes.")}

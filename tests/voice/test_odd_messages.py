@@ -11,15 +11,16 @@ import msgspec
 import pytest
 
 from services.voice import core, gemini, inputs
-from shared import events, frames
-from shared.events import voice as ev
-from shared.step import fold
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Call, Turn, audio_content, content
 from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer
 from tests.voice.conftest import Page, Workers
 from tests.voice.realtime_calls import asks, connected, said
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.step.fold import fold
 
 pytestmark = pytest.mark.timeout(120)
 API_KEY: Final = "a-key-for-tests"

@@ -15,12 +15,7 @@ import pytest
 from services.voice import openai_realtime, openai_responses, openai_shapes, openai_wire
 from services.voice.openai_realtime import OpenAIRealtime
 from services.voice.outputs import Message, ToolUse
-from services.voice.provider import (
-    AgentAudio,
-    AgentText,
-    ModelTurnDone,
-    ProviderInput,
-)
+from services.voice.provider import AgentAudio, AgentText, ModelTurnDone, ProviderInput
 from services.voice.realtime import ConnectionLost, Setup
 from tests.fakes import tls
 from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer

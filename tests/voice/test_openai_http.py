@@ -9,11 +9,11 @@ import pytest
 from services.voice.inputs import Completed, TextDelta, ToolRequested
 from services.voice.models import Models
 from services.voice.outputs import Complete, Message, ToolUse
-from shared.config import Config
-from shared.errors import VoxbridgeError
-from shared.functions import Function
 from tests.fakes.openai_http import KEY, OpenAIServer, Use, tone
 from tests.fakes.openai_http_rules import CHAT, HEARING, SPEECH
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
 
 ADD = Function(name="add", description="A sum.", parameters={"type": "object", "properties": {"a": {"type": "integer"}}})
 

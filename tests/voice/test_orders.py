@@ -11,12 +11,12 @@ import pytest
 
 from services.voice import inputs, provider
 from services.voice import outputs as out
-from shared.events import gateway, tools
-from shared.events import voice as ev
 from tests.voice.orders import Orders
 from tests.voice.orders_rules import first_broken, rules_broken
 from tests.voice.orders_teams import TEAMS
 from tests.voice.orders_things import Thing, happens, have
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
 
 ORDERS = 2_000
 

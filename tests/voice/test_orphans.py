@@ -11,14 +11,14 @@ import pytest
 
 from services.voice import inputs, orphans
 from services.voice.past import Past
-from shared.clock import SystemClock
-from shared.errors import Conflict, Unavailable
-from shared.events import voice as ev
-from shared.events.journal import Taken, VoiceJournal
-from shared.stepper import Stepper
-from shared.store import Store
-from shared.writer import SessionWriter
 from tests.voice.conftest import Page, left
+from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.errors import Conflict, Unavailable
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.events.journal import Taken, VoiceJournal
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.step.runner import Stepper
+from voxbridge.shared.store.store import Store
 
 pytestmark = pytest.mark.timeout(60)
 _opened = inputs.Opened(

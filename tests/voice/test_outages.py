@@ -8,10 +8,10 @@ import pytest
 
 from services.voice import inputs, outages, pauses
 from services.voice import outputs as out
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.moments import StateChanged
 from tests.voice.conversation import Conversation
+from voxbridge.shared.bus.moments import StateChanged
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 PATIENCE_MS = 8_000
 AWAY = ev.Failure(code="PROVIDER_UNAVAILABLE", message="Connection refused.", retryable=True)

@@ -6,12 +6,12 @@ import pytest
 
 from services.voice import page_functions
 from services.voice.page_functions import LOCAL_BYTES
-from shared.agents import HANDOFF, Agent, ModelName
-from shared.errors import Code
-from shared.events import voice as ev
-from shared.functions import Function
 from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
 from tests.voice.test_calls import calling
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events import voice as ev
 
 CLOCK = Function(name="current_time", description="The time.", parameters={"type": "object"})
 LOCAL = Agent(name="")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from services.voice.peaks import SCALE, Peaks
-from shared import frames
-from shared.recordings import LONGEST_MS
+from voxbridge.shared.audio import frames
+from voxbridge.shared.audio.recordings import LONGEST_MS
 
 BEGAN_MS = 1_790_000_000_000
 

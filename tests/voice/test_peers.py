@@ -15,13 +15,13 @@ from nats.aio.client import Client
 from services.voice import peers
 from services.voice.peers import ALIVE, Peers
 from services.voice.service import VoiceService
-from shared import bus
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.fast_client import FastClient
-from shared.store import Store
 from tests.voice.conftest import Page, Workers, becomes
 from tests.voice.fleet import name, owner, serves
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.client import FastClient
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.store.store import Store
 
 LONG_MS = 600_000
 """A lease that runs out after the test."""
@@ -78,7 +78,7 @@ async def test_word_of_a_death_has_the_others_ask_at_once(
             await store.redis.pexpire(f"vx:lease:{{{page.sid}}}", LONG_MS)
             process.kill()
             await process.wait()
-            await connection.publish(bus.GONE, b"")
+            await connection.publish(subjects.GONE, b"")
             await page.until(ev.SessionRestored)
             await page.ends()
 

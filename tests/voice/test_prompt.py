@@ -25,7 +25,7 @@ from services.voice.prompt import (
     window,
     with_summary,
 )
-from shared.agents import Agent, ModelName
+from voxbridge.shared.agents.model import Agent, ModelName
 
 
 @st.composite

@@ -16,8 +16,6 @@ import pytest
 pytest.register_assert_rewrite("tests.voice.provider_suite", "tests.voice.page_suite")
 
 from services.voice import capabilities, endpoints, live
-from shared.events import gateway
-from shared.events import voice as ev
 from tests.fakes import anthropic
 from tests.fakes.anthropic import AnthropicServer
 from tests.fakes.gemini import GeminiServer
@@ -32,6 +30,8 @@ from tests.voice.model_server import Fault, ModelServer, Status, call
 from tests.voice.page_suite import Reply
 from tests.voice.provider_suite import STORY, Limit, Provider, ProviderSuite, Stage
 from tests.voice.realtime_calls import BARGE_IN, asks
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 pytestmark = pytest.mark.timeout(120)
 GEMINI_KEY: Final = "AIza-key-of-the-tests"

@@ -11,8 +11,8 @@ import pytest
 from services.voice.inspect import Question
 from services.voice.moving import Ask
 from services.voice.questions import RETRY_MS, WAITING_LIMIT, Questions, read
-from shared.errors import Code, VoxbridgeError
-from shared.recordings import Waveform
+from voxbridge.shared.audio.recordings import Waveform
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 SID = "a" * 32
 

@@ -16,21 +16,23 @@ from redis.asyncio import Redis
 
 from services.voice import recorder
 from services.voice.recorder import Recorder, Recorders
-from shared import bus, frames, recordings, streams
-from shared.clock import SystemClock, wall_ms32
-from shared.config import Config, Recording
-from shared.embedded import NatsServer, ValkeyServer
-from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
-from shared.events import gateway, operator, tools
-from shared.events import voice as ev
-from shared.log import Log
-from shared.recordings import DataKeys
-from shared.store import Note, Store
 from tests.shared.backends import open_log
 from tests.voice.conftest import MakePage, Page, Workers, at_rest, becomes, left
 from tests.voice.model_server import ModelServer
 from tests.voice.sounds import silence, speech
 from voxbridge import erase, wav
+from voxbridge.shared.audio import frames, recordings
+from voxbridge.shared.audio.recordings import DataKeys
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.clock import SystemClock, wall_ms32
+from voxbridge.shared.config import Config, Recording
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
+from voxbridge.shared.events import gateway, operator, tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.log import streams
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.store.store import Note, Store
 
 SECRET = "xylophone seven seven three one"
 ANSWER = "Your marmalade is safe."
@@ -45,7 +47,7 @@ def config(config: Config, tmp_path: Path) -> Config:
 
 
 async def blocks(log: Log, sid: str) -> list[bytes]:
-    page = await log.frames(bus.RECORD_STREAM, "vxr.>" if sid == ">" else bus.recorded(sid))
+    page = await log.frames(subjects.RECORD_STREAM, "vxr.>" if sid == ">" else subjects.recorded(sid))
     return [message.data for message in page.messages]
 
 
@@ -131,11 +133,11 @@ async def test_a_recording_goes_on_over_a_restart_of_the_bus_which_counts_anew(
         keys = DataKeys.of(config, redis)
         recording = Recorder(log, keys, sid, await keys.make(sid))
         for number in range(3):
-            await log.nc.publish(bus.audio_in(sid), frames.pack(frames.PCM16, 0, number, wall_ms32(), b"ab"))
+            await log.nc.publish(subjects.audio_in(sid), frames.pack(frames.PCM16, 0, number, wall_ms32(), b"ab"))
         await log.nc.flush()
 
         async def kept() -> bool:
-            return len((await log.frames(bus.MICROPHONE_STREAM, bus.audio_in(sid))).messages) == 3
+            return len((await log.frames(subjects.MICROPHONE_STREAM, subjects.audio_in(sid))).messages) == 3
 
         await becomes(kept)
         await recording.write()
@@ -151,9 +153,9 @@ async def test_a_recording_goes_on_over_a_restart_of_the_bus_which_counts_anew(
             await back.wait()
 
         async def taken() -> bool:  # by the stream, which was made anew
-            await log.nc.publish(bus.audio_out(sid), frames.pack(frames.PCM16, 1, 3, wall_ms32(), b"cd"))
+            await log.nc.publish(subjects.audio_out(sid), frames.pack(frames.PCM16, 1, 3, wall_ms32(), b"cd"))
             await log.nc.flush()
-            return bool((await log.frames(bus.REPLY_STREAM, bus.audio_out(sid))).messages)
+            return bool((await log.frames(subjects.REPLY_STREAM, subjects.audio_out(sid))).messages)
 
         await becomes(taken)
         await recording.end()
@@ -168,11 +170,11 @@ async def test_while_the_record_takes_nothing_one_block_waits_and_it_is_said_onc
     log, sid, keys = Log(connection), "8" * 32, DataKeys.of(config, store.redis)
     recording = Recorder(log, keys, sid, await keys.make(sid))
     for number in range(300):
-        await connection.publish(bus.audio_in(sid), frames.pack(frames.PCM16, 0, number, wall_ms32(), b"ab"))
+        await connection.publish(subjects.audio_in(sid), frames.pack(frames.PCM16, 0, number, wall_ms32(), b"ab"))
     await connection.flush()
 
     async def kept_by_the_bus() -> bool:
-        return (await log.js.stream_info(bus.MICROPHONE_STREAM)).state.messages == 300
+        return (await log.js.stream_info(subjects.MICROPHONE_STREAM)).state.messages == 300
 
     await becomes(kept_by_the_bus)
     await recording.write()
@@ -277,7 +279,7 @@ async def test_after_erasing_no_store_holds_a_word_a_sample_or_the_key_of_the_se
         await becomes(gone)
         for trace in (*words, MARK[:64], *(block[40:104] for block in sealed), b"a handle"):
             assert kept.holds(trace) == []
-        for stream, subject in bus.kept_audio(page.sid):
+        for stream, subject in subjects.kept_audio(page.sid):
             assert (await log.frames(stream, subject)).messages == []
         assert (await store.notes("ann"), await store.resumable(page.sid), await store.handle(page.sid)) == ([], None, None)
         assert await redis.keys(f"*{page.sid}*") == []

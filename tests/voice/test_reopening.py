@@ -8,13 +8,13 @@ import pytest
 from services.voice import inputs, reopening
 from services.voice import outputs as out
 from services.voice.state import Reply
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.moments import PartialTranscript
 from tests.voice.conversation import Conversation
 from tests.voice.orders import Orders
 from tests.voice.orders_rules import rules_broken
 from tests.voice.orders_things import have
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 FIRST, SECOND = "And so, my fellow Americans,", "ask not what your country can do for you."
 

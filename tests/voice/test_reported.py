@@ -6,15 +6,15 @@ import pytest
 
 from services.voice import live, turns
 from services.voice.speaking import APOLOGIES
-from shared.events import gateway, tools
-from shared.events import voice as ev
-from shared.functions import Function
 from tests.answers import answers, apologies
 from tests.fakes.gemini import GeminiServer, Refusal
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.realtime_calls import BARGE_IN, UTTERANCE, a_turn, asked_in_text, asks, connected, restored, said, seeded_with, user_said
 from tests.voice.replaying import replay, stored
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
 
 pytestmark = pytest.mark.timeout(120)
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}}

@@ -9,16 +9,16 @@ import pytest
 
 from services.voice import core, inputs, turns
 from services.voice.session import ECHO_GENERATION
-from shared import frames
-from shared.events import gateway
-from shared.events import voice as ev
-from shared.functions import Function
-from shared.step import fold
-from shared.store import Store
 from tests.voice.conftest import MakePage, Page, Workers, left
 from tests.voice.model_server import Fault, ModelServer, Status, call
 from tests.voice.replaying import causes_come_first, encoded, replay, stored
 from tests.voice.sounds import silence, speech
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.audio import frames
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.step.fold import fold
+from voxbridge.shared.store.store import Store
 
 UTTERANCE = silence(500) + speech(1_500) + silence(600)
 

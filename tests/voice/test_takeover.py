@@ -19,20 +19,20 @@ from services.voice import service as service_module
 from services.voice.past import Past
 from services.voice.service import CONSUMER
 from services.voice.session import Session
-from shared import frames
-from shared.config import Config
-from shared.embedded import NatsServer, ValkeyServer
-from shared.errors import Code, Conflict, Unavailable, VoxbridgeError
-from shared.events import Recorded, gateway
-from shared.events import voice as ev
-from shared.events.journal import Taken, VoiceJournal
-from shared.log import Log
-from shared.store import Store
-from shared.writer import SessionWriter
 from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, at_rest, becomes, left
 from tests.voice.model_server import Fault, ModelServer
 from tests.voice.replaying import replay, stored
 from tests.voice.sounds import silence
+from voxbridge.shared.audio import frames
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
+from voxbridge.shared.events import Recorded, gateway
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.events.journal import Taken, VoiceJournal
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.store.store import Store
 
 pytestmark = pytest.mark.timeout(120)
 _opened = inputs.Opened(

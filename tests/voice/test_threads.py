@@ -6,14 +6,14 @@ import pytest
 
 from services.voice import live, provider
 from services.voice.speaking import APOLOGIES
-from shared.agents import HANDOFF
-from shared.events import voice as ev
 from tests.answers import answers, apologies
 from tests.voice.conversation import SID
 from tests.voice.live_parts import GREETING, Script
 from tests.voice.live_world import LiveWorld
 from tests.voice.replaying import replay, stored
 from tests.voice.world import World
+from voxbridge.shared.agents.model import HANDOFF
+from voxbridge.shared.events import voice as ev
 
 TWO = {1: Script(calls="look_up", after="A1 found it at last.", cancels=True), 2: Script(says="A2 here I am.")}
 

@@ -8,9 +8,9 @@ from services.voice import inputs
 from services.voice import outputs as out
 from services.voice.prompt import WINDOW_CHARACTERS
 from services.voice.speaking import HALVINGS
-from shared.events import gateway
-from shared.events import voice as ev
 from tests.voice.conversation import Conversation
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 TOO_LONG = ev.Failure(code="TOO_LARGE", message="The language model finds the conversation too long.")
 

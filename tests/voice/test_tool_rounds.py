@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from shared.events import voice as ev
-from shared.functions import Function
-from shared.store import Store
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import Page, Workers
 from tests.voice.model_server import ModelServer, call
 from tests.voice.realtime_calls import a_turn, asks, said
 from tests.voice.replaying import replay, stored
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.store.store import Store
 
 pytestmark = pytest.mark.timeout(120)
 LOOK_UP = Function(name="look_up", description="Look something up.", parameters={"type": "object", "properties": {}})

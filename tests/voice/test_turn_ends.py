@@ -10,12 +10,12 @@ import asyncio
 import msgspec
 import pytest
 
-from shared.events import voice as ev
 from tests.fakes import gemini_model
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Turn, content
 from tests.voice.conftest import Page, Workers
 from tests.voice.realtime_calls import BARGE_IN, UTTERANCE, asked_in_text, asks, connected, restored, said, user_said
+from voxbridge.shared.events import voice as ev
 
 pytestmark = pytest.mark.timeout(120)
 TOKENS = 110

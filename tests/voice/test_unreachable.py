@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from shared.events import gateway
-from shared.events import voice as ev
 from tests.fakes import anthropic
 from tests.fakes.anthropic import AnthropicServer
 from tests.fakes.gemini import GeminiServer
@@ -18,6 +16,8 @@ from tests.voice.model_server import ModelServer, call
 from tests.voice.realtime_calls import a_turn, asks, said
 from tests.voice.replaying import replay, stored
 from tests.voice.test_handoffs import LIVE, agents, hand_over
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 pytestmark = pytest.mark.timeout(120)
 MISTYPED = "gemini-3.8-life"

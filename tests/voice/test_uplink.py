@@ -15,7 +15,7 @@ from services.voice.provider import ProviderLost, ProviderReady
 from services.voice.realtime import Answer, ConnectionLost, Listener, Setup
 from services.voice.uplink import Uplink
 from services.voice.vendors import Vendors
-from shared import frames
+from voxbridge.shared.audio import frames
 
 FRAME_SAMPLES = 320
 FRAME_MS = 20

@@ -13,12 +13,12 @@ from services.voice import cast, core
 from services.voice import outputs as out
 from services.voice.models import Models
 from services.voice.warmth import Warmth
-from shared.agents import HANDOFF, Agent, ModelName
-from shared.config import Config
-from shared.events import gateway
-from shared.functions import Function
-from shared.store import Store
 from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName
+from voxbridge.shared.config import Config
+from voxbridge.shared.events import gateway
+from voxbridge.shared.store.store import Store
 
 STANDING = "You are an agent."
 _BODY = b'{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[]}'

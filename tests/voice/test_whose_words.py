@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shared.events import gateway
-from shared.events import voice as ev
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import Page, Workers
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asked_in_text, asks, connected
+from voxbridge.shared.events import gateway
+from voxbridge.shared.events import voice as ev
 
 pytestmark = pytest.mark.timeout(120)
 STORY = "Once upon a time there was a king."

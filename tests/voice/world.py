@@ -19,12 +19,12 @@ from services.voice import outputs as out
 from services.voice.outstanding import Outstanding
 from services.voice.speaker import LEAD_MS
 from services.voice.state import State
-from shared import events
-from shared.events import gateway, tools
-from shared.events import voice as ev
-from shared.events.journal import Taken, VoiceJournal
-from shared.step import Append, LogInput, fold
 from tests.voice.conversation import FUNCTIONS, PAGE_FUNCTIONS, SID, START_US
+from voxbridge.shared import events
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.events.journal import Taken, VoiceJournal
+from voxbridge.shared.step.fold import Append, LogInput, fold
 
 JOURNAL_MS = 100
 MS_PER_CHARACTER = 50

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shared.config import Config
-from shared.errors import VoxbridgeError
 from voxbridge.doctor.examination import examine
 from voxbridge.doctor.finding import Finding, fail, worst
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
 
 _COLOURS: Final = {"OK": "green", "WARN": "yellow", "FAIL": "bold red"}
 

@@ -19,15 +19,17 @@ from nats.errors import Error as NatsError
 from nats.js.api import ConsumerInfo
 from nats.js.errors import NotFoundError
 
-from shared import bus, events, nats_health
-from shared.config import Config
-from shared.embedded import LOOPBACK, SYSTEM_USER
-from shared.errors import VoxbridgeError
-from shared.log import Log
-from shared.quotas import RESERVE, filling_up, full
-from shared.reaching import host_and_port
-from shared.streams import CONSUMERS, differs, streams
 from voxbridge.doctor.finding import Finding, fail, ok, warn
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded import nats_monitor
+from voxbridge.shared.embedded.servers import LOOPBACK, SYSTEM_USER
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.log.quotas import RESERVE, filling_up, full
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.streams import CONSUMERS, differs, streams
+from voxbridge.shared.wait_for_server import host_and_port
 
 AREA: Final = "event log"
 BACKLOG: Final = 100
@@ -86,7 +88,7 @@ async def _streams(config: Config, nc: Client) -> list[Finding]:
         state = info.state
         says = f"{state.messages} messages, {state.bytes >> 20} MiB"
         room = config.log_mb * 1_000_000
-        if name == bus.EVENT_STREAM and (said := filling_up(state.bytes, room)):
+        if name == subjects.EVENT_STREAM and (said := filling_up(state.bytes, room)):
             what, _, do = said.partition(" are used. ")
             found.append((fail if full(state.bytes, room) >= RESERVE else warn)(AREA, "log_mb", f"{what} are used.", do))
         if differs(wanted, info.config):
@@ -101,7 +103,7 @@ async def _consumers(nc: Client) -> list[Finding]:
     found: list[Finding] = []
     for name, wanted in CONSUMERS.items():
         try:
-            info = await js.consumer_info(bus.EVENT_STREAM, name)
+            info = await js.consumer_info(subjects.EVENT_STREAM, name)
         except NotFoundError:
             found.append(fail(AREA, f"queue {name}", "is not there.", _MAKE))
             continue
@@ -131,10 +133,10 @@ def _server(config: Config) -> list[Finding]:
         return []
 
     def ask(subject: str) -> Mapping[str, Any]:
-        return nats_health.ask(LOOPBACK, parts.port or 0, SYSTEM_USER, password, subject, timeout_s=_ASK_S)
+        return nats_monitor.ask(LOOPBACK, parts.port or 0, SYSTEM_USER, password, subject, timeout_s=_ASK_S)
 
     try:
-        health, js = ask(nats_health.HEALTH), ask(nats_health.JETSTREAM)
+        health, js = ask(nats_monitor.HEALTH), ask(nats_monitor.JETSTREAM)
     except OSError as error:
         return [warn(AREA, "server", f"It says nothing of itself: {error}.", "Is it the server of this folder?")]
     found: list[Finding] = []
@@ -151,14 +153,16 @@ def _server(config: Config) -> list[Finding]:
 
 
 async def _broken(nc: Client, log: Log) -> list[Finding]:
-    last = (await nc.jetstream(timeout=_ASK_S).stream_info(bus.EVENT_STREAM)).state.last_seq
+    last = (await nc.jetstream(timeout=_ASK_S).stream_info(subjects.EVENT_STREAM)).state.last_seq
     page = await log.page("*", after=max(0, last - SCANNED), limit=SCANNED)
     broken: list[str] = []
     for message in page.messages:
         headers = message.headers or {}
-        sid, writer, visible = bus.parse_event_subject(headers["Nats-Subject"])
+        sid, writer, visible = subjects.parse_event_subject(headers["Nats-Subject"])
         seq = int(headers["Nats-Sequence"])
-        read = events.read(message.data, seq=seq, sid=sid, writer=writer, visible=visible, type=bus.named_type(headers["Nats-Subject"]))
+        read = events.read(
+            message.data, seq=seq, sid=sid, writer=writer, visible=visible, type=subjects.named_type(headers["Nats-Subject"])
+        )
         if isinstance(read.event, events.Unreadable):
             broken.append(f"{seq} ({read.type} of session {sid[:8]})")
     if broken:
@@ -169,7 +173,7 @@ async def _broken(nc: Client, log: Log) -> list[Finding]:
 
 async def _clock(nc: Client) -> list[Finding]:
     begun = time.time()
-    answer = await nc.request(f"$JS.API.STREAM.INFO.{bus.EVENT_STREAM}", b"", timeout=_ASK_S)
+    answer = await nc.request(f"$JS.API.STREAM.INFO.{subjects.EVENT_STREAM}", b"", timeout=_ASK_S)
     ended = time.time()
     told = json.loads(answer.data).get("ts")
     if not isinstance(told, str):

@@ -15,16 +15,16 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from shared.accounts import ADMIN
-from shared.config import Config
-from shared.errors import VoxbridgeError
-from shared.mounted_secret import read_secret
-from shared.nats_connection import close_nats, connect_nats
-from shared.reaching import host_and_port
 from voxbridge import runtime
 from voxbridge.doctor import eventlog, machine, parts, valkey
 from voxbridge.doctor.finding import Finding, fail, warn
 from voxbridge.doctor.place import Place
+from voxbridge.shared.bus.accounts import ADMIN
+from voxbridge.shared.bus.connection import close_nats, connect_nats
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.secrets.mounted import read_secret
+from voxbridge.shared.wait_for_server import host_and_port
 
 BOUND_S: Final = 8.0
 CONNECT_S: Final = 2.0
@@ -70,8 +70,8 @@ async def _over_nats(config: Config, place: Place) -> list[Finding]:
     if not config.nats_url:
         return [fail("event log", "NATS", "Its address is not known.", f"Set VOXBRIDGE_NATS_URL. {_START}")]
     # What the connection has to say is said by the findings.
-    logging.getLogger("shared").addHandler(logging.NullHandler())
-    logging.getLogger("shared").propagate = False
+    logging.getLogger("voxbridge.shared").addHandler(logging.NullHandler())
+    logging.getLogger("voxbridge.shared").propagate = False
     try:
         user = ADMIN if config.nats_seed_file else ""
         async with asyncio.timeout(2 * CONNECT_S):

@@ -19,11 +19,11 @@ from typing import Final
 from services.models import busy
 from services.models.manifest import load
 from services.models.shelf import Shelf, State
-from shared.config import Config
-from shared.embedded import LOOPBACK, MIN_FREE_BYTES
-from shared.errors import VoxbridgeError
 from voxbridge.doctor.finding import Finding, fail, ok, warn
 from voxbridge.preflight import check_port
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import LOOPBACK, MIN_FREE_BYTES
+from voxbridge.shared.errors import VoxbridgeError
 
 AREA: Final = "machine"
 LOW_FREE_BYTES: Final = 4 * MIN_FREE_BYTES

@@ -18,12 +18,12 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 
-from shared.condition import read
-from shared.config import Config
-from shared.errors import VoxbridgeError
-from shared.secret_file import admin_token_file
 from voxbridge.doctor.finding import Finding, fail, ok, warn
 from voxbridge.doctor.place import Place
+from voxbridge.shared.condition import read
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.secrets.secret_file import admin_token_file
 
 AREA: Final = "services"
 ANSWER_S: Final = 4.0

@@ -10,12 +10,12 @@ from typing import Any, Final
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from shared.config import Config
-from shared.health import valkey_condition
-from shared.reaching import host_and_port
-from shared.store import Store
 from voxbridge.doctor.finding import Finding, Level, fail, ok, warn
 from voxbridge.doctor.place import Place
+from voxbridge.shared.config import Config
+from voxbridge.shared.service.health import valkey_condition
+from voxbridge.shared.store.store import Store
+from voxbridge.shared.wait_for_server import host_and_port
 
 AREA: Final = "valkey"
 _LEVELS: Final[dict[str, Level]] = {"ok": "OK", "degraded": "WARN", "down": "FAIL"}

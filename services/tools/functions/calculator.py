@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from services.tools.functions.spoken_numbers import as_expression
 from services.tools.registry import Isolation, function
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 EXPRESSION_LIMIT: Final = 200
 POWER_LIMIT: Final = 1_000

@@ -11,9 +11,9 @@ from msgspec import Meta
 
 from services.tools.context import Context
 from services.tools.registry import function
-from shared.errors import Code, VoxbridgeError
-from shared.events.tools import NoteRemembered
-from shared.store import Note
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.tools import NoteRemembered
+from voxbridge.shared.store.store import Note
 
 NOTE_LIMIT: Final = 1_000
 FOUND_LIMIT: Final = 5

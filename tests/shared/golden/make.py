@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from shared import events
 from tests.shared.samples import samples
+from voxbridge.shared import events
 
 FOLDER = Path(__file__).parent
 SID = "0123456789abcdef0123456789abcdef"

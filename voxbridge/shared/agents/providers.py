@@ -1,0 +1,23 @@
+"""The providers that agents talk to, and the environment variables that may hold their keys.
+
+Owns the names. Does not own the keys (`voxbridge.shared.secrets.provider_keys`) nor who is given these variables (`voxbridge.environment`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from voxbridge.shared.config import KEY_PREFIX
+
+PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+}
+"""The providers that are always there, and the environment variables of each, the first one that is set counts."""
+
+
+def variables(provider: str) -> tuple[str, ...]:
+    """The environment variables that may hold the key of a provider or of a named endpoint."""
+    return PROVIDERS.get(provider) or (f"{KEY_PREFIX}{provider.upper().replace('-', '_')}",)

@@ -1,0 +1,1 @@
+"""Audio frames, their place on a session's timeline, and sealed recordings."""

@@ -1,0 +1,1 @@
+"""NATS: subjects, permissions, the client and its connection, and messages that are never stored."""

@@ -1,0 +1,134 @@
+"""The accounts of NATS: one for each service, and one that has the log, with the doors between them.
+
+Owns which subjects cross from one account into another, as data, and the words of it in the server's configuration. Does not own what
+a user may do within its account: `voxbridge.shared.bus.permissions` derives that from these doors.
+
+A subject of one account does not exist in another, unless a door leads there. So who writes audio, a moment or an event is known by the
+account it comes from, and an answer finds its way back to the account that asked and to no other: the subject it is sent to, which
+whoever asks may choose, is looked up there. JetStream is in an account of its own, in which only the administrator makes, changes or
+removes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from voxbridge.shared.bus import subjects as bus_subjects
+from voxbridge.shared.log.streams import TOOLS_CONSUMER, VOICE_CONSUMER
+
+ADMIN: Final = "admin"
+"""Makes the streams and the consumers, and is who an operator's commands sign in as: may do everything in the account of the log."""
+
+RECORDINGS: Final = "recordings"
+"""Who makes files of recordings where users have rights of their own: reads the log and the record, opens it, and writes nothing."""
+
+LOG: Final = "LOG"
+SERVICES: Final = ("gateway", "voice", "tools")
+LIVE: Final = "vxc.>"
+API: Final = "$JS.API"
+DISCOVERY: Final = "$SRV.>"
+ANSWERS_S: Final = 6
+"""How long a question that may have several answers waits for them; longer than any read and any pull of a consumer."""
+
+_EVERYONE: Final = (*SERVICES, RECORDINGS)
+_LIVE_AUDIO: Final = (bus_subjects.MICROPHONE_STREAM, bus_subjects.REPLY_STREAM)
+
+
+class Door(NamedTuple):
+    """A subject of one account, and who may use it from elsewhere."""
+
+    owner: str
+    subject: str
+    to: tuple[str, ...]
+    heard: bool = False
+    """The others subscribe it; without this they publish it, and are answered."""
+
+    many: bool = False
+    """A question may have more than one answer."""
+
+
+def account(name: str) -> str:
+    """The account of a user."""
+    return LOG if name == ADMIN else name.upper()
+
+
+def branch(writer: str) -> str:
+    """All events that a service writes, in any session."""
+    return f"vx.s.*.ev.{writer}.>"
+
+
+def _asked(owner: str, to: tuple[str, ...], *subjects: str, many: bool = False) -> tuple[Door, ...]:
+    return tuple(Door(owner, subject, to, many=many) for subject in subjects)
+
+
+def _heard(owner: str, to: tuple[str, ...], *subjects: str) -> tuple[Door, ...]:
+    return tuple(Door(owner, subject, to, heard=True) for subject in subjects)
+
+
+def _working(name: str, consumer: str) -> tuple[Door, ...]:
+    return (
+        *_asked(
+            ADMIN,
+            (name,),
+            f"{API}.CONSUMER.INFO.{bus_subjects.EVENT_STREAM}.{consumer}",
+            f"$JS.ACK.{bus_subjects.EVENT_STREAM}.{consumer}.>",
+        ),
+        *_asked(ADMIN, (name,), f"{API}.CONSUMER.MSG.NEXT.{bus_subjects.EVENT_STREAM}.{consumer}", many=True),
+    )
+
+
+DOORS: Final[tuple[Door, ...]] = (
+    # The log: each service appends its own branch, and reading is one right.
+    *(Door(ADMIN, branch(name), (name,)) for name in SERVICES),
+    *_heard(ADMIN, SERVICES, LIVE),
+    *_asked(ADMIN, _EVERYONE, f"{API}.DIRECT.GET.{bus_subjects.EVENT_STREAM}", many=True),
+    *_asked(ADMIN, _EVERYONE, f"{API}.STREAM.INFO.{bus_subjects.EVENT_STREAM}", f"{API}.STREAM.MSG.GET.{bus_subjects.EVENT_STREAM}"),
+    *_working("voice", VOICE_CONSUMER),
+    *_working("tools", TOOLS_CONSUMER),
+    # Audio: what was said lately, and what is recorded.
+    *_heard("gateway", (ADMIN, "voice"), bus_subjects.MICROPHONE_SUBJECTS),
+    *_heard("voice", (ADMIN, "gateway"), bus_subjects.REPLY_SUBJECTS),
+    *_asked(ADMIN, ("voice",), *(f"{API}.DIRECT.GET.{name}" for name in _LIVE_AUDIO), many=True),
+    *_asked(ADMIN, ("voice",), *(f"{API}.STREAM.MSG.GET.{name}" for name in _LIVE_AUDIO)),
+    *_asked(ADMIN, ("voice", RECORDINGS), f"{API}.DIRECT.GET.{bus_subjects.RECORD_STREAM}", many=True),
+    *_asked(ADMIN, ("voice", RECORDINGS), f"{API}.STREAM.MSG.GET.{bus_subjects.RECORD_STREAM}"),
+    *_asked(ADMIN, SERVICES, *(f"{API}.STREAM.INFO.{name}" for name in _LIVE_AUDIO)),
+    *_asked(ADMIN, _EVERYONE, f"{API}.STREAM.INFO.{bus_subjects.RECORD_STREAM}"),
+    *_asked(ADMIN, ("voice",), bus_subjects.recorded("*")),
+    # Among services.
+    *_heard("voice", ("gateway",), bus_subjects.moments("*")),
+    *_asked("voice", ("gateway",), "vx.svc.voice.health", "vx.svc.voice.state", bus_subjects.MICROPHONE, bus_subjects.WAVEFORM),
+    *_asked("tools", ("gateway",), "vx.svc.tools.health", "vx.svc.tools.list"),
+    *(door for name in ("voice", "tools") for door in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),
+    *(door for name in SERVICES for door in _asked(name, (ADMIN,), f"vx.svc.{name}.>", DISCOVERY, many=True)),
+    # Without this one the server has an answer of its own to each request to JetStream: that the account has none.
+    *_asked(ADMIN, _EVERYONE, f"{API}.INFO"),
+)
+"""Every subject that crosses from one account into another."""
+
+
+def accounts(users: Mapping[str, str], *, system: str = "") -> str:
+    """The `accounts` of nats-server's configuration, for the lists of users of each account by the name of its service; `system` is
+    the list of those who may ask the server about itself."""
+    lines = ["accounts {"]
+    if system:
+        lines.append(f"  $SYS {{ users: [ {system} ] }}")
+    for name in (ADMIN, *_EVERYONE):
+        lines += [f"  {account(name)} {{", *(["    jetstream: enabled"] if name == ADMIN else []), f"    users: [ {users[name]} ]"]
+        lines += ["    exports: [", *(f"      {_exported(door)}" for door in DOORS if door.owner == name), "    ]"]
+        lines += ["    imports: [", *(f"      {_imported(door)}" for door in DOORS if name in door.to), "    ]", "  }"]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _exported(door: Door) -> str:
+    to = ", ".join(account(name) for name in door.to)
+    if door.heard:
+        return f'{{ stream: "{door.subject}", accounts: [{to}] }}'
+    many = f', response_type: stream, response_threshold: "{ANSWERS_S}s"' if door.many else ""
+    return f'{{ service: "{door.subject}", accounts: [{to}]{many} }}'
+
+
+def _imported(door: Door) -> str:
+    kind = "stream" if door.heard else "service"
+    return f'{{ {kind}: {{ account: {account(door.owner)}, subject: "{door.subject}" }} }}'

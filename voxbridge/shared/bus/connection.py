@@ -1,0 +1,213 @@
+"""The connection of a process to NATS, made so that an outage is waited out and said, never fatal or silent.
+
+Owns the client's settings. Does not own what travels over it. Bytes that a client had not sent yet are lost in a crash, which is
+why an event counts only once it is acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.errors import SlowConsumerError
+
+from voxbridge.shared.bus.client import FastClient
+from voxbridge.shared.bus.permissions import RIGHTS, inbox
+from voxbridge.shared.bus.stream_admin import limit
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.secrets.mounted import read_secret
+from voxbridge.shared.wait_for_server import START_TIMEOUT_S, host_and_port, until_reached
+
+CLOSE_TIMEOUT_S: Final = 0.3
+EVENTS_PENDING: Final = 8 * 1024 * 1024
+AUDIO_PENDING: Final = 256 * 1024
+"""Bytes of audio that may wait for the socket: 200 ms of 40 sessions. More waits where it is made: it could not be taken back here."""
+_RECONNECT_WAIT_S: Final = 0.2
+_PING_INTERVAL_S: Final = 5
+_PROBE_TIMEOUT_S: Final = 0.5
+_DEFAULT_PORT: Final = 4222
+_SEED_FILE: Final = "VOXBRIDGE_NATS_SEED_FILE"
+_DENIED: Final = "permissions violation"
+_STRANGER: Final = "authorization"
+_REPEAT_S: Final = 10.0
+"""Before the same trouble of a connection is said again: while a server is away there is one with each try."""
+
+_DENIED_KEPT: Final = 16
+_DENIED_CHARACTERS: Final = 200
+_denied: Final[WeakKeyDictionary[Client, list[str]]] = WeakKeyDictionary()
+
+_log = logging.getLogger(__name__)
+
+
+async def connect_nats(
+    url: str,
+    name: str,
+    *,
+    pending: int,
+    timeout_s: float = START_TIMEOUT_S,
+    on_reconnected: Callable[[], Awaitable[None]] | None = None,
+    user: str = "",
+    seed_file: str = "",
+) -> FastClient:
+    """A client that reconnects for ever; `url` may name several servers of one cluster, separated by commas: when one is gone, it goes
+    on with the next. Raises `Unavailable` after `timeout_s`.
+
+    `user` names the inboxes, which only that user may hear where each has rights of its own; it signs in as such by the nkey in
+    `seed_file`, or by its name in the URL. Raises `INVALID_ARGUMENT` when that file cannot be used.
+    """
+    servers = [part.strip() for part in url.split(",") if part.strip()]
+    sign_in = _sign_in(servers)
+    seed = _read_seed(seed_file) if seed_file else None
+    client = FastClient()
+    _denied[client] = []
+    if user in RIGHTS and (seed is not None or urlsplit(servers[0]).username == user):
+        limit(client)
+    refused: deque[str] = deque(maxlen=1)
+    repeated = _Repeated()
+
+    async def _said(error: Exception) -> None:
+        if _STRANGER in str(error).lower():
+            refused.append("it does not know this user (authorization violation)")
+        if _DENIED in str(error).lower():
+            _deny(client, name, str(error))
+        elif not repeated(f"{type(error).__name__} {error}"):
+            _say(error)
+
+    async def attempt() -> bool:
+        # Connecting before the port is open would sleep for two seconds and print a traceback.
+        if not any([await _port_opens(server) for server in servers]):
+            return False
+        await client.connect(
+            servers,
+            name=name,
+            nkeys_seed_str=seed,
+            user=sign_in[0],
+            password=sign_in[1],
+            inbox_prefix=inbox(user) if user else "_INBOX",
+            error_cb=_said,
+            disconnected_cb=_disconnected,
+            reconnected_cb=_reconnected,
+            connect_timeout=2,
+            reconnect_time_wait=_RECONNECT_WAIT_S,  # type: ignore[arg-type]  # fractions work
+            max_reconnect_attempts=-1,
+            ping_interval=_PING_INTERVAL_S,
+            max_outstanding_pings=2,
+            pending_size=pending,
+            drain_timeout=1,
+        )
+        return True
+
+    async def _disconnected() -> None:
+        if not client.is_closed:
+            _log.warning("NATS connection %s lost; it reconnects.", name)
+
+    async def _reconnected() -> None:
+        _log.info("NATS connection %s is back.", name)
+        if on_reconnected is not None:
+            await on_reconnected()
+
+    try:
+        await until_reached("NATS", host_and_port(url), attempt, timeout_s, refused)
+    except BaseException:
+        # Given up in the middle of a greeting, which the client itself leaves open.
+        if (transport := getattr(client, "_transport", None)) is not None:
+            transport.close()
+        raise
+    return client
+
+
+def denied(client: Client) -> tuple[str, ...]:
+    """What NATS refused this connection for want of permission, oldest first: a publish that is refused looks like one without an
+    answer, so whoever waits in vain looks here."""
+    return tuple(_denied.get(client, ()))
+
+
+def _sign_in(servers: list[str]) -> tuple[str | None, str | None]:
+    """Name and password where all servers that have one in their URL have the same. A cluster tells its clients of servers that are not in
+    the list; they are tried without credentials unless those are the connection's own."""
+    found = {(parts.username, parts.password) for server in servers if (parts := urlsplit(server)).password}
+    name, password = found.pop() if len(found) == 1 else (None, None)
+    return name, password
+
+
+def _read_seed(path: str) -> str:
+    import nkeys  # needed only where users have rights of their own
+
+    seed = read_secret(path, _SEED_FILE)
+    try:
+        nkeys.from_seed(bytearray(seed, "ascii"))
+    except (nkeys.NkeysError, ValueError) as error:
+        message = f"{_SEED_FILE} names {path}, which holds no seed of an nkey. Make the credentials anew: `voxbridge admin credentials`."
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field=_SEED_FILE) from error
+    return seed
+
+
+async def close_nats(client: Client) -> None:
+    """Flush what waits for `CLOSE_TIMEOUT_S` at most, and close."""
+    with suppress(NatsError, TimeoutError, OSError):
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            if client.is_connected:
+                await client.flush()
+    waiting = client.pending_data_size
+    try:
+        async with asyncio.timeout(CLOSE_TIMEOUT_S / 3):
+            await client.close()
+    except (NatsError, TimeoutError, OSError, RuntimeError) as error:
+        # The client writes what waits even to a socket that is gone; uvloop calls that a RuntimeError.
+        _log.warning("%d bytes for NATS were not sent before the end: %s", waiting, str(error) or type(error).__name__)
+
+
+async def _port_opens(server: str) -> bool:
+    parts = urlsplit(server if "//" in server else f"nats://{server}")
+    try:
+        async with asyncio.timeout(_PROBE_TIMEOUT_S):
+            _, writer = await asyncio.open_connection(parts.hostname or "127.0.0.1", parts.port or _DEFAULT_PORT)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+def _deny(client: Client, name: str, what: str) -> None:
+    known = _denied[client]
+    what = what.removeprefix("nats: ")[:_DENIED_CHARACTERS]
+    if what in known:
+        return
+    _log.error(
+        "NATS refuses %s: %s. Its user has no such right (voxbridge/shared/bus/permissions.py); until it has, this looks like no answer.",
+        name,
+        what,
+    )
+    known.append(what)
+    del known[:-_DENIED_KEPT]
+
+
+class _Repeated:
+    """Whether something was said a moment ago."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._at = 0.0
+
+    def __call__(self, what: str) -> bool:
+        now = time.monotonic()
+        if what == self._last and now - self._at < _REPEAT_S:
+            return True
+        self._last, self._at = what, now
+        return False
+
+
+def _say(error: Exception) -> None:
+    if isinstance(error, SlowConsumerError):
+        _log.warning("A subscription to %s is behind; messages to it are dropped.", error.subject)
+    elif not isinstance(error, ConnectionRefusedError):
+        _log.warning("NATS: %s", str(error) or type(error).__name__)

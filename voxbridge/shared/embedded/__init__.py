@@ -1,0 +1,1 @@
+"""nats-server and Valkey as child processes on loopback, and their configuration."""

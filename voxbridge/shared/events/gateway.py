@@ -1,0 +1,120 @@
+"""What the gateway writes: what clients asked for, said and reported."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.events.envelope import Event, event
+
+Mode = Literal["local", "echo", "gemini", "openai", "claude"]
+PlaybackState = Literal["playing", "finished", "flushed"]
+
+
+class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the client can do, from its handshake."""
+
+    protocol: Literal["vox", "voxbridge.v1"] = "vox"
+
+
+@event("session.requested", writer="gateway")
+class SessionRequested(Event, frozen=True, kw_only=True):
+    """A client asked for a session. Empty strings stand for the installation's defaults."""
+
+    mode: Mode
+    model: str = ""
+    voice: str = ""
+    system_prompt: str = ""
+    agent: str = ""
+    """An agent or a pipeline of the installation, by name; then its files say what the mode would."""
+
+    output: Literal["", "audio", "text"] = ""
+    """How replies come; empty: as the mode or the agent says."""
+
+    record: bool | None = None
+    """Whether the client wants its audio kept, or refuses it; nothing: as the agent and the installation say."""
+
+    filler: bool | None = None
+    """Whether a wait is covered by a few words; nothing: as the agent and the installation say."""
+
+    functions: tuple[Function, ...] = ()
+    """Those that the page answers itself, as it declared them."""
+
+    account: str = "local"
+    client: ClientCapabilities = ClientCapabilities()
+    resume_hash: str = ""
+    """SHA-256, in hex, of the token with which a client resumes the session; empty in old logs alone, where plain clients could not."""
+
+
+@event("client.connected", writer="gateway")
+class ClientConnected(Event, frozen=True, kw_only=True):
+    """A socket was attached to the session. `last_seq` is the last log position that a resuming client had seen; the socket
+    attached before it, if there is one yet, is closed."""
+
+    gateway: str
+    connection: str
+    resumed: bool = False
+    last_seq: int = 0
+
+
+@event("client.disconnected", writer="gateway")
+class ClientDisconnected(Event, frozen=True, kw_only=True):
+    """The socket is gone. `last_seq` is the last log position that was written to it."""
+
+    gateway: str
+    connection: str
+    reason: str
+    last_seq: int
+
+
+@event("text.received", writer="gateway")
+class TextReceived(Event, frozen=True, kw_only=True):
+    """The user typed."""
+
+    text: str
+
+
+@event("playback.reported", writer="gateway")
+class PlaybackReported(Event, frozen=True, kw_only=True):
+    """How much of a generation the client has played, in ms of audio."""
+
+    generation: int
+    played_ms: int
+    state: PlaybackState
+
+
+@event("audio.ended", writer="gateway")
+class AudioEnded(Event, frozen=True, kw_only=True):
+    """The microphone was paused or released."""
+
+
+@event("interrupt.requested", writer="gateway")
+class InterruptRequested(Event, frozen=True, kw_only=True):
+    """The user asked the agent to stop speaking."""
+
+
+@event("browser_call.answered", writer="gateway")
+class BrowserCallAnswered(Event, frozen=True, kw_only=True):
+    """The page answered a call that was its to answer."""
+
+    call_id: str
+    name: str
+    result: dict[str, Any]
+
+
+@event("handoff.requested", writer="gateway")
+class HandoffRequested(Event, frozen=True, kw_only=True):
+    """An operator wants another agent to go on."""
+
+    target: str
+    reason: str = ""
+
+
+@event("session.end_requested", writer="gateway")
+class SessionEndRequested(Event, frozen=True, kw_only=True):
+    """Somebody asked for the end of the session."""
+
+    by: Literal["client", "gateway", "operator"]
+    reason: str

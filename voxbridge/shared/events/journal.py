@@ -1,0 +1,44 @@
+"""The journal: the inputs a service took for a session, in order, between two of its outputs (design, section 3).
+
+An input that is itself an event is recorded by its position; any other is recorded whole. With the journal, the log
+holds everything a step needs to be taken again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from voxbridge.shared.events.envelope import Event, event
+
+NOTHING: Final = msgspec.Raw(b"\xc0")
+"""msgpack's nil. An optional `Raw` cannot be decoded, so what is absent is said in its bytes."""
+
+
+class Taken(msgspec.Struct, frozen=True, array_like=True):
+    """One input: when it was taken (µs of the Unix clock), and either its log position or its own bytes (msgpack)."""
+
+    at: int
+    seq: int | None
+    input: msgspec.Raw = NOTHING
+
+
+class _Journal(Event, frozen=True, kw_only=True):
+    first: int
+    """Number of the first input below, counted from 0 over the life of the session."""
+
+    inputs: tuple[Taken, ...]
+
+
+@event("voice.journal", writer="voice")
+class VoiceJournal(_Journal, frozen=True, kw_only=True):
+    """Inputs taken by the voice service."""
+
+
+@event("tools.journal", writer="tools")
+class ToolsJournal(_Journal, frozen=True, kw_only=True):
+    """Inputs taken by the tool executor."""
+
+
+JOURNALS: dict[str, type[_Journal]] = {"voice": VoiceJournal, "tools": ToolsJournal}

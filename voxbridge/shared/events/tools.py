@@ -1,0 +1,111 @@
+"""What the tool executor writes: the life of calls and tasks, and the facts its functions state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from voxbridge.shared.events.envelope import Event, event
+from voxbridge.shared.events.voice import Failure
+
+
+@event("tool.started", writer="tools")
+class ToolStarted(Event, frozen=True, kw_only=True):
+    """Written before the effect: after a crash it tells a call that never ran from one that may have."""
+
+    call_id: str
+    name: str
+    attempt: int = 1
+
+
+@event("tool.completed", writer="tools", visible=True)
+class ToolCompleted(Event, frozen=True, kw_only=True):
+    """The function returned. `ms` is what it took."""
+
+    call_id: str
+    name: str
+    result: dict[str, Any]
+    ms: int
+
+
+@event("tool.failed", writer="tools", visible=True)
+class ToolFailed(Event, frozen=True, kw_only=True):
+    """The function raised, ran out of time, was not found or refused its arguments."""
+
+    call_id: str
+    name: str
+    error: Failure
+    ms: int
+
+
+@event("tool.interrupted", writer="tools", visible=True)
+class ToolInterrupted(Event, frozen=True, kw_only=True):
+    """The executor died while the function ran: whether its effect happened is not known, and it is not run again."""
+
+    call_id: str
+    name: str
+
+
+@event("task.started", writer="tools", visible=True)
+class TaskStarted(Event, frozen=True, kw_only=True):
+    """An async function goes on after its call was answered. `due_ts` (µs) is set where the end is known."""
+
+    task_id: str
+    function: str
+    call_id: str
+    due_ts: int | None = None
+    label: str = ""
+
+
+@event("task.progressed", writer="tools", visible=True)
+class TaskProgressed(Event, frozen=True, kw_only=True):
+    """Where a task stands; `done` is from 0 to 1."""
+
+    task_id: str
+    function: str
+    done: float
+    message: str = ""
+
+
+@event("task.completed", writer="tools", visible=True)
+class TaskCompleted(Event, frozen=True, kw_only=True):
+    """The task's result. `announce` is what the agent should tell the user, if anything."""
+
+    task_id: str
+    function: str
+    result: dict[str, Any]
+    announce: str = ""
+
+
+@event("task.failed", writer="tools", visible=True)
+class TaskFailed(Event, frozen=True, kw_only=True):
+    """The task failed."""
+
+    task_id: str
+    function: str
+    error: Failure
+
+
+@event("task.cancelled", writer="tools", visible=True)
+class TaskCancelled(Event, frozen=True, kw_only=True):
+    """The task was cancelled."""
+
+    task_id: str
+    function: str
+    reason: str
+
+
+@event("task.interrupted", writer="tools", visible=True)
+class TaskInterrupted(Event, frozen=True, kw_only=True):
+    """The executor died with the task, and it is not one that can go on."""
+
+    task_id: str
+    function: str
+
+
+@event("note.remembered", writer="tools")
+class NoteRemembered(Event, frozen=True, kw_only=True):
+    """The user asked for this to be remembered."""
+
+    note_id: str
+    account: str
+    text: str

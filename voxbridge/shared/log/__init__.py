@@ -1,0 +1,1 @@
+"""The event log on JetStream: its streams, reader, writer, feeds and quotas, and sessions as files."""

@@ -1,0 +1,80 @@
+"""What the leader of the event log says, where the log has replicas: any of them answers a direct get, also one that is behind.
+
+Owns the question whether there are replicas, and for the last position of a subject. On one server nothing is asked beyond that once: a
+direct get is answered by the only one there is. Does not own reading (`voxbridge.shared.log.reader`). Nothing is lost in a crash here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.js.api import Header, RawStreamMsg
+from nats.js.errors import NotFoundError
+
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import Unavailable
+
+ASK_S: Final = 1.0
+"""How long one question waits. A leader that dies answers none of them, and its followers choose another within a few seconds."""
+
+_AGAIN_S: Final = 0.05
+T = TypeVar("T")
+
+
+class Leader:
+    """Asks the leader of the event stream; `patience_s` is how long it is asked again while there is none."""
+
+    def __init__(self, nc: Client, *, patience_s: float) -> None:
+        self._js = nc.jetstream(timeout=min(ASK_S, patience_s))
+        self._patience_s = patience_s
+        self._replicas = 0
+
+    async def has_followers(self) -> bool:
+        """Whether the log has replicas; asked once, until `forget`. Raises `UNAVAILABLE`."""
+        if not self._replicas:
+            try:
+                config = (await self._ask(lambda: self._js.stream_info(subjects.EVENT_STREAM))).config
+            except NotFoundError as error:
+                raise Unavailable("The event log is not there yet; it is asked again.", retry_after_ms=1_000) from error
+            self._replicas = config.num_replicas or 1
+        return self._replicas > 1
+
+    def forget(self) -> None:
+        """The number of replicas may be another one now."""
+        self._replicas = 0
+
+    async def last(self, subject: str) -> tuple[int, str]:
+        """`(position, id)` of the last event that the leader has under a subject; `(0, "")` without one. Raises `UNAVAILABLE`."""
+        found = await self._last(subject)
+        return (found.seq or 0, (found.headers or {}).get(Header.MSG_ID, "")) if found is not None else (0, "")
+
+    async def newest(self) -> tuple[int, str]:
+        """Position and subject of the last event of all; `(0, "")` in an empty log. Raises `UNAVAILABLE`."""
+        found = await self._last(subjects.EVENT_SUBJECTS)
+        return (found.seq or 0, found.subject or "") if found is not None else (0, "")
+
+    async def _last(self, subject: str) -> RawStreamMsg | None:
+        try:
+            return await self._ask(lambda: self._js.get_msg(subjects.EVENT_STREAM, subject=subject))
+        except NotFoundError:
+            return None
+
+    async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
+        """Ask until there is an answer, which may be that there is no such thing (`NotFoundError`)."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._patience_s
+        while True:
+            try:
+                return await question()
+            except NotFoundError:
+                raise
+            except (TimeoutError, NatsError) as error:
+                if loop.time() + _AGAIN_S >= end:
+                    reason = str(error) or type(error).__name__
+                    message = f"The leader of the event log does not answer ({reason}); it is asked again."
+                    raise Unavailable(message, retry_after_ms=1_000) from error
+                await asyncio.sleep(_AGAIN_S)

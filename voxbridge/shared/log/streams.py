@@ -1,0 +1,287 @@
+"""What stands in JetStream: the streams and the durable consumers on them, their settings, and how they are made.
+
+Whoever finds one missing or different makes it so, if the server lets it: in `make up` every service may, where each service has
+a user of its own only `voxbridge init` does, and the others find everything as it should be. Owns no reading and no writing
+(`voxbridge.shared.log.reader`, `voxbridge.shared.log.writer`). A crash here leaves what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields
+from typing import Any, Final
+
+from nats.errors import Error as NatsError
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, PersistMode, RePublish, StorageType, StreamConfig
+from nats.js.client import JetStreamContext
+from nats.js.errors import BadRequestError, NotFoundError, ServerError
+
+from voxbridge.shared.bus import subjects as bus_subjects
+from voxbridge.shared.bus.stream_admin import may_make
+from voxbridge.shared.config import Recording
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+
+VOICE_CONSUMER: Final = "voice"
+TOOLS_CONSUMER: Final = "tools"
+VOICE_ACK_WAIT_S: Final = 4
+"""How long a taken request may be without its owner in the log before another worker gets it."""
+
+TOOLS_ACK_WAIT_S: Final = 2.0
+"""How long an open call may go unrenewed before another executor is given it."""
+
+RETENTION_DAYS: Final = 30
+"""How long a new log keeps events where nobody says otherwise."""
+
+_DUPLICATE_WINDOW_S: Final = 120
+MICROPHONE_S: Final = 10
+"""Seconds that the bus keeps of what users say: a takeover, and the utterance that was under way when its worker died. That is nine
+seconds of it after a death that was told, six after a lease that had to run out."""
+
+REPLY_S: Final = 4
+"""The same of what agents say: until the lease of a worker that nobody knows to be dead has run out (3 s), its successor looks (0.3 s),
+and the recorder reads what the last look of its predecessor (0.5 s) left. A takeover itself needs no more than the last frame that left."""
+
+MICROPHONE_FRAMES: Final = 1_280
+"""Frames of one session's microphone that are kept at most: `MICROPHONE_S` in frames of 10 ms, and whatever else is sent. So nobody takes
+the room of others."""
+
+REPLY_FRAMES: Final = 512
+"""The same of its reply."""
+
+MICROPHONE_BYTES: Final = 688 * 1024 * 1024
+"""Of all sessions: `MICROPHONE_S` of 2,000 that send frames of 20 ms all the time, 718 bytes each."""
+
+REPLY_BYTES: Final = 400 * 1024 * 1024
+"""Of all sessions: `REPLY_S` of 2,000 that hear frames of 20 ms all the time, 1,039 bytes each."""
+
+AUDIO_MEMORY: Final = "1200MB"
+"""What a server needs as `max_memory_store`: it reserves all that these streams may take."""
+
+_ONE_AUDIO_STREAM: Final = "AUDIO"
+"""An earlier release kept both directions in it, for the same time. It has the subjects of both."""
+
+_MESSAGE_LIMIT: Final = 1024 * 1024
+_LOOK_S: Final = 0.05
+_API_S: Final = 5.0
+_NAME_IN_USE: Final = 10058
+_NO_MEMORY: Final = 10028
+_MADE_S: Final = 1.0
+_TOOLS_TYPES: Final = ("tool.called", "tool.cancelled", "session.ended")
+"""Subjects of the first release, whose calls may still be open."""
+
+
+_log = logging.getLogger(__name__)
+
+
+def streams(retention_days: int = 0, recording: Recording | None = None, *, replicas: int = 0) -> tuple[StreamConfig, ...]:
+    """Every stream, with the settings it should have; a retention or a number of replicas that is 0 is left as it is.
+
+    With `recording` there is a stream on disk for the sealed blocks of recorded sessions. One server does not sync each of them, so the
+    newest may be lost with the machine; three hold them three times. What keeps live audio is in one server's memory in any case: it
+    is for a few seconds, and three copies of every frame would cost more than the call itself.
+    """
+    record = StreamConfig(
+        name=bus_subjects.RECORD_STREAM,
+        subjects=[bus_subjects.RECORD_SUBJECTS],
+        storage=StorageType.FILE,
+        num_replicas=replicas or None,
+        persist_mode=PersistMode.ASYNC if replicas <= 1 else None,
+        allow_direct=True,
+        no_ack=False,
+        duplicate_window=_DUPLICATE_WINDOW_S,
+        max_age=recording.hours * 3_600 if recording is not None else None,
+        max_bytes=recording.max_bytes if recording is not None else None,
+    )
+    return (
+        StreamConfig(
+            name=bus_subjects.EVENT_STREAM,
+            subjects=[bus_subjects.EVENT_SUBJECTS],
+            storage=StorageType.FILE,
+            num_replicas=replicas or None,
+            allow_direct=True,
+            max_age=retention_days * 86_400 or None,
+            max_msg_size=_MESSAGE_LIMIT,
+            duplicate_window=_DUPLICATE_WINDOW_S,
+            republish=RePublish(src="vx.s.*.ev.*.*.>", dest="vxc.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
+        ),
+        _live(bus_subjects.MICROPHONE_STREAM, bus_subjects.MICROPHONE_SUBJECTS, MICROPHONE_S, MICROPHONE_FRAMES, MICROPHONE_BYTES),
+        _live(bus_subjects.REPLY_STREAM, bus_subjects.REPLY_SUBJECTS, REPLY_S, REPLY_FRAMES, REPLY_BYTES),
+        *((record,) if recording is not None else ()),
+    )
+
+
+def _live(name: str, subjects: str, seconds: int, frames: int, size: int) -> StreamConfig:
+    return StreamConfig(
+        name=name,
+        subjects=[subjects],
+        storage=StorageType.MEMORY,
+        allow_direct=True,
+        no_ack=True,
+        max_age=seconds,
+        max_bytes=size,
+        max_msgs_per_subject=frames,
+        duplicate_window=seconds,
+    )
+
+
+CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
+    VOICE_CONSUMER: ConsumerConfig(
+        durable_name=VOICE_CONSUMER,
+        filter_subject="vx.s.*.ev.gateway.i.session.requested",
+        ack_policy=AckPolicy.EXPLICIT,
+        deliver_policy=DeliverPolicy.ALL,
+        ack_wait=VOICE_ACK_WAIT_S,
+        max_ack_pending=1_024,
+    ),
+    TOOLS_CONSUMER: ConsumerConfig(
+        durable_name=TOOLS_CONSUMER,
+        filter_subjects=[f"vx.s.*.ev.voice.c.{end}" for end in (bus_subjects.SESSION, *_TOOLS_TYPES)],
+        ack_policy=AckPolicy.EXPLICIT,
+        ack_wait=TOOLS_ACK_WAIT_S,
+        max_ack_pending=10_000,
+    ),
+}
+"""The durable consumers on the event stream, by the service that reads them."""
+
+
+async def ensure_streams(js: JetStreamContext, *, retention_days: int = 0, recording: Recording | None = None, replicas: int = 0) -> None:
+    """Make the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`, and `INTERNAL` for a refusal.
+
+    What is not asked for stays as it is there: the replicas, the retention, and every setting that an operator made by hand. Without
+    `recording` what was recorded stays until it is too old.
+    """
+    try:
+        for wanted in streams(retention_days, recording, replicas=replicas):
+            try:
+                found = (await js.stream_info(str(wanted.name))).config
+            except NotFoundError:
+                if not may_make(js._nc):
+                    raise _not_made(f"stream {wanted.name}") from None
+                await _make(js, wanted)
+            else:
+                if may_make(js._nc) and (differs(wanted, found) or _is_older(wanted, found)):
+                    await _update(js, wanted)
+    except BadRequestError as error:
+        raise VoxbridgeError(Code.INTERNAL, f"NATS refused a stream: {error.description}.", retryable=False) from error
+    except (TimeoutError, NatsError) as error:
+        raise _unavailable(error) from error
+
+
+async def _make(js: JetStreamContext, wanted: StreamConfig) -> None:
+    """Another service may have made it meanwhile: then it is brought to these settings, which the server need not take for the same."""
+    new = wanted
+    if wanted.name == bus_subjects.EVENT_STREAM:
+        new = wanted.evolve(max_age=wanted.max_age or RETENTION_DAYS * 86_400)
+    elif wanted.name in (bus_subjects.MICROPHONE_STREAM, bus_subjects.REPLY_STREAM):
+        with suppress(NotFoundError):
+            await js.delete_stream(_ONE_AUDIO_STREAM)
+    try:
+        await js.add_stream(new)
+    except BadRequestError as error:
+        if error.err_code != _NAME_IN_USE:
+            raise
+        await _update(js, wanted)
+    except ServerError as error:
+        # While another service makes it, the server counts what it reserves twice, and refuses the second.
+        if error.err_code != _NO_MEMORY or not await until_there(js, str(wanted.name), _MADE_S):
+            raise
+        await _update(js, wanted)
+
+
+async def _update(js: JetStreamContext, wanted: StreamConfig) -> None:
+    """Change what is wanted and keep everything else. An update says all that a stream is: what it leaves out goes back to the server's
+    default, which for replicas is one. So it goes out from what the server itself says, fields that the client does not know included."""
+    info = await js._api_request(f"$JS.API.STREAM.INFO.{wanted.name}", timeout=_API_S)
+    there: dict[str, Any] = info["config"]
+    older = _is_older(wanted, StreamConfig.from_response(dict(there)))
+    there |= _asked(wanted, there)
+    if older:
+        there.pop("republish", None)
+        there["no_ack"] = bool(wanted.no_ack)
+    await js._api_request(f"$JS.API.STREAM.UPDATE.{wanted.name}", json.dumps(there).encode(), timeout=_API_S)
+
+
+async def make_again(js: JetStreamContext, *, retention_days: int, recording: Recording | None, replicas: int = 0) -> None:
+    """After a cut: a server that started again has forgotten the stream that it had in memory. What cannot be made is said."""
+    try:
+        await ensure_streams(js, retention_days=retention_days, recording=recording, replicas=replicas)
+    except VoxbridgeError as error:
+        _log.warning("The streams were not looked at after a cut: %s", error.message)
+
+
+async def until_there(js: JetStreamContext, name: str, within_s: float) -> bool:
+    """Wait until there is a stream of this name; whether it came in time."""
+    try:
+        async with asyncio.timeout(within_s):
+            while True:
+                try:
+                    await js.stream_info(name)
+                except NatsError:  # not made again yet, or JetStream does not answer yet
+                    await asyncio.sleep(_LOOK_S)
+                else:
+                    return True
+    except TimeoutError:
+        return False
+
+
+async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig) -> None:
+    """Make a durable consumer on the event stream, or bring it to these settings. Raises as `ensure_streams` does."""
+    name = str(wanted.durable_name)
+    try:
+        try:
+            found = (await js.consumer_info(bus_subjects.EVENT_STREAM, name)).config
+        except NotFoundError:
+            if not may_make(js._nc):
+                raise _not_made(f"consumer {name}") from None
+            await js.add_consumer(bus_subjects.EVENT_STREAM, wanted)
+        else:
+            if may_make(js._nc) and (found is None or differs(wanted, found)):
+                await js.add_consumer(bus_subjects.EVENT_STREAM, wanted if found is None else found.evolve(**_set_in(wanted)))
+    except BadRequestError as error:
+        raise VoxbridgeError(Code.INTERNAL, f"NATS refused the consumer {name}: {error.description}.", retryable=False) from error
+    except (TimeoutError, NatsError) as error:
+        raise _unavailable(error) from error
+
+
+def differs(wanted: StreamConfig | ConsumerConfig, found: StreamConfig | ConsumerConfig) -> bool:
+    """Whether any setting that is `wanted` is another one there; what is left to the server is not looked at."""
+    there = _plain(found)
+    return any(there.get(name) != value for name, value in _asked(wanted, there).items())
+
+
+def _asked(wanted: StreamConfig | ConsumerConfig, there: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are set here and can be changed there, as the server takes them; the others are the client's own defaults."""
+    usual = _plain(type(wanted)())
+    asked = {name: value for name, value in _plain(wanted).items() if value != usual.get(name)}
+    # How a stream is kept on disk is chosen when it is made, and one that is not synced for each message has one replica for good.
+    asked.pop("persist_mode", None)
+    if there.get("persist_mode") == PersistMode.ASYNC:
+        asked.pop("num_replicas", None)
+    return asked
+
+
+def _set_in(wanted: ConsumerConfig) -> dict[str, Any]:
+    return {one.name: getattr(wanted, one.name) for one in fields(wanted) if getattr(wanted, one.name) != one.default}
+
+
+def _is_older(wanted: StreamConfig, found: StreamConfig) -> bool:
+    """Whether an earlier release made it: that copied all audio to the record, frame by frame, and the record answered nobody."""
+    return (found.republish is not None and wanted.republish is None) or (found.no_ack is True and wanted.no_ack is False)
+
+
+def _plain(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
+    return {name: value.as_dict() if hasattr(value, "as_dict") else value for name, value in config.as_dict().items()}
+
+
+def _not_made(what: str) -> Unavailable:
+    return Unavailable(f"The {what} is not there yet; `voxbridge admin streams` makes it.", retry_after_ms=1_000)
+
+
+def _unavailable(error: Exception) -> Unavailable:
+    # A refusal for want of permission looks the same here: its reason is in the log of the process (`voxbridge.shared.bus.connection`).
+    reason = str(error) or "no answer"
+    return Unavailable(f"JetStream does not answer: {reason}.", retry_after_ms=1_000)

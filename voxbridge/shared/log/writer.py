@@ -1,0 +1,263 @@
+"""Appending to the log: one writer's events of one session, in order, each exactly once.
+
+Every event carries its id, so a retry after a lost acknowledgement stores nothing twice. A fenced writer also carries the
+position of the last event under its own prefix: if anybody else wrote there since, the server refuses, and the
+writer stops for good with `Conflict`. Only one append of a session is in flight, which keeps the order through
+any loss of the connection; sessions go side by side.
+
+A crash here loses the events that were not yet acknowledged; nobody has acted on them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from nats.errors import Error as NatsError
+from nats.js.api import Header
+from nats.js.errors import APIError, BadRequestError
+
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
+from voxbridge.shared.log.append_stats import is_full
+from voxbridge.shared.log.quotas import Quota
+from voxbridge.shared.log.reader import Log
+
+PENDING_LIMIT: Final = 2048
+"""Events that may wait for the log in one session."""
+
+PENDING_BYTES: Final = 16 * 1024 * 1024
+"""Bytes that may wait for the log in one session."""
+
+EVENT_LIMIT: Final = 1024 * 1024 - 4096
+"""Bytes of an event. The server counts the headers too, and cuts the connection of whoever sends more than 1 MiB."""
+
+ACK_TIMEOUT_S: Final = 2.0
+GIVE_UP_S: Final = 30.0
+"""How long an append is tried while the log does not answer."""
+
+FULL_GIVE_UP_S: Final = 600.0
+"""How long it is tried while NATS is there and its disk takes nothing; what waits meanwhile is bounded by `PENDING_LIMIT`."""
+
+_NOT_COUNTED: Final = frozenset({"session.requested", "session.end_requested", "client.connected", "client.disconnected"})
+"""Events that a quota never holds back: without them nobody knows that a client came or went."""
+
+_FILTER: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
+OUT_OF_TURN: Final = frozenset({10071, 10158, 10164})
+"""An append was not taken because of another one: its position is not the last any more (10071; 10164 where the other one is still on its
+way to the replicas), or one with its id is on its way (10158)."""
+
+_WRONG_LAST_SEQUENCE: Final = 10071
+_BACK_OFF_S: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
+
+_log = logging.getLogger(__name__)
+
+
+class _Pending(NamedTuple):
+    id: str
+    subject: str
+    payload: bytes
+    acked: asyncio.Future[int] | None
+
+
+class SessionWriter:
+    """Appends the events of one writer in one session."""
+
+    def __init__(
+        self,
+        log: Log,
+        sid: str,
+        writer: str,
+        *,
+        stem: str = "",
+        number: int = 0,
+        last_seq: int = 0,
+        fenced: bool = True,
+        on_failed: Callable[[VoxbridgeError], None] | None = None,
+        hold: Callable[[], Awaitable[None]] | None = None,
+        give_up_s: float = GIVE_UP_S,
+        quota: Quota | None = None,
+    ) -> None:
+        """`stem` makes the ids unique where several processes write under one prefix without a fence;
+        `number` and `last_seq` continue where the log ends; `hold` is awaited before each append is tried;
+        `quota` bounds what is written, beside what waits."""
+        self.sid = sid
+        self.writer = writer
+        self.number = number
+        self.last_seq = last_seq
+        self.failed: VoxbridgeError | None = None
+        self._log = log
+        self._stem = f"{sid}.{writer}.{stem}." if stem else f"{sid}.{writer}."
+        # Two writers that continue at one number make the same event ids; which of them stored an event is told by this.
+        self.mark = secrets.token_hex(4)
+        self._fence = subjects.stored_subject(sid, writer) if fenced else ""
+        self._on_failed = on_failed
+        self._hold = hold
+        self._give_up_s = give_up_s
+        self._quota = quota
+        self._queue: deque[_Pending] = deque()
+        self._bytes = 0
+        self._drain: asyncio.Task[None] | None = None
+
+    def submit(self, event: events.Event, *, ts: int, cause: int | str | None, acked: asyncio.Future[int] | None = None) -> str:
+        """Queue an event; returns its id. `acked` gets its log position.
+
+        Raises `OVERLOADED` when `PENDING_LIMIT` events or `PENDING_BYTES` wait or the quota is used up, `TOO_LARGE` for an event over
+        `EVENT_LIMIT`, `INTERNAL` for one that is another writer's, and the error that stopped the writer if one did.
+        """
+        if self.failed is not None:
+            raise self.failed
+        kind = events.kind_of(event)
+        if kind.writer != self.writer:
+            raise VoxbridgeError(Code.INTERNAL, f"{kind.name} is written by {kind.writer}, not by {self.writer}.", retryable=False)
+        id = f"{self._stem}{self.number}"
+        payload = events.encode(event, id=id, sid=self.sid, ts=ts, cause=cause)
+        if len(payload) > EVENT_LIMIT:
+            raise VoxbridgeError(
+                Code.TOO_LARGE,
+                f"An event has at most {EVENT_LIMIT} bytes; this {kind.name} has {len(payload)}.",
+                field=kind.name,
+                limit=EVENT_LIMIT,
+            )
+        if len(self._queue) >= PENDING_LIMIT or self._bytes + len(payload) > PENDING_BYTES:
+            raise VoxbridgeError(
+                Code.OVERLOADED,
+                f"The log is behind: {len(self._queue)} events of this session, {self._bytes} bytes, wait for it.",
+                limit=PENDING_LIMIT if len(self._queue) >= PENDING_LIMIT else PENDING_BYTES,
+            )
+        if self._quota is not None and kind.name not in _NOT_COUNTED:
+            self._quota.take(len(payload))
+        self.number += 1
+        self._bytes += len(payload)
+        self._queue.append(_Pending(id, subjects.event_subject(self.sid, self.writer, kind.visible, kind.name), payload, acked))
+        if self._drain is None:
+            self._drain = asyncio.create_task(self._run())
+        return id
+
+    async def append(self, event: events.Event, *, ts: int, cause: int | str | None) -> int:
+        """Append an event and wait for its log position."""
+        acked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.submit(event, ts=ts, cause=cause, acked=acked)
+        return await acked
+
+    async def flushed(self) -> None:
+        """Wait until nothing is queued; raises what stopped the writer."""
+        while self._drain is not None:
+            await asyncio.wait({self._drain})
+        if self.failed is not None:
+            raise self.failed
+
+    def stop(self, error: VoxbridgeError) -> None:
+        """Stop for good, as after a conflict: nothing more is appended, and whoever waits gets `error`."""
+        if self.failed is None:
+            self._fail(error)
+            if self._drain is not None:
+                self._drain.cancel()
+                self._drain = None  # a task cancelled before its first step never gets to say so
+
+    async def _run(self) -> None:
+        try:
+            while self._queue:
+                head = self._queue[0]
+                self.last_seq = await self._append(head)
+                self._queue.popleft()
+                self._bytes -= len(head.payload)
+                if head.acked is not None and not head.acked.done():
+                    head.acked.set_result(self.last_seq)
+        except VoxbridgeError as error:
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 - else the events behind it would wait for ever
+            _log.exception("session %s: append failed.", self.sid)
+            self._fail(VoxbridgeError(Code.INTERNAL, f"An event could not be appended: {error!r}.", retryable=False))
+        finally:
+            self._drain = None
+
+    def _fail(self, error: VoxbridgeError) -> None:
+        self.failed = error
+        _log.error("session %s: the %s writer stopped: %s", self.sid, self.writer, error.message)
+        for pending in self._queue:
+            if pending.acked is not None and not pending.acked.done():
+                pending.acked.set_exception(error)
+        self._queue.clear()
+        self._bytes = 0
+        if self._on_failed is not None:
+            self._on_failed(error)
+
+    async def _append(self, event: _Pending) -> int:
+        number, acknowledged = self._log.appends.begin(), False
+        try:
+            seq = await self._publish(event)
+            acknowledged = True
+            return seq
+        finally:
+            self._log.appends.end(number, acknowledged=acknowledged)
+
+    async def _publish(self, event: _Pending) -> int:
+        headers: dict[str, str] = {Header.MSG_ID: f"{event.id}.{self.mark}"}
+        if self._fence:
+            headers[Header.EXPECTED_LAST_SUBJECT_SEQUENCE] = str(self.last_seq)
+            headers[_FILTER] = self._fence
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        attempt = 0
+        while True:
+            if self._hold is not None:
+                await self._hold()
+            try:
+                return await self._try(event, headers)
+            except (TimeoutError, NatsError, Unavailable) as error:
+                full = is_full(error)
+                self._log.appends.refused(full=full)
+                # A full or failing disk leaves the bus as it is, so the call goes on and the log can still catch up.
+                patience_s = max(self._give_up_s, FULL_GIVE_UP_S) if full or self._stuck(error) else self._give_up_s
+                if loop.time() - begun > patience_s:
+                    raise Unavailable(f"The event log has not taken an event for {patience_s:g} s: {error}.") from error
+                _log.warning("session %s: append tried again: %s", self.sid, error or type(error).__name__)
+                await self._pause(_BACK_OFF_S[min(attempt, len(_BACK_OFF_S) - 1)])
+                attempt += 1
+
+    def _stuck(self, error: BaseException) -> bool:
+        """Whether the server is there and yet gives no answer: what it does when its disk takes nothing."""
+        return isinstance(error, TimeoutError) and self._log.nc.is_connected
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait before the next try, until a cut that is over ends the wait."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds) as bound:
+                with self._log.appending(bound):
+                    await asyncio.get_running_loop().create_future()
+
+    async def _try(self, event: _Pending, headers: dict[str, str]) -> int:
+        timeout_s = min(ACK_TIMEOUT_S, self._give_up_s)
+        try:
+            async with asyncio.timeout(timeout_s) as bound:
+                with self._log.appending(bound):
+                    return (await self._log.js.publish(event.subject, event.payload, timeout=timeout_s, headers=headers)).seq
+        except APIError as error:
+            if error.err_code not in OUT_OF_TURN:
+                if isinstance(error, BadRequestError):
+                    message = f"The log refused an event: {error.description}."
+                    raise VoxbridgeError(Code.INTERNAL, message, retryable=False) from error
+                raise
+            return await self._whose(headers, error)
+
+    async def _whose(self, headers: dict[str, str], error: APIError) -> int:
+        """The position of our own earlier try, which was stored and never acknowledged: the server looks at the position before the id, so
+        it looks like somebody else's append until we read what is there. Raises `Conflict` when it is somebody else's.
+
+        While the log has neither, one of them is on its way to the replicas, and may still be lost with their leader: `UNAVAILABLE`, so
+        that the append is tried again.
+        """
+        if self._fence:
+            seq, stored_id = await self._log.position(self.sid, self.writer)
+            if stored_id == headers[Header.MSG_ID]:
+                return seq
+            if seq != self.last_seq or error.err_code == _WRONG_LAST_SEQUENCE:
+                raise Conflict(f"Another process writes the {self.writer} events of session {self.sid}.") from error
+        raise Unavailable(f"Another append is on its way to the replicas: {error.description}.") from error

@@ -1,0 +1,1 @@
+"""Secrets: the vault, sealed boxes, provider keys, access tokens, and the files that hold them."""

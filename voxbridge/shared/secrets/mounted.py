@@ -1,0 +1,23 @@
+"""A secret that the operator put into a file, such as a password of Valkey or the seed of a user of NATS.
+
+Owns how such a file is read. Does not own secrets that Voxbridge makes (`voxbridge.shared.secrets.secret_file`). Nothing is kept here, so a
+crash loses nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from voxbridge.shared.errors import Code, VoxbridgeError
+
+
+def read_secret(path: str, variable: str) -> str:
+    """The secret in a file; raises `INVALID_ARGUMENT` that names the variable, never what is in the file."""
+    try:
+        found = Path(path).expanduser().read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{variable} names {path}, which cannot be read: {why}.", field=variable) from error
+    if not found:
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{variable} names {path}, which is empty.", field=variable)
+    return found

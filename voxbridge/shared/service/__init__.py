@@ -1,0 +1,1 @@
+"""The life of a service process: start, health, log lines, drain."""

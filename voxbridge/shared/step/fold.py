@@ -1,0 +1,109 @@
+"""The words of a pure step, and folding it over the log.
+
+Owns what every `core.py` speaks: an event as an input, an event as an output. Pure itself, so that a core may import it;
+`voxbridge.shared.step.runner` runs a step. Nothing is kept here that a crash could lose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from voxbridge.shared import events
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.journal import JOURNALS
+
+S = TypeVar("S")
+
+
+class LogInput(msgspec.Struct, frozen=True, tag="log"):
+    """An event of the log as an input; the journal keeps its position instead of its bytes."""
+
+    recorded: events.Recorded
+
+
+class Append(msgspec.Struct, frozen=True, tag="append"):
+    """Output of a step: an event for the log."""
+
+    event: events.Event
+
+
+Step = Callable[[S, Any, int], tuple[S, Sequence[Any]]]
+"""`step(state, input, now_us)`. Pure: no clock, no randomness, no I/O."""
+
+
+class Due(msgspec.Struct, frozen=True):
+    """An event that a step asked for, when (µs), and its cause."""
+
+    event: events.Event
+    ts: int
+    cause: int | str
+
+
+class Folded(msgspec.Struct, Generic[S]):
+    """A state folded from the log, and where the log of this service ends."""
+
+    state: S
+    taken: int
+    number: int
+    last_seq: int
+    missing: tuple[Due, ...] = ()
+    """What the last journal entry calls for and the log lacks: a crash came between. To be written before anything else."""
+
+
+Watch = Callable[[Any, Sequence[Any], int], None]
+"""Sees each input of a fold, what came of it, and when (µs)."""
+
+
+def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[events.Recorded], *, watch: Watch | None = None) -> Folded[S]:
+    """The state after every journalled input. `log` holds all events of the session in order; `inputs` is the
+    union of what the service takes besides events; `watch` sees the outputs on their way, from which a service knows what it
+    had begun and not ended. Raises `INTERNAL` when an event that the journal names is not in `log`."""
+    by_seq = {recorded.seq: recorded for recorded in log}
+    decoder = msgspec.msgpack.Decoder(inputs)
+    folded = Folded(state=initial, taken=0, number=0, last_seq=0)
+    due: list[Due] = []
+    present = 0
+    for recorded in log:
+        if recorded.writer != writer:
+            continue
+        folded.number += 1
+        folded.last_seq = recorded.seq
+        # An event whose type cannot be told is none that a client sees, so it may be the journal.
+        if (
+            isinstance(recorded.event, events.Unreadable)
+            and recorded.type in (f"{writer}.journal", events.UNREADABLE)
+            and not recorded.visible
+        ):
+            raise VoxbridgeError(Code.INTERNAL, f"The journal of {writer}: {recorded.event.unreadable}", retryable=False)
+        if not isinstance(recorded.event, JOURNALS[writer]):
+            present += 1
+            continue
+        # A writer sends the next entry only after the events of the one before, so only the last can lack some.
+        due, present = [], 0
+        for taken in recorded.event.inputs:
+            if taken.seq is not None:
+                if taken.seq not in by_seq:
+                    message = f"The journal of {writer} at position {recorded.seq} names position {taken.seq}, which is not there."
+                    raise VoxbridgeError(Code.INTERNAL, message, retryable=False)
+                input: Any = LogInput(by_seq[taken.seq])
+            else:
+                input = _input(decoder, taken.input, writer, recorded.seq)
+            cause: int | str = f"{writer}#{folded.taken}" if taken.seq is None else taken.seq
+            folded.state, outputs = step(folded.state, input, taken.at)
+            if watch is not None:
+                watch(input, outputs, taken.at)
+            due.extend(Due(output.event, taken.at, cause) for output in outputs if isinstance(output, Append))
+            folded.taken += 1
+    folded.missing = tuple(due[present:])
+    return folded
+
+
+def _input(decoder: msgspec.msgpack.Decoder[Any], taken: msgspec.Raw, writer: str, seq: int) -> Any:
+    try:
+        return decoder.decode(taken)
+    except msgspec.MsgspecError as error:
+        message = f"An input in the journal of {writer} at position {seq} cannot be read: {error}."
+        raise VoxbridgeError(Code.INTERNAL, message, retryable=False) from error

@@ -1,0 +1,301 @@
+"""Replay: the recorded inputs are taken again in their order and with their time, and what comes of them is held against the log.
+
+Owns the comparison: every event that the step would append, with its payload, cause, time, order and id, and how the journal
+groups the inputs. Does not own where a recording is read from, nor any service's rules. Pure; nothing is kept here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, Final, Literal
+
+import msgspec
+
+from voxbridge.shared import events
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.journal import JOURNALS, Taken
+from voxbridge.shared.step.fold import Append, LogInput, Step
+
+IGNORED: Final[Mapping[tuple[str, str], str]] = {
+    ("*", "id.process"): "names the process that wrote, where several may; another one takes over without changing the call",
+}
+"""Fields that are not compared, by event type (`*`: all) and path, each with the reason."""
+
+_PROCESS: Final = 3
+"""Parts of an id when a process is named in it: `writer.process.number`, after the session."""
+
+_ABSENT: Final = "(absent)"
+
+
+class Service(msgspec.Struct, frozen=True, kw_only=True):
+    """What is needed to replay a service: its step, the state before the first input, and the union of its own inputs."""
+
+    writer: str
+    step: Step[Any]
+    initial: Callable[[str], Any]
+    inputs: Any
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True):
+    """An input as a reader needs it: its number in the service, when it was taken (µs), what it was."""
+
+    number: int
+    at: int
+    cause: int | str
+    name: str
+    value: Any
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A field that differs; a side that lacks it holds `(absent)`."""
+
+    path: str
+    recorded: Any
+    replayed: Any
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as recorded. `seq` is the event's position or, where the log has no such event, that of the journal entry.
+
+    changed: an event with other fields. missing: the log has it and the step does not append it. extra: the step appends it and the
+    log does not have it. raised: the step failed at an input, which ends the replay. log: the record itself is not in order.
+    """
+
+    kind: Literal["changed", "missing", "extra", "raised", "log"]
+    seq: int
+    type: str
+    input: Input | None
+    fields: tuple[Field, ...] = ()
+    text: str = ""
+
+
+class Replayed(msgspec.Struct, kw_only=True):
+    """What came of a replay. `unfinished` are events that follow the last entry of the log and are not in it: the call goes on, or
+    its process was killed in between. They are no difference in themselves."""
+
+    writer: str
+    sid: str
+    began: int
+    state: Any
+    inputs: int = 0
+    events: int = 0
+    differences: list[Difference] = []
+    unfinished: list[Difference] = []
+
+
+class _Expected(msgspec.Struct, frozen=True):
+    event: events.Event
+    input: Input
+    last: bool
+    """Whether its input is the last of its journal entry, as it is whenever something was appended."""
+
+
+def replay(service: Service, log: Sequence[events.Recorded]) -> Replayed:
+    """Replay one service's part of a session. `log` holds all events of the session in order.
+
+    Raises `NOT_FOUND` when the service took no input in it, and `INTERNAL` when the record is not whole: its beginning or an
+    event that the journal names is not there, or an input cannot be read.
+    """
+    own = [recorded for recorded in log if recorded.writer == service.writer]
+    if not any(isinstance(recorded.event, JOURNALS[service.writer]) for recorded in own):
+        raise VoxbridgeError(Code.NOT_FOUND, f"The {service.writer} service took no input in this session.", field="service")
+    return _Replay(service, log, own).run()
+
+
+class _Replay:
+    def __init__(self, service: Service, log: Sequence[events.Recorded], own: Sequence[events.Recorded]) -> None:
+        self._service = service
+        self._journal = JOURNALS[service.writer]
+        self._own = own
+        self._by_seq = {recorded.seq: recorded for recorded in log}
+        self._decoder = msgspec.msgpack.Decoder(service.inputs)
+        self._causes: dict[int | str, tuple[events.Recorded, Taken, int]] = {}
+        # A session that was imported under another id is what it was: the ids of its events tell its own.
+        sid = next((recorded.id.partition(".")[0] for recorded in own if recorded.id), log[0].sid)
+        self._result = Replayed(writer=service.writer, sid=sid, began=log[0].ts, state=service.initial(sid))
+
+    def run(self) -> Replayed:
+        result = self._result
+        for number, recorded in enumerate(self._own):
+            if not isinstance(recorded.event, events.Unreadable):
+                self._check_id(number, recorded)
+            elif recorded.type == events.kind_of(self._journal(first=0, inputs=())).name:
+                raise _broken(recorded, f"cannot be read: {recorded.event.unreadable}")
+        for entry, followed in _entries(self._own, self._journal):
+            if entry is None:
+                result.differences += [self._uncaused(recorded) for recorded in followed]
+                continue
+            try:
+                expected = list(self._expected(entry))
+            except _Raised as raised:
+                result.differences.append(raised.difference)
+                break
+            self._compare(entry, expected, followed)
+        return result
+
+    def _expected(self, entry: events.Recorded) -> Iterator[_Expected]:
+        journal: Any = entry.event
+        if journal.first != self._result.inputs:
+            reason = (
+                "its beginning is not there" if not self._result.inputs else f"{journal.first - self._result.inputs} inputs are not there"
+            )
+            raise _broken(entry, f"begins with input {journal.first} instead of {self._result.inputs}: {reason}")
+        for place, taken in enumerate(journal.inputs, start=1):
+            taken_input, input = self._input(entry, taken, self._result.inputs)
+            try:
+                self._result.state, outputs = self._service.step(self._result.state, taken_input, taken.at)
+            except Exception as error:
+                raise _Raised(entry, input, error) from error
+            self._result.inputs += 1
+            for output in outputs:
+                if isinstance(output, Append):
+                    yield _Expected(output.event, input, last=place == len(journal.inputs))
+
+    def _input(self, entry: events.Recorded, taken: Taken, number: int) -> tuple[Any, Input]:
+        if taken.seq is not None:
+            recorded = self._by_seq.get(taken.seq)
+            if recorded is None:
+                raise _broken(entry, f"names position {taken.seq}, which is not there")
+            shown = Input(number=number, at=taken.at, cause=taken.seq, name=recorded.type, value=recorded.event)
+            return LogInput(recorded), shown
+        try:
+            value = self._decoder.decode(taken.input)
+        except msgspec.DecodeError as error:
+            raise _broken(entry, f"has an input {number} that cannot be read ({error})") from error
+        return value, Input(number=number, at=taken.at, cause=f"{self._service.writer}#{number}", name=_name(value), value=value)
+
+    def _compare(self, entry: events.Recorded, expected: list[_Expected], followed: list[events.Recorded]) -> None:
+        result = self._result
+        result.events += len(followed) + 1
+        if followed and expected and expected[-1].last:
+            # It was its first output that wrote this entry; when others are written is not decided by the step.
+            input = expected[-1].input
+            fields = _fields({"ts": entry.ts, "cause": entry.cause}, {"ts": input.at, "cause": None})
+            if fields:
+                result.differences.append(Difference(kind="changed", seq=entry.seq, type=entry.type, input=input, fields=fields))
+        then, now = [one.type for one in followed], [events.kind_of(one.event).name for one in expected]
+        for tag, a, b, c, d in SequenceMatcher(None, then, now, autojunk=False).get_opcodes():
+            if tag == "equal":
+                for recorded, wanted_event in zip(followed[a:b], expected[c:d], strict=True):
+                    self._compare_event(recorded, wanted_event)
+                continue
+            result.differences += [self._missing(recorded, expected) for recorded in followed[a:b]]
+            extra = [
+                Difference(kind="extra", seq=entry.seq, type=now[at], input=expected[at].input, fields=_all(expected[at]))
+                for at in range(c, d)
+            ]
+            ends_here = tag == "insert" and a == len(followed) and (followed[-1] if followed else entry) is self._own[-1]
+            (result.unfinished if ends_here else result.differences).extend(extra)
+
+    def _compare_event(self, recorded: events.Recorded, expected: _Expected) -> None:
+        kind = events.kind_of(expected.event)
+        place = (expected.input.cause, expected.input.at, kind.visible)
+        same = expected.last and (recorded.cause, recorded.ts, recorded.visible) == place
+        if same and msgspec.msgpack.encode(recorded.event) == msgspec.msgpack.encode(expected.event):
+            return
+        then = {"visible": recorded.visible, "ts": recorded.ts, "cause": recorded.cause, "data": plain(recorded.event)}
+        now = {"visible": kind.visible, "ts": expected.input.at, "cause": expected.input.cause, "data": plain(expected.event)}
+        if not expected.last:
+            then["journal"], now["journal"] = "more inputs in its entry", "its input ends the entry"
+        fields = tuple(field for field in _fields(then, now) if not ignored(recorded.type, field.path))
+        if fields:
+            difference = Difference(kind="changed", seq=recorded.seq, type=recorded.type, input=expected.input, fields=fields)
+            self._result.differences.append(difference)
+
+    def _check_id(self, number: int, recorded: events.Recorded) -> None:
+        parts = recorded.id.split(".")
+        then = {"sid": parts[0], "writer": parts[1] if len(parts) > 1 else "", "number": parts[-1]}
+        then["process"] = ".".join(parts[2:-1]) if len(parts) > _PROCESS else ""
+        now = {"sid": self._result.sid, "writer": self._service.writer, "number": str(number), "process": ""}
+        fields = tuple(field for field in _fields({"id": then}, {"id": now}) if not ignored(recorded.type, field.path))
+        if fields:
+            text = "has an id that does not fit its place in the log"
+            self._result.differences.append(
+                Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, fields=fields, text=text)
+            )
+
+    def _missing(self, recorded: events.Recorded, expected: list[_Expected]) -> Difference:
+        if isinstance(recorded.event, events.Unreadable):
+            return Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, text=f"is broken: {recorded.event.unreadable}")
+        if isinstance(recorded.event, events.Unknown):
+            return Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, text="was written by a newer release")
+        input = next((one.input for one in expected if one.input.cause == recorded.cause), None) or self._cause(recorded)
+        return Difference(kind="missing", seq=recorded.seq, type=recorded.type, input=input, fields=_all(recorded))
+
+    def _cause(self, recorded: events.Recorded) -> Input | None:
+        """The input that a recorded event names, when the step made nothing of it."""
+        if not self._causes:
+            entries = [entry for entry in self._own if isinstance(entry.event, self._journal)]
+            inputs = [(entry, taken) for entry in entries for taken in getattr(entry.event, "inputs", ())]
+            for number, (entry, taken) in enumerate(inputs):
+                self._causes[f"{self._service.writer}#{number}" if taken.seq is None else taken.seq] = (entry, taken, number)
+        found = self._causes.get(recorded.cause) if recorded.cause is not None else None
+        return self._input(*found)[1] if found is not None else None
+
+    def _uncaused(self, recorded: events.Recorded) -> Difference:
+        return Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, text="stands in the log before any input")
+
+
+class _Raised(Exception):
+    def __init__(self, entry: events.Recorded, input: Input, error: Exception) -> None:
+        super().__init__()
+        text = f"the step raised {type(error).__name__}: {error}"
+        self.difference = Difference(kind="raised", seq=entry.seq, type=entry.type, input=input, text=text)
+
+
+def ignored(type: str, path: str) -> bool:
+    """Whether a field is declared as not compared."""
+    return ("*", path) in IGNORED or (type, path) in IGNORED
+
+
+def plain(value: Any) -> Any:
+    """An event or an input as plain values."""
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(value))
+
+
+def _entries(own: Sequence[events.Recorded], journal: type[events.Event]) -> Iterator[tuple[events.Recorded | None, list[events.Recorded]]]:
+    """Each journal entry with the events that follow it; first, without an entry, what stands before them all."""
+    entry: events.Recorded | None = None
+    followed: list[events.Recorded] = []
+    for recorded in own:
+        if isinstance(recorded.event, journal):
+            if entry is not None or followed:
+                yield entry, followed
+            entry, followed = recorded, []
+        else:
+            followed.append(recorded)
+    yield entry, followed
+
+
+def _all(event: events.Recorded | _Expected) -> tuple[Field, ...]:
+    data = plain(event.event)
+    if isinstance(event, _Expected):
+        return tuple(Field(f"data.{name}", _ABSENT, value) for name, value in data.items())
+    return tuple(Field(f"data.{name}", value, _ABSENT) for name, value in data.items())
+
+
+def _fields(recorded: Any, replayed: Any, path: str = "") -> tuple[Field, ...]:
+    if isinstance(recorded, dict) and isinstance(replayed, dict):
+        names = [*recorded, *(name for name in replayed if name not in recorded)]
+        pairs = [(f"{path}.{name}" if path else str(name), recorded.get(name, _ABSENT), replayed.get(name, _ABSENT)) for name in names]
+    elif isinstance(recorded, list) and isinstance(replayed, list):
+        longest = range(max(len(recorded), len(replayed)))
+        pairs = [(f"{path}[{at}]", _at(recorded, at), _at(replayed, at)) for at in longest]
+    else:
+        same = recorded == replayed and type(recorded) is type(replayed)
+        return () if same else (Field(path, recorded, replayed),)
+    return tuple(field for name, then, now in pairs for field in _fields(then, now, name))
+
+
+def _at(values: list[Any], at: int) -> Any:
+    return values[at] if at < len(values) else _ABSENT
+
+
+def _name(input: Any) -> str:
+    tag = getattr(getattr(input, "__struct_config__", None), "tag", None)
+    return str(tag) if tag is not None else type(input).__name__
+
+
+def _broken(entry: events.Recorded, what: str) -> VoxbridgeError:
+    return VoxbridgeError(Code.INTERNAL, f"The journal entry at log position {entry.seq} {what}.", retryable=False)

@@ -1,0 +1,1 @@
+"""Typed keys in Valkey, and the connection to it."""

@@ -1,0 +1,445 @@
+"""Typed keys in Valkey: leases, the function catalogue, notes, and the index of sessions.
+
+All of it is a cache of facts that stand in the log, so losing Valkey costs a rebuild and no data. Every key begins with
+`vx:`; this module is where keys are named, but for those of providers (`voxbridge.shared.secrets.provider_keys`) and of the probe
+(`voxbridge.shared.service.health`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from redis.asyncio import Redis
+from redis.exceptions import OutOfMemoryError, RedisError
+
+from voxbridge.shared.agents.functions import Function as Function
+from voxbridge.shared.errors import Unavailable
+
+LEASE_MS: Final = 3_000
+ORPHAN_AGE_S: Final = 30
+"""A younger session that no worker has ever held may still be waiting for its first one."""
+
+NOTES_LIMIT: Final = 1_000
+"""Notes kept for one account; the oldest goes when one more is remembered."""
+
+GATEWAY_MS: Final = 3_000
+"""How long a gateway is taken to live after it last said so."""
+KEPT_S: Final = 30 * 86_400
+"""How long a session can be resumed by what is kept here, where the log has already let go of its request."""
+
+ERASED_S: Final = 86_400
+"""How long an erased note is kept from coming back: longer than any reader of the log may take."""
+
+SESSIONS_LIMIT: Final = 100_000
+"""Sessions in the index; the oldest goes when one more is opened."""
+
+SWEEP: Final = 512
+"""Live sessions that are looked at in one command: half a millisecond of Valkey's, and nothing of the worker's that asks."""
+
+WORKERS_LIMIT: Final = 1_000
+"""Voice workers that are remembered; the oldest goes when one more begins."""
+
+_CATALOGUE: Final = "vx:functions"
+_SESSIONS: Final = "vx:sessions"
+_LIVE: Final = "vx:sessions:live"
+_WHOLE: Final = "vx:sessions:whole"
+_WORKERS: Final = "vx:workers"
+
+_ACQUIRE: Final = """
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+local term = math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(ARGV[3])) + 1
+redis.call('SET', KEYS[2], term, 'EX', 2592000)
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return term
+"""
+_REGAIN: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(ARGV[3]))
+end
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+local term = math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(ARGV[3])) + 1
+redis.call('SET', KEYS[2], term, 'EX', 2592000)
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return term
+"""
+_RENEW: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return 0
+"""
+_RELEASE: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
+_HAND_OVER: Final = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local term = tonumber(redis.call('GET', KEYS[2]) or '0') + 1
+redis.call('SET', KEYS[2], term, 'EX', 2592000)
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return term
+"""
+_HANDED: Final = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return tonumber(redis.call('GET', KEYS[2]) or '1')
+"""
+_ADD_NOTE: Final = """
+if redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 1 then return 0 end
+redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2])
+redis.call('ZADD', KEYS[1], 'NX', ARGV[3], ARGV[1])
+for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -(tonumber(ARGV[4]) + 1))) do
+  redis.call('ZREM', KEYS[1], id)
+  redis.call('HDEL', KEYS[2], id)
+end
+return 1
+"""
+_SWEEP: Final = """
+local live = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1, 'WITHSCORES')
+local free, owners, seen = {}, {}, {}
+for i = 1, #live, 2 do
+  local owner = redis.call('GET', 'vx:lease:{' .. live[i] .. '}')
+  if not owner then
+    local ever = redis.call('EXISTS', 'vx:term:{' .. live[i] .. '}')
+    if ever == 1 or tonumber(live[i + 1]) <= tonumber(ARGV[3]) then
+      free[#free + 1] = live[i]
+      free[#free + 1] = ever
+    end
+  elseif not seen[owner] then
+    seen[owner] = true
+    if redis.call('ZSCORE', KEYS[2], owner) then owners[#owners + 1] = owner end
+  end
+end
+return {#live / 2, free, owners}
+"""
+_HELD_BY: Final = """
+local live = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)
+local found = {}
+for _, sid in ipairs(live) do
+  if redis.call('GET', 'vx:lease:{' .. sid .. '}') == ARGV[3] then found[#found + 1] = sid end
+end
+return {#live, found}
+"""
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Something an account asked to remember; `ts` in µs of the Unix clock."""
+
+    note_id: str
+    text: str
+    ts: int
+
+
+class Resumable(msgspec.Struct, frozen=True, kw_only=True):
+    """What a resume needs of a session's request: the hash of its token, and its mode."""
+
+    resume_hash: str
+    mode: str
+
+
+class Sweep(NamedTuple):
+    """What one look at some of the live sessions found."""
+
+    seen: int
+    """How many there were; fewer than asked for at the end of the list."""
+
+    free: dict[str, bool]
+    """Those whose lease nobody holds and somebody once held (true), or that have waited `ORPHAN_AGE_S` for it (false)."""
+
+    owners: list[str]
+    """The workers that hold the others, of those that are registered (`Store.worker_listens`)."""
+
+
+class Store:
+    """The keys of Voxbridge over one connection pool."""
+
+    def __init__(self, redis: Redis) -> None:
+        self.redis = redis
+        self._acquire = redis.register_script(_ACQUIRE)
+        self._regain = redis.register_script(_REGAIN)
+        self._renew = redis.register_script(_RENEW)
+        self._release = redis.register_script(_RELEASE)
+        self._hand_over = redis.register_script(_HAND_OVER)
+        self._handed = redis.register_script(_HANDED)
+        self._add_note = redis.register_script(_ADD_NOTE)
+        self._sweep = redis.register_script(_SWEEP)
+        self._held_by = redis.register_script(_HELD_BY)
+
+    async def acquire_lease(self, sid: str, worker: str, *, floor: int = 0) -> int | None:
+        """Take the lease of a session: its new term, or nothing while somebody holds it.
+
+        `floor` is the last term in the log, so that the term grows even if Valkey forgot it.
+        """
+        term = int(await self._run(self._acquire(keys=[_lease(sid), _term(sid)], args=[worker, LEASE_MS, floor])))
+        return term or None
+
+    async def regain_lease(self, sid: str, worker: str, *, floor: int = 0) -> int | None:
+        """Have the lease again that ran out or was forgotten, if nobody else took it meanwhile; also if it was regained already."""
+        return int(await self._run(self._regain(keys=[_lease(sid), _term(sid)], args=[worker, LEASE_MS, floor]))) or None
+
+    async def renew_leases(self, sids: Sequence[str], worker: str) -> list[str]:
+        """Renew the leases of all `sids` in one pipeline; returns those that are no longer ours."""
+        if not sids:
+            return []
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            for sid in sids:
+                await self._renew(keys=[_lease(sid)], args=[worker, LEASE_MS], client=pipeline)
+            return [sid for sid, held in zip(sids, await self._run(pipeline.execute()), strict=True) if not held]
+
+    async def release_lease(self, sid: str, worker: str) -> None:
+        """Give up the lease, if it is ours."""
+        await self._run(self._release(keys=[_lease(sid)], args=[worker]))
+
+    async def hand_over_lease(self, sid: str, worker: str, to: str) -> bool:
+        """Make a lease of `worker` that of `to`, under a new term; whether it was there to give. It runs out like any other, so a
+        worker that does not take it up loses it to everybody."""
+        return bool(await self._run(self._hand_over(keys=[_lease(sid), _term(sid)], args=[worker, to, LEASE_MS])))
+
+    async def seize_lease(self, sid: str, dead: str, worker: str) -> int | None:
+        """Take the lease of a session from a worker that is known to be dead, if it is still that worker's: the new term, or nothing."""
+        return int(await self._run(self._hand_over(keys=[_lease(sid), _term(sid)], args=[dead, worker, LEASE_MS]))) or None
+
+    async def handed_lease(self, sid: str, worker: str) -> int | None:
+        """Take up a lease that another worker handed over: its term, or nothing when it has run out. It is renewed."""
+        return int(await self._run(self._handed(keys=[_lease(sid), _term(sid)], args=[worker, LEASE_MS]))) or None
+
+    async def held(self, sids: Sequence[str]) -> list[bool]:
+        """For each session, whether a worker holds its lease now; one command."""
+        if not sids:
+            return []
+        return [value is not None for value in await self._run(self.redis.mget([_lease(sid) for sid in sids]))]
+
+    async def renewed(self, sids: Sequence[str], *, within_ms: int) -> list[bool]:
+        """For each session, whether a worker renewed its lease in the last `within_ms`; one round trip."""
+        if not sids:
+            return []
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            for sid in sids:
+                pipeline.pttl(_lease(sid))
+            return [left > LEASE_MS - within_ms for left in await self._run(pipeline.execute())]
+
+    async def session_opened(self, sid: str, ts: int) -> None:
+        """Put a session into the index, as live. `ts` in µs."""
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            pipeline.zadd(_SESSIONS, {sid: ts})
+            pipeline.zadd(_LIVE, {sid: ts})
+            pipeline.zremrangebyrank(_SESSIONS, 0, -(SESSIONS_LIMIT + 1))
+            pipeline.zremrangebyrank(_LIVE, 0, -(SESSIONS_LIMIT + 1))
+            await self._run(pipeline.execute())
+
+    async def session_closed(self, sid: str) -> None:
+        """Take a session off the live ones; it cannot be resumed any more."""
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            pipeline.zrem(_LIVE, sid)
+            pipeline.delete(_resumable(sid))
+            await self._run(pipeline.execute())
+
+    async def keep_resumable(self, sid: str, kept: Resumable) -> None:
+        """Keep what stands in the session's request, for sessions that outlive the log's retention."""
+        await self._run(self.redis.set(_resumable(sid), msgspec.json.encode(kept), ex=KEPT_S))
+
+    async def resumable(self, sid: str) -> Resumable | None:
+        """What was kept of a session's request."""
+        found = await self._run(self.redis.get(_resumable(sid)))
+        return msgspec.json.decode(found, type=Resumable) if found else None
+
+    async def gateway_lives(self, pid: str) -> None:
+        """Say that a gateway process lives; it is taken to for `GATEWAY_MS`."""
+        # A full Valkey still renews what it has, and takes nothing new.
+        if not await self._run(self.redis.pexpire(_gateway(pid), GATEWAY_MS)):
+            await self._run(self.redis.set(_gateway(pid), b"1", px=GATEWAY_MS))
+
+    async def gateway_gone(self, pid: str) -> None:
+        """Say that a gateway process has ended."""
+        await self._run(self.redis.delete(_gateway(pid)))
+
+    async def gateway_alive(self, pid: str) -> bool:
+        """Whether a gateway process lives."""
+        return bool(await self._run(self.redis.exists(_gateway(pid))))
+
+    async def gateways_alive(self, pids: Sequence[str]) -> list[bool]:
+        """For each gateway process, whether it lives; one command."""
+        if not pids:
+            return []
+        return [value is not None for value in await self._run(self.redis.mget([_gateway(pid) for pid in pids]))]
+
+    async def index_is_whole(self) -> bool:
+        """Whether the index was built from the log since Valkey last forgot it."""
+        return bool(await self._run(self.redis.exists(_WHOLE)))
+
+    async def add_to_index(self, started: Mapping[str, int], live: Mapping[str, int]) -> None:
+        """Put sessions read from the log into the index: `sid: started in µs`, and of those the ones that have not ended."""
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            if started:
+                pipeline.zadd(_SESSIONS, dict(started))
+            if live:
+                pipeline.zadd(_LIVE, dict(live))
+            await self._run(pipeline.execute())
+
+    async def index_built(self) -> None:
+        """Remember that the index is whole."""
+        await self._run(self.redis.set(_WHOLE, b"1"))
+
+    async def live_sessions(self) -> list[str]:
+        """Sessions that have not ended."""
+        return [_text(sid) for sid in await self._run(self.redis.zrange(_LIVE, 0, -1))]
+
+    async def sweep(self, now: int, *, first: int = 0) -> Sweep:
+        """Look at `SWEEP` of the live sessions, oldest first, from the one at the place `first` on. `now` in µs."""
+        oldest = now - ORPHAN_AGE_S * 1_000_000
+        seen, free, owners = await self._run(self._sweep(keys=[_LIVE, _WORKERS], args=[first, SWEEP, oldest]))
+        return Sweep(
+            seen, {_text(sid): bool(ever) for sid, ever in zip(free[::2], free[1::2], strict=True)}, [_text(one) for one in owners]
+        )
+
+    async def orphans(self, now: int) -> list[str]:
+        """Live sessions whose lease nobody holds and somebody once held, or that have waited `ORPHAN_AGE_S` for it. `now` in µs."""
+        found: list[str] = []
+        first, seen = 0, SWEEP
+        while seen == SWEEP:
+            part = await self.sweep(now, first=first)
+            found += part.free
+            seen, first = part.seen, first + SWEEP
+        return found
+
+    async def held_by(self, worker: str) -> list[str]:
+        """The live sessions whose lease a worker holds, oldest first."""
+        found: list[str] = []
+        first, seen = 0, SWEEP
+        while seen == SWEEP:
+            seen, some = await self._run(self._held_by(keys=[_LIVE], args=[first, SWEEP, worker]))
+            found += [_text(sid) for sid in some]
+            first += SWEEP
+        return found
+
+    async def worker_listens(self, worker: str, ts: int) -> None:
+        """Register a voice worker as one that can be asked whether it is there. `ts` in µs."""
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            pipeline.zadd(_WORKERS, {worker: ts})
+            pipeline.zremrangebyrank(_WORKERS, 0, -(WORKERS_LIMIT + 1))
+            await self._run(pipeline.execute())
+
+    async def recent_sessions(self, *, limit: int, before: int | None = None) -> list[tuple[str, int]]:
+        """`(sid, started in µs)`, newest first, of sessions that started before `before`."""
+        top = f"({before}" if before is not None else "+inf"
+        found = await self._run(self.redis.zrange(_SESSIONS, top, "-inf", desc=True, byscore=True, offset=0, num=limit, withscores=True))
+        return [(_text(sid), int(score)) for sid, score in found]
+
+    async def keep_handle(self, sid: str, kept: str, ttl_s: int) -> None:
+        """Keep what a session of a realtime model is resumed with, for a while."""
+        await self._run(self.redis.set(_handle(sid), kept, ex=ttl_s))
+
+    async def handle(self, sid: str) -> str | None:
+        """What `keep_handle` kept; nothing if it ran out or Valkey forgot it."""
+        found = await self._run(self.redis.get(_handle(sid)))
+        return None if found is None else _text(found)
+
+    async def forget_handle(self, sid: str) -> None:
+        """The session is over."""
+        await self._run(self.redis.delete(_handle(sid)))
+
+    async def publish_functions(self, functions: Sequence[Function]) -> None:
+        """Replace the catalogue."""
+        await self._run(self.redis.set(_CATALOGUE, msgspec.json.encode(list(functions))))
+
+    async def functions(self) -> list[Function]:
+        """The catalogue; empty before the tool executor first started."""
+        found = await self._run(self.redis.get(_CATALOGUE))
+        return msgspec.json.decode(found, type=list[Function]) if found else []
+
+    async def add_note(self, account: str, note: Note) -> bool:
+        """Keep a note; adding the same `note_id` again changes nothing, and one that was erased is not taken. Whether it was."""
+        key = _notes(account)
+        keys = [key, f"{key}:text", f"{key}:erased"]
+        return bool(await self._run(self._add_note(keys=keys, args=[note.note_id, note.text, note.ts, NOTES_LIMIT])))
+
+    async def forget_notes(self, notes: Sequence[tuple[str, str]]) -> int:
+        """Delete notes, as `(account, note_id)`; returns how many of those there were. For `ERASED_S` they are not taken again, whoever
+        read them from the log before."""
+        if not notes:
+            return 0
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            for account, note_id in notes:
+                key = _notes(account)
+                pipeline.sadd(f"{key}:erased", note_id)
+                pipeline.expire(f"{key}:erased", ERASED_S)
+                pipeline.hdel(f"{key}:text", note_id)
+                pipeline.zrem(key, note_id)
+            answers = await self._run(pipeline.execute())
+        return sum(answers[2::4])
+
+    async def erase(self, sid: str) -> None:
+        """Delete all keys of a session but its place in the index. Its notes go by `forget_notes`, the key of its recording is
+        `voxbridge.shared.audio.recordings`'s."""
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            for key in (_lease(sid), _term(sid), _resumable(sid), _handle(sid)):
+                pipeline.delete(key)  # one by one: who may delete one of them need not have rights to the others
+            pipeline.zrem(_LIVE, sid)
+            await self._run(pipeline.execute())
+
+    async def notes_from(self, sids: Collection[str]) -> list[tuple[str, str]]:
+        """The notes that came from these sessions, as `(account, note_id)`, by their ids; reads the ids of all notes."""
+        found = []
+        cursor = 0
+        while True:
+            cursor, keys = await self._run(self.redis.scan(cursor, match="vx:notes:*", count=1_000))
+            for key in (_text(one) for one in keys):
+                if key.endswith("}"):
+                    account = key.removeprefix("vx:notes:{").removesuffix("}")
+                    ids = [_text(id) for id in await self._run(self.redis.zrange(key, 0, -1))]
+                    found += [(account, id) for id in ids if id.partition(".")[0] in sids]
+            if not cursor:
+                return sorted(set(found))
+
+    async def count_call(self, token_id: str, *, keep_s: int) -> int:
+        """How many calls an access token has started, with this one; forgotten after `keep_s`."""
+        key = f"vx:token:{token_id}"
+        async with self.redis.pipeline(transaction=True) as pipeline:
+            pipeline.incr(key)
+            pipeline.expire(key, keep_s)
+            return int((await self._run(pipeline.execute()))[0])
+
+    async def notes(self, account: str) -> list[Note]:
+        """The notes of an account, newest first."""
+        key = _notes(account)
+        order = await self._run(self.redis.zrange(key, 0, -1, desc=True, withscores=True))
+        texts = await self._run(self.redis.hgetall(f"{key}:text"))
+        return [Note(note_id=_text(id), text=_text(texts[id]), ts=int(ts)) for id, ts in order if id in texts]
+
+    async def _run(self, command: Any) -> Any:
+        try:
+            return await command
+        except OutOfMemoryError as error:
+            raise Unavailable("Valkey is full and takes no key.", retry_after_ms=1_000) from error
+        except RedisError as error:
+            raise Unavailable(f"Valkey does not answer: {error}.", retry_after_ms=1_000) from error
+
+
+def _text(value: bytes | str) -> str:
+    # Whether a client decodes answers is its maker's choice.
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _lease(sid: str) -> str:
+    return f"vx:lease:{{{sid}}}"
+
+
+def _term(sid: str) -> str:
+    return f"vx:term:{{{sid}}}"
+
+
+def _gateway(pid: str) -> str:
+    return f"vx:gateway:{pid}"
+
+
+def _handle(sid: str) -> str:
+    return f"vx:handle:{{{sid}}}"
+
+
+def _resumable(sid: str) -> str:
+    return f"vx:resumable:{{{sid}}}"
+
+
+def _notes(account: str) -> str:
+    return f"vx:notes:{{{account}}}"
