@@ -29,7 +29,6 @@ RUN set -eu; \
     esac; \
     echo "$extras" > /extras; \
     uv sync --frozen --no-dev --no-install-project --no-cache $extras
-COPY services services
 COPY voxbridge voxbridge
 COPY agents agents
 RUN uv sync --frozen --no-dev --no-cache $(cat /extras)

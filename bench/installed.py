@@ -78,7 +78,7 @@ class Installed:
         end = time.monotonic() + READY_S
         while time.monotonic() < end:
             found: dict[str, psutil.Process] = {}
-            for process in self.processes(f"services.{service}"):
+            for process in self.processes(f"voxbridge.services.{service}"):
                 try:
                     answer = await self._nc.request(health_subject(service, socket.gethostname(), process.pid), b"", timeout=ANSWER_S)
                     told: dict[str, Any] = json.loads(answer.data)

@@ -1,10 +1,11 @@
 """The local language model as its callers see it: beside other work, started anew, and from one agent to the next.
 
     python -m bench --only busy        first tokens and whole answers with 0, 2 and 4 busy loops beside it, 20 of each
-    python -m bench --only warm        services/models killed, stopped, its engine killed, a change of agent: against a warm prompt
+    python -m bench --only warm        the models service killed, stopped, its engine killed, a change of agent: against a warm
+    prompt
 
-Starts services/models alone, in a folder that is removed. A first token is taken from the request to the first piece of text or of a
-call; all values stand in the detail, with the load average beside them.
+Starts the models service alone, in a folder that is removed. A first token is taken from the request to the first piece of text or
+of a call; all values stand in the detail, with the load average beside them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Service:
-    """services/models, started and ended as often as needed, in one folder."""
+    """The models service, started and ended as often as needed, in one folder."""
 
     def __init__(self, folder: Path, running: ExitStack) -> None:
         usual = Config()
@@ -75,19 +76,19 @@ class Service:
     def process(self) -> psutil.Process:
         """The service."""
         if self._child is None:
-            raise StackError("services/models is not running.")
+            raise StackError("The models service is not running.")
         return psutil.Process(self._child.pid)
 
     async def start(self) -> None:
         """Start it and wait until every model is ready; raises `StackError`."""
         env = {**child_environment(), **self._config.as_env()}
-        self._child = child = self._running.enter_context(Child("models", ["services.models"], env, self._folder))
+        self._child = child = self._running.enter_context(Child("models", ["voxbridge.services.models"], env, self._folder))
         end = time.monotonic() + READY_S
         async with self._client() as client:
             while not await self._ready(client):
                 child.check()
                 if time.monotonic() > end:
-                    raise StackError(f"services/models was not ready within {READY_S:g} s.")
+                    raise StackError(f"The models service was not ready within {READY_S:g} s.")
                 await asyncio.sleep(0.1)
 
     async def end(self, *, kill: bool) -> None:
@@ -99,7 +100,7 @@ class Service:
     def engine(self) -> psutil.Process:
         """The process of llama.cpp."""
         for process in self.process.children(recursive=True):
-            if "services.models.llama" in process.cmdline() and "services.models.keeper" not in process.cmdline():
+            if "voxbridge.services.models.llama" in process.cmdline() and "voxbridge.services.models.keeper" not in process.cmdline():
                 return process
         raise StackError("llama.cpp is not running.")
 
@@ -194,7 +195,7 @@ async def warm(quick: bool, say: Say) -> Found:
             taken["warm"].append(await service.ask(PLAIN[number % len(PLAIN)]))
         for number in range(rounds):
             for name, kill in (("killed", True), ("stopped", False)):
-                say(f"services/models {name}, round {number + 1} of {rounds}")
+                say(f"the models service {name}, round {number + 1} of {rounds}")
                 await service.end(kill=kill)
                 await service.start()
                 taken[name].append(await service.ask(PLAIN[number % len(PLAIN)]))
@@ -213,8 +214,8 @@ async def warm(quick: bool, say: Say) -> Found:
     note = f"{len(taken['warm'])} answers"
     found = [_figure("warm", "local model: first token, warm prompt, p50", "ms", usual, key="warm.usual", note=note)]
     for name, key, what in (
-        ("killed", "warm.killed", "services/models killed: first token of the next turn against warm, p50"),
-        ("stopped", "warm.started", "services/models started anew: first token of the next turn against warm, p50"),
+        ("killed", "warm.killed", "the models service killed: first token of the next turn against warm, p50"),
+        ("stopped", "warm.started", "the models service started anew: first token of the next turn against warm, p50"),
         ("engine killed", "warm.engine", "llama.cpp killed: first token once it is back against warm, p50"),
         ("handoff", "warm.handoff", "handoff between local agents whose prompts were read once: first token against warm, p50"),
     ):

@@ -2,7 +2,7 @@
 
     python -m bench.model_latency [--url http://127.0.0.1:8421/v1] [--repeat 9]
 
-Needs a running services/models. The recording is made by its own voice. Run it on an otherwise idle machine.
+Needs a running models service. The recording is made by its own voice. Run it on an otherwise idle machine.
 """
 
 from __future__ import annotations

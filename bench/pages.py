@@ -53,7 +53,7 @@ QUOTED: Final[Mapping[str, tuple[str, ...]]] = {
         "busy.against_quiet",
         "busy.whole_4",
     ),
-    "first token against a warm one: `services/models` killed; started anew; after a handoff between local agents": (
+    "first token against a warm one: the models service killed; started anew; after a handoff between local agents": (
         "warm.killed",
         "warm.started",
         "warm.handoff",

@@ -104,7 +104,7 @@ async def stack(
 
             def child(name: str) -> Child:
                 signed = {f"{PREFIX}NATS_URL": nats.url_of(name)} if name in RIGHTS else {}
-                return Child(name, [f"services.{name}"], {**env, **signed}, folder)
+                return Child(name, [f"voxbridge.services.{name}"], {**env, **signed}, folder)
 
             children = {name: running.enter_context(child(name)) for name in services}
             await _until_ready(config, children)

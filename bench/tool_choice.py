@@ -2,7 +2,7 @@
 
     python -m bench.tool_choice [--url http://127.0.0.1:8421/v1]
 
-Needs a running services/models. Prints a table and the share of right answers; the requests are none of the prompt's examples.
+Needs a running models service. Prints a table and the share of right answers; the requests are none of the prompt's examples.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import httpx
 from rich.console import Console
 from rich.table import Table
 
-from services.tools.registry import BUILT_IN, load
-from services.voice.prompt import instructions
+from voxbridge.services.tools.registry import BUILT_IN, load
+from voxbridge.services.voice.prompt import instructions
 
 SYSTEM = instructions("")
 TOOLS = [

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from services.voice import core, inputs
-from services.voice import outputs as out
+from voxbridge.services.voice import core, inputs
+from voxbridge.services.voice import outputs as out
 from voxbridge.shared import events
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.audio import frames, recordings

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from services.voice import inputs
-from services.voice import outputs as out
 from tests.voice.conversation import SID, START_US, Conversation
+from voxbridge.services.voice import inputs
+from voxbridge.services.voice import outputs as out
 from voxbridge.shared import events
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events.journal import Taken, VoiceJournal

@@ -1,4 +1,4 @@
-"""One running services/models for a whole test session, started when the first test asks for it.
+"""One running voxbridge/services/models for a whole test session, started when the first test asks for it.
 
 Any test folder may use it: `models = running_models()` gives the shared instance, `start_models(...)` one of its own.
 """
@@ -55,7 +55,7 @@ def start_models(**settings: str) -> RunningModels:
     """Start a service with settings such as `VOXBRIDGE_MODELS_SET` and wait until every model is ready."""
     port = free_port()
     env = {**os.environ, **settings, "VOXBRIDGE_MODELS_PORT": str(port)}
-    process = subprocess.Popen([sys.executable, "-m", "services.models"], env=env, preexec_fn=die_with_parent())  # noqa: PLW1509 - as the product's own children
+    process = subprocess.Popen([sys.executable, "-m", "voxbridge.services.models"], env=env, preexec_fn=die_with_parent())  # noqa: PLW1509 - as the product's own children
     running = RunningModels(process, port)
     try:
         wait_ready(running)
@@ -71,7 +71,7 @@ def wait_ready(running: RunningModels) -> None:
     last = "no answer"
     while time.monotonic() < deadline:
         if running.process.poll() is not None:
-            raise RuntimeError(f"services/models ended with status {running.process.returncode}")
+            raise RuntimeError(f"voxbridge/services/models ended with status {running.process.returncode}")
         try:
             answer = httpx.get(f"{running.root}/readyz", timeout=5)
         except httpx.TransportError:
@@ -81,7 +81,7 @@ def wait_ready(running: RunningModels) -> None:
             return
         last = answer.text
         time.sleep(0.1)
-    raise TimeoutError(f"services/models is not ready: {last}")
+    raise TimeoutError(f"voxbridge/services/models is not ready: {last}")
 
 
 @cache

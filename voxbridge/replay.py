@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from services.tools import core as tools
-from services.voice import core as voice
-from services.voice import inputs
+from voxbridge.services.tools import core as tools
+from voxbridge.services.voice import core as voice
+from voxbridge.services.voice import inputs
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.journal import JOURNALS

@@ -160,7 +160,7 @@ class _Service:
         return self._pid
 
     async def _start(self, waits: bool) -> Command:
-        command = [sys.executable, "-m", f"services.{self._name.partition('-')[0]}", *([STAND_BY] if waits else [])]
+        command = [sys.executable, "-m", f"voxbridge.services.{self._name.partition('-')[0]}", *([STAND_BY] if waits else [])]
         return await start_command(command, self._env, self._log, self._on_error, waits=waits)
 
     def _on_error(self, line: str) -> None:

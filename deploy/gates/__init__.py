@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-CODE: Final = ("services", "voxbridge", "deploy", "tests", "bench")
+CODE: Final = ("voxbridge", "deploy", "tests", "bench")
 
 
 def modules(*folders: str) -> list[Path]:

@@ -20,14 +20,14 @@ FORBIDDEN: Final = frozenset(
         "voxbridge.shared.store.connection", "voxbridge.shared.service.process",
     }
 )  # fmt: skip
-_OURS: Final = ("services.", "voxbridge.")
+_OURS: Final = ("voxbridge.",)
 _CALLS: Final = frozenset({"open", "input", "print", "exec", "eval", "__import__", "breakpoint"})
 _DATETIME_NOW: Final = frozenset({"now", "utcnow", "today"})
 
 
 def cores() -> list[Path]:
     """Every core of a service."""
-    return sorted((ROOT / "services").glob("*/core.py"))
+    return sorted((ROOT / "voxbridge" / "services").glob("*/core.py"))
 
 
 def problems() -> list[str]:

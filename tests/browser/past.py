@@ -21,11 +21,11 @@ from typing import Any, Final
 import nats
 import nats.micro
 
-from services.gateway.service import Gateway
-from services.voice.inspect import SUBJECT, Inspector
-from services.voice.waveforms import Waveforms
 from tests.long_call import TURN_S, Call
 from tests.ports import free_port
+from voxbridge.services.gateway.service import Gateway
+from voxbridge.services.voice.inspect import SUBJECT, Inspector
+from voxbridge.services.voice.waveforms import Waveforms
 from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus.subjects import WAVEFORM
 from voxbridge.shared.clock import SystemClock

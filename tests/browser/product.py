@@ -58,7 +58,7 @@ class Product:
 
     def kill(self, name: str, sid: str = "") -> None:
         """`kill -9` a service, or a server: `voice`, `nats-server`, `valkey`; of the voice workers the one that has the session `sid`."""
-        module = f"services.{name}"
+        module = f"voxbridge.services.{name}"
         running = [each for each in self._supervisor.children() if not _stands_by(each)]
         found = [each for each in running if any(module == part or name in Path(part).name for part in each.cmdline()[:3])]
         if sid:

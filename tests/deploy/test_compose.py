@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from deploy.bootstrap import UV_VERSION, UV_WHEELS
-from services.gateway.guard import Guard
 from tests.deploy.compose import FILE, ROOT, Compose, Logging, given, load
 from voxbridge import wav
 from voxbridge.credentials import (
@@ -28,6 +27,7 @@ from voxbridge.credentials import (
     VAULT_FILE,
     VAULT_HOLDERS,
 )
+from voxbridge.services.gateway.guard import Guard
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.config import Config, env_name
 from voxbridge.shared.embedded.servers import GOGC, GOMEMLIMIT

@@ -16,10 +16,10 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.api import StreamConfig
 
-from services.voice import moving
 from tests.deploy.conftest import Guarded, SignIn
 from voxbridge import admin, move
 from voxbridge.credentials import new_seed
+from voxbridge.services.voice import moving
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.accounts import RECORDINGS
 from voxbridge.shared.bus.connection import connect_nats, denied

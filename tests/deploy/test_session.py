@@ -82,7 +82,7 @@ async def _start(name: str, config: Config, said: Path) -> asyncio.subprocess.Pr
     kept = {key: value for key, value in os.environ.items() if not key.startswith("VOXBRIDGE_")}
     with said.open("wb") as file:
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", f"services.{name}", env={**kept, **config.as_env()}, stdout=file, stderr=file
+            sys.executable, "-m", f"voxbridge.services.{name}", env={**kept, **config.as_env()}, stdout=file, stderr=file
         )
 
 

@@ -170,7 +170,7 @@ class Installation:
     async def _spawn(self, name: str, *options: str) -> Running:
         service = name.partition("-")[0]
         env = {**self._env, **self.config.as_env(), **self.servers.env(service)}
-        command = [sys.executable, "-m", f"services.{service}", *options]
+        command = [sys.executable, "-m", f"voxbridge.services.{service}", *options]
         stdin = PIPE if options else DEVNULL
         process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=env, stdin=stdin, stdout=PIPE, stderr=STDOUT, limit=1 << 20)
         return Running(name, process)

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from services.tools.context import Context
-from services.tools.registry import function
+from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.registry import function
 
 CHARGES = "charges"
 BOOKINGS = "bookings"

@@ -30,7 +30,7 @@ async def stack(config: Config) -> AsyncIterator[dict[str, asyncio.subprocess.Pr
     try:
         for name in _PARTS:
             running[name] = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", f"services.{name}", env=env, stderr=asyncio.subprocess.PIPE, limit=1 << 20
+                sys.executable, "-m", f"voxbridge.services.{name}", env=env, stderr=asyncio.subprocess.PIPE, limit=1 << 20
             )
         async with asyncio.timeout(BOUND_S):
             for name in _PARTS:

@@ -14,10 +14,6 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from services.gateway import outbound, tokens
-from services.tools import core as executor
-from services.voice import core as worker
-from services.voice import inputs
 from tests.gateway.conftest import Client, Running, Serve
 from tests.replayed import after_crash, of_session
 from tests.voice.conversation import SID
@@ -25,6 +21,10 @@ from tests.voice.live_world import LiveWorld
 from tests.voice.test_live_world import END_MS, QUESTIONS, SCRIPTS, consistent, question, told_to_the_end
 from tests.voice.world import TAKEOVER_MS
 from voxbridge import replay
+from voxbridge.services.gateway import outbound, tokens
+from voxbridge.services.tools import core as executor
+from voxbridge.services.voice import core as worker
+from voxbridge.services.voice import inputs
 from voxbridge.session_files import read
 from voxbridge.shared import events
 from voxbridge.shared.events import gateway, tools
@@ -95,8 +95,9 @@ class Worker(LiveWorld):
 
 
 class Executor:
-    """The executor of a call in virtual time: what `services.tools.service` does around the step, with effects that are counted. It is
-    killed behind the event at the position `dies_behind`; another one goes on 3 s later, and hears again what was not acknowledged."""
+    """The executor of a call in virtual time: what `voxbridge.services.tools.service` does around the step, with effects that are counted.
+    It is killed behind the event at the position `dies_behind`; another one goes on 3 s later, and hears again what was not
+    acknowledged."""
 
     def __init__(self, mode: executor.Mode, *, idempotent: bool, dies_behind: int = 0) -> None:
         self.log: list[events.Recorded] = []

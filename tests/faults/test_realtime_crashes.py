@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.gateway import outbound
 from tests import replayed
 from tests.fakes.gemini_session import Session
 from tests.fakes.gemini_turns import Call, Turn
@@ -20,6 +19,7 @@ from tests.faults.installation import Installation, installed
 from tests.voice.realtime_calls import UTTERANCE
 from tests.voice.replaying import causes_come_first
 from tests.voice.sounds import speech
+from voxbridge.services.gateway import outbound
 from voxbridge.shared import events
 from voxbridge.shared.events import tools
 from voxbridge.shared.events import voice as ev

@@ -277,7 +277,7 @@ async def test_a_service_that_cannot_start_does_not_say_its_secrets(nats_url: st
     for settings in (mistyped, unusable):
         env = {"PATH": os.environ["PATH"], **ENVIRONMENT, "VOXBRIDGE_LOG_LEVEL": "debug", "VOXBRIDGE_NATS_URL": nats_url, **settings}
         failing = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", f"services.{service}", cwd=ROOT, env=env, stdout=PIPE, stderr=STDOUT
+            sys.executable, "-m", f"voxbridge.services.{service}", cwd=ROOT, env=env, stdout=PIPE, stderr=STDOUT
         )
         output, _ = await asyncio.wait_for(failing.communicate(), BOUND_S)
         assert failing.returncode, "it did not start"

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from services.voice import gap
 from tests.fakes.gemini_turns import Turn
 from tests.faults.caller import FRAME, Caller
 from tests.faults.guarded import Guarded
 from tests.faults.installation import Installation, installed
+from voxbridge.services.voice import gap
 from voxbridge.shared.audio import frames
 from voxbridge.shared.audio.frames import INPUT_RATE
 

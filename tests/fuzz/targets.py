@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from services.gateway import core, messages
+from voxbridge.services.gateway import core, messages
 from voxbridge.shared import events, nesting
 from voxbridge.shared import websocket as shared_websocket
 from voxbridge.shared.agents import files as agents_files

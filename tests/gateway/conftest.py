@@ -18,11 +18,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
-from services.gateway.service import Gateway
-from services.voice.inspect import SUBJECT, Inspector
-from services.voice.waveforms import Waveforms
 from tests.gateway.stand_in import StandIn
 from tests.ports import free_port
+from voxbridge.services.gateway.service import Gateway
+from voxbridge.services.voice.inspect import SUBJECT, Inspector
+from voxbridge.services.voice.waveforms import Waveforms
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus import subjects

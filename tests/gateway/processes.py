@@ -62,7 +62,9 @@ class Processes:
         env = {**self._env, "VOXBRIDGE_PORT": str(port), "VOXBRIDGE_MODELS_PORT": str(free_port())}
         output = (self._folder / f"gateway-{port}").open("ab")
         self._stack.callback(output.close)
-        process = await asyncio.create_subprocess_exec(sys.executable, "-m", "services.gateway", env=env, stdout=output, stderr=output)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "voxbridge.services.gateway", env=env, stdout=output, stderr=output
+        )
         self._stack.push_async_callback(_end, process)
         async with asyncio.timeout(6 * PATIENCE_S):
             while True:

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
-from services.gateway.http import application
 from tests.gateway.conftest import PATIENCE_S, Client, Running, Serve
 from tests.gateway.stand_in import StandIn
+from voxbridge.services.gateway.http import application
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import Code, VoxbridgeError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from services.gateway.captions import EVERY_S, Captions
+from voxbridge.services.gateway.captions import EVERY_S, Captions
 from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.bus.partials import Pieces
 

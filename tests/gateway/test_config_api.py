@@ -16,12 +16,12 @@ from typing import Any
 import httpx
 import pytest
 
-from services.gateway.admins import Admins, is_loopback, owner_alone
-from services.gateway.bodies import BODY_LIMIT
-from services.gateway.service import Gateway
 from tests.gateway.conftest import PATIENCE_S, Running, Serve, keys_of_voice, listening, publish
 from tests.gateway.test_http import held
 from tests.ports import free_port
+from voxbridge.services.gateway.admins import Admins, is_loopback, owner_alone
+from voxbridge.services.gateway.bodies import BODY_LIMIT
+from voxbridge.services.gateway.service import Gateway
 from voxbridge.shared.agents import voices
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
@@ -147,7 +147,7 @@ async def test_a_body_and_a_key_of_just_the_limit_are_taken(running: Running) ->
 
 
 async def test_a_body_that_does_not_come_is_waited_for_a_bounded_time(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.gateway.bodies.BODY_S", 0.05)
+    monkeypatch.setattr("voxbridge.services.gateway.bodies.BODY_S", 0.05)
     reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
     head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Length: 100\r\n\r\n"
     writer.write(head.encode() + b'{"provider": "gemini"')

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.gateway import calls, core, messages
-from services.gateway.core import Connection, Phase
-from services.gateway.outputs import Append, Attach, Close, Ended, Open, Output, PublishMic, Send
+from voxbridge.services.gateway import calls, core, messages
+from voxbridge.services.gateway.core import Connection, Phase
+from voxbridge.services.gateway.outputs import Append, Attach, Close, Ended, Open, Output, PublishMic, Send
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments

@@ -10,8 +10,8 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from services.gateway import figures
-from services.gateway.metrics import Metrics
+from voxbridge.services.gateway import figures
+from voxbridge.services.gateway.metrics import Metrics
 from voxbridge.shared.service.process import Figures, figures_subject
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.gateway.forwarded import CHAIN, Proxies, address, forwarded, subscriber
-from services.gateway.lobby import Lobby
+from voxbridge.services.gateway.forwarded import CHAIN, Proxies, address, forwarded, subscriber
+from voxbridge.services.gateway.lobby import Lobby
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
 

@@ -13,10 +13,10 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from services.gateway import front, lobby
-from services.gateway.front import HEAD_BYTES, HEADERS, LINE_BYTES, PIPELINE
 from tests.gateway.conftest import PATIENCE_S, Running, Serve, eventually
 from tests.gateway.raw import upgraded
+from voxbridge.services.gateway import front, lobby
+from voxbridge.services.gateway.front import HEAD_BYTES, HEADERS, LINE_BYTES, PIPELINE
 
 LONG_S = 1_000.0
 

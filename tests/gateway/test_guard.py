@@ -8,8 +8,8 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from services.gateway.guard import Guard
 from tests.gateway.conftest import Running
+from voxbridge.services.gateway.guard import Guard
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError
 

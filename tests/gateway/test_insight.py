@@ -16,13 +16,13 @@ from nats.aio.client import Client
 from nats.js.api import RePublish
 from nats.micro.request import Request
 
-from services.gateway.service import Gateway
-from services.voice.inspect import SUBJECT, Inspector
-from services.voice.waveforms import KEPT, Waveforms
 from tests.gateway.conftest import PATIENCE_S, Running, drawing, listening
 from tests.gateway.test_http import held
 from tests.long_call import Call
 from tests.ports import free_port
+from voxbridge.services.gateway.service import Gateway
+from voxbridge.services.voice.inspect import SUBJECT, Inspector
+from voxbridge.services.voice.waveforms import KEPT, Waveforms
 from voxbridge.shared.audio import frames, recordings
 from voxbridge.shared.audio.recordings import BINS_LIMIT, LONGEST_MS, DataKeys, Waveform
 from voxbridge.shared.bus import subjects

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.gateway.lateness import MAX_AGE_MS, PERIOD_MS, Lateness
+from voxbridge.services.gateway.lateness import MAX_AGE_MS, PERIOD_MS, Lateness
 
 NOW = 1_000_000
 

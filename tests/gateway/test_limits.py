@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from websockets.exceptions import ConnectionClosed
 
-from services.gateway import lateness
-from services.gateway import socket as sockets
-from services.gateway.messages import MESSAGE_LIMIT
-from services.gateway.socket import FIRST_LIMIT, GATHER_BYTES, QUEUE_MESSAGES
 from tests.gateway.conftest import PATIENCE_S, Client, Running
 from tests.gateway.raw import head, received, text, upgraded
 from tests.gateway.stand_in import StandIn
 from tests.gateway.test_core import PAYLOADS
+from voxbridge.services.gateway import lateness
+from voxbridge.services.gateway import socket as sockets
+from voxbridge.services.gateway.messages import MESSAGE_LIMIT
+from voxbridge.services.gateway.socket import FIRST_LIMIT, GATHER_BYTES, QUEUE_MESSAGES
 from voxbridge.shared.audio import frames
 from voxbridge.shared.audio.frames import PCM16, pack
 from voxbridge.shared.clock import wall_ms32

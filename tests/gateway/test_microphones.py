@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 from nats.aio.msg import Msg
 
-from services.gateway import microphones
-from services.gateway.metrics import Metrics
-from services.gateway.microphones import GATHER_FROM, GATHER_LIMIT, HELD_S, LATE_S, RECENT, Microphone, Microphones
+from voxbridge.services.gateway import microphones
+from voxbridge.services.gateway.metrics import Metrics
+from voxbridge.services.gateway.microphones import GATHER_FROM, GATHER_LIMIT, HELD_S, LATE_S, RECENT, Microphone, Microphones
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.client import FastClient

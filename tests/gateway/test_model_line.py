@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.gateway.outputs import Output, Send
 from tests.gateway.test_core import SID, live, recorded
+from voxbridge.services.gateway.outputs import Output, Send
 from voxbridge.shared import events
 from voxbridge.shared.bus import moments
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from services.gateway import core
 from tests.gateway.conftest import PATIENCE_S, Running, Serve
 from tests.gateway.stand_in import StandIn
+from voxbridge.services.gateway import core
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import EVENTS_PENDING, connect_nats
 from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer

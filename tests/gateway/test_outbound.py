@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.gateway import outbound
-from services.gateway.outbound import Reader
 from tests.gateway.test_core import SID, recorded
+from voxbridge.services.gateway import outbound
+from voxbridge.services.gateway.outbound import Reader
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments

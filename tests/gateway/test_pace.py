@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.gateway.pace import AHEAD_S, Pace
+from voxbridge.services.gateway.pace import AHEAD_S, Pace
 
 SECOND = 32_000
 

@@ -8,8 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.gateway import messages
-from services.gateway.page_functions import BYTES_LIMIT, DEPTH_LIMIT, DESCRIPTION_LIMIT, FUNCTIONS_LIMIT, TIMEOUT_MS, PageFunction, check
+from voxbridge.services.gateway import messages
+from voxbridge.services.gateway.page_functions import (
+    BYTES_LIMIT,
+    DEPTH_LIMIT,
+    DESCRIPTION_LIMIT,
+    FUNCTIONS_LIMIT,
+    TIMEOUT_MS,
+    PageFunction,
+    check,
+)
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import Code, VoxbridgeError
 

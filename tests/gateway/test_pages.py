@@ -9,8 +9,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from services.gateway import pages
 from tests.gateway.conftest import Running
+from voxbridge.services.gateway import pages
 
 
 @pytest.fixture

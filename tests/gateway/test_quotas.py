@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from services.gateway.admission import ACCOUNTS_LIMIT, Admission
 from tests.gateway.conftest import PATIENCE_S, Client, Serve
 from tests.gateway.stand_in import StandIn
+from voxbridge.services.gateway.admission import ACCOUNTS_LIMIT, Admission
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError

@@ -8,12 +8,12 @@ from typing import Final
 
 import pytest
 
-from services.gateway import socket
-from services.gateway.socket import COUNTED, FIRST_LIMIT, QUEUE_BYTES
 from tests.gateway.conftest import PATIENCE_S, Running, eventually
 from tests.gateway.raw import close, frame, head, received, text, upgraded
 from tests.gateway.stand_in import StandIn
 from tests.gateway.test_socket import FRAME
+from voxbridge.services.gateway import socket
+from voxbridge.services.gateway.socket import COUNTED, FIRST_LIMIT, QUEUE_BYTES
 from voxbridge.shared.websocket import BINARY, CLOSE, PING, PONG
 
 _PING: Final = frame(PING, bytes(125))

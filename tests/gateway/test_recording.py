@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from services.gateway import messages, outbound
-from services.gateway.service import Gateway
 from tests.gateway.conftest import Running
 from tests.gateway.stand_in import StandIn
 from tests.gateway.test_core import recorded as fact
 from tests.gateway.test_http import STARTED_US, held
 from voxbridge.erase import erase
+from voxbridge.services.gateway import messages, outbound
+from voxbridge.services.gateway.service import Gateway
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from services.gateway import core, messages, resume, tokens
-from services.gateway.calls import CLOSED_LIMIT, OPEN_LIMIT, Calls, fold
-from services.gateway.core import Connection, Phase
-from services.gateway.outputs import Append, Attach, Close, Open, Output, Resume, Send
 from tests.gateway.test_core import CODES, JSON, SID, START, appended, called, error_of, fresh, live, recorded, requested, say
+from voxbridge.services.gateway import core, messages, resume, tokens
+from voxbridge.services.gateway.calls import CLOSED_LIMIT, OPEN_LIMIT, Calls, fold
+from voxbridge.services.gateway.core import Connection, Phase
+from voxbridge.services.gateway.outputs import Append, Attach, Close, Open, Output, Resume, Send
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments

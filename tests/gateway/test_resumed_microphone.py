@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from services.gateway.microphones import HELD_S
 from tests.gateway.conftest import PATIENCE_S, Running, Serve, eventually
 from tests.gateway.stand_in import StandIn
+from voxbridge.services.gateway.microphones import HELD_S
 from voxbridge.shared.audio.frames import PCM16, pack, parse
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from services.gateway import outbound, resume, vox
 from tests.gateway.conftest import PATIENCE_S, Client, Running, Serve, alike, eventually
 from tests.gateway.processes import Processes
 from tests.gateway.stand_in import Session, StandIn
+from voxbridge.services.gateway import outbound, resume, vox
 from voxbridge.shared import events
 from voxbridge.shared.audio.frames import PCM16, pack, parse
 from voxbridge.shared.bus import moments, subjects

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from services.gateway import core, messages, session_token, tokens, vox
-from services.gateway.core import Connection, Phase
-from services.gateway.outputs import Append, Attach, Close, Open, PublishMic, Resume, Send
-from services.gateway.resume import Known
-from services.gateway.session_token import SessionToken
 from tests.gateway.conftest import Client, Running, Serve, alike
 from tests.gateway.stand_in import Session, StandIn
 from tests.gateway.test_core import SID, START, appended, called, error_of, fresh, live, recorded, requested, say
+from voxbridge.services.gateway import core, messages, session_token, tokens, vox
+from voxbridge.services.gateway.core import Connection, Phase
+from voxbridge.services.gateway.outputs import Append, Attach, Close, Open, PublishMic, Resume, Send
+from voxbridge.services.gateway.resume import Known
+from voxbridge.services.gateway.session_token import SessionToken
 from voxbridge.shared import events
 from voxbridge.shared.audio.frames import PCM16, pack
 from voxbridge.shared.bus import moments, subjects

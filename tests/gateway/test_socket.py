@@ -6,9 +6,9 @@ import asyncio
 import base64
 from typing import Any
 
-from services.gateway.captions import EVERY_S
 from tests.gateway.conftest import Running
 from tests.gateway.stand_in import StandIn
+from voxbridge.services.gateway.captions import EVERY_S
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.audio.frames import PCM16, pack

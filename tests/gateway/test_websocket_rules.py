@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from services.gateway import socket
-from services.gateway.socket import FIRST_LIMIT
 from tests.gateway.conftest import PATIENCE_S, Running
 from tests.gateway.raw import close, frame, head, received, text, upgraded
+from voxbridge.services.gateway import socket
+from voxbridge.services.gateway.socket import FIRST_LIMIT
 from voxbridge.shared.websocket import BINARY, CLOSE, FRAGMENTS_LIMIT, PING, PONG, TEXT
 
 OPEN: Final = 0

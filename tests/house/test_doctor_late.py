@@ -11,12 +11,12 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from services.models import busy
 from tests.ports import free_port
 from voxbridge.doctor import eventlog, machine, parts
 from voxbridge.doctor.finding import Finding
 from voxbridge.doctor.parts import NEEDED, SLOW_S, Told
 from voxbridge.doctor.place import Place
+from voxbridge.services.models import busy
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Unavailable
 

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner, Result
 
-from services.gateway.service import Gateway
 from tests.gateway.conftest import PATIENCE_S, Running, keys_of_voice, listening, publish
 from tests.ports import free_port
 from voxbridge import runtime, up
 from voxbridge.cli import cli
 from voxbridge.preflight import FolderLock
 from voxbridge.probes import Probes
+from voxbridge.services.gateway.service import Gateway
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config

@@ -14,11 +14,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from services.voice import turns
 from tests.recorded_calls import WORDS, RecordedCall, a_call, file_of
 from voxbridge import replay, session_files
 from voxbridge.cli import cli
 from voxbridge.preflight import FolderLock
+from voxbridge.services.voice import turns
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
 from voxbridge.shared.embedded.servers import NatsServer
@@ -219,7 +219,7 @@ def test_a_recorded_call_becomes_a_test_that_fails_when_the_behaviour_is_changed
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": "/nonexistent"}
     passed = pytest_of()
     assert (passed.returncode, "1 passed" in passed.stdout) == (0, True), passed.stdout
-    (tmp_path / "changed.py").write_text("from services.voice import core\ncore.GRACE_MS = 1\ncore._open_was = core._open\n"
+    (tmp_path / "changed.py").write_text("from voxbridge.services.voice import core\ncore.GRACE_MS = 1\ncore._open_was = core._open\n"
         "def _open(d, input):\n    core._open_was(d, input)\n    d.state.turns = 40\ncore._open = _open\n")  # fmt: skip
     env["PYTHONPATH"] += f":{tmp_path}"
     failed = pytest_of("-p", "changed")

@@ -21,7 +21,14 @@ from tests.ports import free_port
 READY_S = 240.0
 """A bound, not a target: models are loaded while other tests' machines may be busy."""
 
-KILLED = (("services.voice",), ("services.tools",), ("services.gateway",), ("services.models",), ("nats-server",), ("valkey",))
+KILLED = (
+    ("voxbridge.services.voice",),
+    ("voxbridge.services.tools",),
+    ("voxbridge.services.gateway",),
+    ("voxbridge.services.models",),
+    ("nats-server",),
+    ("valkey",),
+)
 
 
 class Up:
@@ -102,9 +109,9 @@ def test_the_product_starts_heals_and_stops(tmp_path: Path) -> None:
         up.until(lambda: bool(up.standing_by()))
         (next_gateway,) = up.standing_by()
         before = up.said().count(again)
-        up.child("services.gateway").kill()
+        up.child("voxbridge.services.gateway").kill()
         up.until(lambda: up.said().count(again) > before)
-        assert up.child("services.gateway").pid == next_gateway
+        assert up.child("voxbridge.services.gateway").pid == next_gateway
 
         family += up.family()
         assert len(up.family()) >= 7
@@ -121,7 +128,7 @@ def test_the_product_starts_heals_and_stops(tmp_path: Path) -> None:
 @pytest.mark.timeout(600)
 def test_nothing_survives_a_killed_supervisor(tmp_path: Path) -> None:
     with _up(tmp_path) as up:
-        up.until(lambda: len(up.process.children()) >= 7 and bool(up.child("services.models").children()))
+        up.until(lambda: len(up.process.children()) >= 7 and bool(up.child("voxbridge.services.models").children()))
         family = up.family()
         up.process.kill()
         up.process.wait()

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from openai import OpenAI
 
-from services.models.manifest import File, Model
 from tests.models.weights import Publisher, Recorder, make_model
 from tests.running_models import RunningModels, running_models
+from voxbridge.services.models.manifest import File, Model
 
 
 @pytest.fixture(scope="session")

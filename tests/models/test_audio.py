@@ -8,8 +8,8 @@ import wave
 import numpy as np
 import pytest
 
-from services.models import audio
-from services.models.tts import sentences
+from voxbridge.services.models import audio
+from voxbridge.services.models.tts import sentences
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 

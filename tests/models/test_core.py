@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.models import core
-from services.models.core import Call, CallArguments, CallBegun, Choice, Message, Piece, Reader, Tool, Words
+from voxbridge.services.models import core
+from voxbridge.services.models.core import Call, CallArguments, CallBegun, Choice, Message, Piece, Reader, Tool, Words
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 TIMER = Tool(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.models import grammar
-from services.models.core import Choice, Tool, tool_grammar
 from tests.models.gbnf import Gbnf, accepts
+from voxbridge.services.models import grammar
+from voxbridge.services.models.core import Choice, Tool, tool_grammar
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_ \"\\é]{0,8}", fullmatch=True)

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from services.models import prompts as prompts_module
-from services.models.core import Prompt
-from services.models.home import Home
-from services.models.llm import Llm, Sampling
-from services.models.prompts import FILES, Prompts, digest
+from voxbridge.services.models import prompts as prompts_module
+from voxbridge.services.models.core import Prompt
+from voxbridge.services.models.home import Home
+from voxbridge.services.models.llm import Llm, Sampling
+from voxbridge.services.models.prompts import FILES, Prompts, digest
 
 SECRET = "My door code is 4711."
 FAMILY = "<|im_start|>system\nYou are an agent.<|im_end|>\n"

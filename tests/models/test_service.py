@@ -17,9 +17,9 @@ import pytest
 from openai import APIStatusError, OpenAI
 from openai.types.chat import ChatCompletionMessageFunctionToolCallParam, ChatCompletionMessageParam, ChatCompletionToolParam
 
-from services.models import audio
 from tests.browser.speech import shared_words
 from tests.running_models import RunningModels
+from voxbridge.services.models import audio
 
 # The first run on a machine fetches 1.3 GB.
 pytestmark = pytest.mark.timeout(900)

@@ -12,7 +12,9 @@ import pytest
 
 def _start(**settings: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, **settings}
-    return subprocess.run([sys.executable, "-m", "services.models"], env=env, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "voxbridge.services.models"], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def test_a_taken_port_is_one_line_that_says_what_to_do() -> None:

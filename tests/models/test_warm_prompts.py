@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest_asyncio
 
-from services.models import core, manifest
-from services.models.home import Home
-from services.models.llm import Llm, Sampling
-from services.models.shelf import Shelf
+from voxbridge.services.models import core, manifest
+from voxbridge.services.models.home import Home
+from voxbridge.services.models.llm import Llm, Sampling
+from voxbridge.services.models.shelf import Shelf
 from voxbridge.shared.config import Config
 
 SYSTEM = core.Message(role="system", text="You are the voice of a small museum. Visitors ask you about paintings and the way to the café.")

@@ -8,14 +8,14 @@ import httpx
 import msgspec
 import pytest
 
-from services.models import core
-from services.models.home import Home, Record
-from services.models.llm import CONTEXT_TOKENS
-from services.tools.registry import BUILT_IN, load
-from services.voice import prompt, sizes
-from services.voice.chat_completions import MAX_TOKENS
-from services.voice.outputs import Message, ToolUse
 from tests.running_models import RunningModels
+from voxbridge.services.models import core
+from voxbridge.services.models.home import Home, Record
+from voxbridge.services.models.llm import CONTEXT_TOKENS
+from voxbridge.services.tools.registry import BUILT_IN, load
+from voxbridge.services.voice import prompt, sizes
+from voxbridge.services.voice.chat_completions import MAX_TOKENS
+from voxbridge.services.voice.outputs import Message, ToolUse
 from voxbridge.shared.config import Config
 
 SAID = {

@@ -12,7 +12,7 @@ import pytest
 from nats.aio.client import Client
 from redis.asyncio import Redis
 
-from services.tools.service import ToolService, build
+from voxbridge.services.tools.service import ToolService, build
 from voxbridge.shared import events
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
@@ -94,7 +94,7 @@ class Executors:
         self.config = config
 
     @asynccontextmanager
-    async def running(self, packs: str = "services.tools.functions.time,tests.tools.pack") -> AsyncIterator[ToolService]:
+    async def running(self, packs: str = "voxbridge.services.tools.functions.time,tests.tools.pack") -> AsyncIterator[ToolService]:
         config = Config(nats_url=self.config.nats_url, redis_url=self.config.redis_url, tool_packs=packs)
         async with connected(config, "tools", new_process_id("tools"), SystemClock()) as resources:
             service = await build(resources)

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from services.tools.context import Context
-from services.tools.core import Alarm
-from services.tools.registry import Isolation, function
+from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.core import Alarm
+from voxbridge.services.tools.registry import Isolation, function
 from voxbridge.shared.events.tools import NoteRemembered
 
 

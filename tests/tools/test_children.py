@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from services.tools.children import CHILDREN_LIMIT, WAITING_LIMIT, Children
-from services.tools.registry import Tool, load
 from tests.tools.test_service import lines
+from voxbridge.services.tools.children import CHILDREN_LIMIT, WAITING_LIMIT, Children
+from voxbridge.services.tools.registry import Tool, load
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 BOUND_S = 30.0

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from services.tools import service as tools_service
-from services.tools.projection import Notes
 from tests.tools.conftest import Caller, Executors
 from voxbridge import erase, session_files
+from voxbridge.services.tools import service as tools_service
+from voxbridge.services.tools.projection import Notes
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.errors import Conflict, Unavailable
 from voxbridge.shared.events.tools import NoteRemembered, ToolCompleted, ToolFailed
@@ -21,7 +21,7 @@ from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.store.store import Note, Store
 
-PACKS = "services.tools.functions.notes"
+PACKS = "voxbridge.services.tools.functions.notes"
 
 
 async def recalled(caller: Caller, call_id: str, query: str = "", account: str = "me") -> list[str]:

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from services.tools import intake
-from services.tools import service as tools_service
-from services.tools.results import RESULT_LIMIT
-from services.tools.session import refold
 from tests.tools.conftest import BOUND_S, Caller, Executors
+from voxbridge.services.tools import intake
+from voxbridge.services.tools import service as tools_service
+from voxbridge.services.tools.results import RESULT_LIMIT
+from voxbridge.services.tools.session import refold
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import connect_nats
 from voxbridge.shared.config import Config
@@ -75,7 +75,7 @@ async def process(config: Config) -> AsyncIterator[asyncio.subprocess.Process]:
         "PATH": "/usr/bin:/bin",
     }
     root = Path(__file__).parents[2]
-    running = await asyncio.create_subprocess_exec(sys.executable, "-m", "services.tools", cwd=root, env=env)
+    running = await asyncio.create_subprocess_exec(sys.executable, "-m", "voxbridge.services.tools", cwd=root, env=env)
     try:
         yield running
     finally:
@@ -392,7 +392,9 @@ async def test_functions_run_while_valkey_is_away_and_notes_are_made_good(
     own_valkey: Callable[[], ValkeyServer], nats_url: str, log: Log, caller: Caller
 ) -> None:
     valkey = own_valkey()
-    async with Executors(Config(nats_url=nats_url, redis_url=valkey.url)).running("services.tools.functions.notes,tests.tools.pack"):
+    async with Executors(Config(nats_url=nats_url, redis_url=valkey.url)).running(
+        "voxbridge.services.tools.functions.notes,tests.tools.pack"
+    ):
         valkey.kill()
         await caller.call("echo", text="hello")
         await caller.next(ToolCompleted)

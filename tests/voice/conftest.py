@@ -17,12 +17,12 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from redis.asyncio import Redis
 
-from services.models import loader, manifest, shelf
-from services.voice.service import VoiceService, build
-from services.voice.vad import SileroModel
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.voice.model_server import ModelServer
+from voxbridge.services.models import loader, manifest, shelf
+from voxbridge.services.voice.service import VoiceService, build
+from voxbridge.services.voice.vad import SileroModel
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments, subjects
@@ -280,7 +280,7 @@ class Workers:
         env = {**os.environ, **self.config.as_env()}
         root = Path(__file__).parents[2]
         running = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "services.voice", cwd=root, env=env, stderr=asyncio.subprocess.PIPE, limit=1 << 20
+            sys.executable, "-m", "voxbridge.services.voice", cwd=root, env=env, stderr=asyncio.subprocess.PIPE, limit=1 << 20
         )
         assert running.stderr is not None
         try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from services.voice import core, inputs, reopening
-from services.voice import outputs as out
-from services.voice.state import State
+from voxbridge.services.voice import core, inputs, reopening
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.state import State
 from voxbridge.shared import events
 from voxbridge.shared.agents.model import Cast
 from voxbridge.shared.bus.moments import PartialTranscript, StateChanged

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from services.voice.service import VoiceService
-from services.voice.state import State
 from tests.voice.conftest import Page, becomes
 from voxbridge import move
+from voxbridge.services.voice.service import VoiceService
+from voxbridge.services.voice.state import State
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.log.reader import Log

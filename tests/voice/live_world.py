@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import msgspec
 
-from services.voice import core, dialogue, inputs, live, provider
-from services.voice import outputs as out
-from services.voice.outstanding import Outstanding
-from services.voice.state import State
 from tests.voice.conversation import SID, START_US
 from tests.voice.live_parts import FUNCTION, GREETING, LIVE, Compression, Connection, Context, Heard, Known, Script, Turn, agents
 from tests.voice.world import TAKEOVER_MS, Spoken, World
+from voxbridge.services.voice import core, dialogue, inputs, live, provider
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.outstanding import Outstanding
+from voxbridge.services.voice.state import State
 from voxbridge.shared import events
 from voxbridge.shared.agents.model import HANDOFF, Cast
 from voxbridge.shared.events import gateway, tools

@@ -9,11 +9,11 @@ from typing import TypeVar
 
 import pytest
 
-from services.voice.openai_realtime import OpenAIRealtime
-from services.voice.provider import ProviderInput
-from services.voice.realtime import Connection, ConnectionLost, Setup
 from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer, Session
 from tests.fakes.openai_realtime_turns import frames, tone
+from voxbridge.services.voice.openai_realtime import OpenAIRealtime
+from voxbridge.services.voice.provider import ProviderInput
+from voxbridge.services.voice.realtime import Connection, ConnectionLost, Setup
 from voxbridge.shared.agents.functions import Function
 
 T = TypeVar("T", bound=ProviderInput)

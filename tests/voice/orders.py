@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import msgspec
 
-from services.voice import core, inputs, provider, reopening
-from services.voice import outputs as out
 from tests.voice.conversation import SID, START_US
 from tests.voice.orders_page import Page
 from tests.voice.orders_teams import FUNCTIONS, TEAMS
+from voxbridge.services.voice import core, inputs, provider, reopening
+from voxbridge.services.voice import outputs as out
 from voxbridge.shared import events
 from voxbridge.shared.agents.model import Cast
 from voxbridge.shared.events import gateway, tools

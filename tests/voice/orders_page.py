@@ -1,6 +1,6 @@
 """The loudspeaker of a call in virtual time: what left for the page, what of it was played, and what the page tells of it.
 
-Generations are played one after the other, as `services.voice.speaker` sends and the page plays them.
+Generations are played one after the other, as `voxbridge.services.voice.speaker` sends and the page plays them.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import msgspec
 
-from services.voice import core, inputs
-from services.voice import outputs as out
-from services.voice.outstanding import Outstanding
-from services.voice.turns import NOTICES_LIMIT
 from tests.voice.conversation import SID, START_US
 from tests.voice.orders import IDLE_S, Orders
 from tests.voice.orders_things import Thing, played, things
+from voxbridge.services.voice import core, inputs
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.outstanding import Outstanding
+from voxbridge.services.voice.turns import NOTICES_LIMIT
 from voxbridge.shared import events
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.journal import Taken, VoiceJournal

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final
 
-from services.voice import inputs, provider
-from services.voice import outputs as out
 from tests.voice.orders import Orders
 from tests.voice.orders_teams import FUNCTIONS
+from voxbridge.services.voice import inputs, provider
+from voxbridge.services.voice import outputs as out
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from services.voice import core, inputs
-from services.voice.state import State
+from voxbridge.services.voice import core, inputs
+from voxbridge.services.voice.state import State
 from voxbridge.shared import events
 from voxbridge.shared.events.journal import VoiceJournal
 from voxbridge.shared.step.fold import Append, LogInput

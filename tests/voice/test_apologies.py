@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from services.voice.live import TRIES_LIMIT
-from services.voice.speaking import APOLOGIES, UNSAID
 from tests.answers import answers, apologies
 from tests.voice.conversation import SID
 from tests.voice.live_parts import Script
 from tests.voice.live_world import LiveWorld
 from tests.voice.replaying import replay, stored
+from voxbridge.services.voice.live import TRIES_LIMIT
+from voxbridge.services.voice.speaking import APOLOGIES, UNSAID
 from voxbridge.shared.bus.moments import StateChanged
 from voxbridge.shared.events import voice as ev
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from services.voice import bounds, inputs
-from services.voice.core import initial
 from tests.voice.conversation import Conversation
+from voxbridge.services.voice import bounds, inputs
+from voxbridge.services.voice.core import initial
 from voxbridge.shared.config import Config
 from voxbridge.shared.events import voice as ev
 

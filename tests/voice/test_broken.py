@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from services.voice import core, inputs
-from services.voice.state import State
 from tests.voice.conftest import MakePage, Page, Workers, left
+from voxbridge.services.voice import core, inputs
+from voxbridge.services.voice.state import State
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.step.fold import LogInput

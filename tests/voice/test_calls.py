@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from services.voice import inputs
-from services.voice import outputs as out
 from tests.voice.conversation import Conversation
+from voxbridge.services.voice import inputs
+from voxbridge.services.voice import outputs as out
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 

@@ -14,11 +14,11 @@ import pytest
 from nats.aio.client import Client
 from redis.asyncio import Redis
 
-from services.voice import core, inputs
 from tests.voice.conftest import BUSY_S, Page, Workers, at_rest, becomes
 from tests.voice.model_server import Fault, ModelServer, call
 from tests.voice.replaying import causes_come_first, encoded, replay, stored
 from tests.voice.sounds import silence, speech
+from voxbridge.services.voice import core, inputs
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.servers import ValkeyServer

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from services.voice import language
-from services.voice.claude import MAX_TOKENS, PAUSES_LIMIT
-from services.voice.inputs import Completed, TextDelta, ToolRequested
-from services.voice.language import ARGUMENTS_LIMIT, GO_ON, OPENING, RETRY_WAIT_S
-from services.voice.models import Models
-from services.voice.outputs import Complete, Message, ToolUse
 from tests.fakes import tls
 from tests.fakes.anthropic import CACHED_TOKENS, KEY, AnthropicServer, Block, End, Failure, Item, Raw, Status, Stop, Thought, Use
 from tests.voice.model_server import Fault
+from voxbridge.services.voice import language
+from voxbridge.services.voice.claude import MAX_TOKENS, PAUSES_LIMIT
+from voxbridge.services.voice.inputs import Completed, TextDelta, ToolRequested
+from voxbridge.services.voice.language import ARGUMENTS_LIMIT, GO_ON, OPENING, RETRY_WAIT_S
+from voxbridge.services.voice.models import Models
+from voxbridge.services.voice.outputs import Complete, Message, ToolUse
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from services.voice import inputs
-from services.voice import outputs as out
 from tests.voice.conversation import Conversation
+from voxbridge.services.voice import inputs
+from voxbridge.services.voice import outputs as out
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import tools as tool_events
 from voxbridge.shared.events import voice as ev

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from services.voice import costs
-from services.voice.state import State
+from voxbridge.services.voice import costs
+from voxbridge.services.voice.state import State
 from voxbridge.shared.events.voice import Usage
 
 PRICES = {"gemini-3.8-live": (3.0, 12.0), "claude-sonnet-5": (3.0, 15.5)}

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from services.voice import core, inputs
-from services.voice import outputs as out
-from services.voice.outstanding import Outstanding
 from tests.voice.conversation import SID
 from tests.voice.replaying import _decoder, causes_come_first, encoded, replay, stored
 from tests.voice.world import World
+from voxbridge.services.voice import core, inputs
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.outstanding import Outstanding
 from voxbridge.shared import events
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.journal import VoiceJournal

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.voice.ears import LONGEST_MS, PREROLL_MS, Ears
-from services.voice.inputs import VoiceStarted, VoiceStopped
-from services.voice.outputs import AUDIO_END
-from services.voice.vad import START_WINDOWS, STOP_WINDOWS, WINDOW_MS, SileroModel
 from tests.voice.sounds import clicks, noise, silence, speech
+from voxbridge.services.voice.ears import LONGEST_MS, PREROLL_MS, Ears
+from voxbridge.services.voice.inputs import VoiceStarted, VoiceStopped
+from voxbridge.services.voice.outputs import AUDIO_END
+from voxbridge.services.voice.vad import START_WINDOWS, STOP_WINDOWS, WINDOW_MS, SileroModel
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 BYTES_PER_MS = 32

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from services.voice import endpoints, language
+from voxbridge.services.voice import endpoints, language
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 

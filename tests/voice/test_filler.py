@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from services.voice import filler, inputs
-from services.voice import outputs as out
 from tests.answers import answers
 from tests.voice.conversation import SID, Conversation
 from tests.voice.live_parts import Script
 from tests.voice.live_world import LiveWorld
 from tests.voice.replaying import encoded, replay, stored
 from tests.voice.world import World
+from voxbridge.services.voice import filler, inputs
+from voxbridge.services.voice import outputs as out
 from voxbridge.shared.agents.model import Agent, Cast
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from services.voice import gap, inputs
-from services.voice.microphone import MARK_MS, STALLED_S, Microphone
-from services.voice.outstanding import Outstanding
-from services.voice.past import Past
-from services.voice.state import Mark, Reply, State, Utterance
-from services.voice.vad import SileroModel
 from tests.voice.sounds import silence, speech
 from tests.voice.virtual import in_virtual_time
+from voxbridge.services.voice import gap, inputs
+from voxbridge.services.voice.microphone import MARK_MS, STALLED_S, Microphone
+from voxbridge.services.voice.outstanding import Outstanding
+from voxbridge.services.voice.past import Past
+from voxbridge.services.voice.state import Mark, Reply, State, Utterance
+from voxbridge.services.voice.vad import SileroModel
 from voxbridge.shared.audio import frames
 from voxbridge.shared.step.fold import Folded
 

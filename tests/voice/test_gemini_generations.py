@@ -8,15 +8,15 @@ from typing import Final
 
 import pytest
 
-from services.voice import gemini, live
-from services.voice.gemini import Gemini
-from services.voice.outputs import Message
-from services.voice.realtime import ConnectionLost, Setup
 from tests.fakes.gemini import GeminiServer, Refusal
 from tests.fakes.gemini_session import Session
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asked_in_text, asks, connected, restored, said, seeded_with
+from voxbridge.services.voice import gemini, live
+from voxbridge.services.voice.gemini import Gemini
+from voxbridge.services.voice.outputs import Message
+from voxbridge.services.voice.realtime import ConnectionLost, Setup
 from voxbridge.shared.events import voice as ev
 
 pytestmark = pytest.mark.timeout(120)

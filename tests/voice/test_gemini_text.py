@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from services.voice import language
-from services.voice.gemini_text import MAX_TOKENS
-from services.voice.inputs import Completed, TextDelta, ToolRequested
-from services.voice.language import ARGUMENTS_LIMIT, GO_ON, OPENING
-from services.voice.models import Models
-from services.voice.outputs import Complete, Message, ToolUse
 from tests.fakes import tls
 from tests.fakes.gemini_text import KEY, UNSIGNED, Call, End, Finish, GeminiTextServer, Raw, Status, Thought
 from tests.voice.model_server import Fault
+from voxbridge.services.voice import language
+from voxbridge.services.voice.gemini_text import MAX_TOKENS
+from voxbridge.services.voice.inputs import Completed, TextDelta, ToolRequested
+from voxbridge.services.voice.language import ARGUMENTS_LIMIT, GO_ON, OPENING
+from voxbridge.services.voice.models import Models
+from voxbridge.services.voice.outputs import Complete, Message, ToolUse
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from services.voice import gap, incoming
-from services.voice.incoming import Incoming
 from tests.voice.conftest import Page, Workers
 from tests.voice.sounds import silence, speech
+from voxbridge.services.voice import gap, incoming
+from voxbridge.services.voice.incoming import Incoming
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.client import FastClient

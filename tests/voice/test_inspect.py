@@ -10,10 +10,10 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from services.voice import inspect
-from services.voice.inspect import HISTORY_SHOWN, KEPT, SNAPSHOT_EVERY, TEXT_SHOWN, Inspector
 from tests.long_call import Call
 from tests.voice.conftest import Page, Workers
+from voxbridge.services.voice import inspect
+from voxbridge.services.voice.inspect import HISTORY_SHOWN, KEPT, SNAPSHOT_EVERY, TEXT_SHOWN, Inspector
 from voxbridge.shared import events
 from voxbridge.shared.events import gateway
 from voxbridge.shared.log.reader import Log

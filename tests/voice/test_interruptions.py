@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.voice import heard, inputs
-from services.voice import outputs as out
-from services.voice.state import Piece
 from tests.voice.conversation import Conversation
+from voxbridge.services.voice import heard, inputs
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.state import Piece
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 

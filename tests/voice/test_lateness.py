@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from services.voice import inputs
-from services.voice import outputs as out
-from services.voice.draft import LATE_MS
-from services.voice.models import Models
 from tests.voice.conversation import Conversation
+from voxbridge.services.voice import inputs
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.draft import LATE_MS
+from voxbridge.services.voice.models import Models
 from voxbridge.shared.bus.moments import StateChanged
 from voxbridge.shared.config import Config
 from voxbridge.shared.events import gateway

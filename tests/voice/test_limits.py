@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.voice import core, inputs
-from services.voice import outputs as out
-from services.voice.memory import HISTORY_KEPT, HISTORY_LIMIT, RESULT_LIMIT
-from services.voice.speaking import REPLY_LIMIT
-from services.voice.turns import CALLS_LIMIT, NOTICES_LIMIT, REFUSALS_LIMIT
 from tests.voice.conversation import SID, START_US, Conversation
+from voxbridge.services.voice import core, inputs
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.memory import HISTORY_KEPT, HISTORY_LIMIT, RESULT_LIMIT
+from voxbridge.services.voice.speaking import REPLY_LIMIT
+from voxbridge.services.voice.turns import CALLS_LIMIT, NOTICES_LIMIT, REFUSALS_LIMIT
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 

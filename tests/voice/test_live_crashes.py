@@ -14,7 +14,6 @@ import pytest
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis
 
-from services.voice.service import VoiceService
 from tests.fakes.gemini import Refusal
 from tests.fakes.gemini_turns import Call, Turn
 from tests.faults.installation import Google
@@ -22,6 +21,7 @@ from tests.voice.conftest import Page, Workers, becomes
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asks, connected
 from tests.voice.replaying import causes_come_first, replay, stored
 from tests.voice.sounds import speech
+from voxbridge.services.voice.service import VoiceService
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
 from voxbridge.shared.events import voice as ev

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from services.voice import core, inputs
-from services.voice.speaker import LEAD_MS
 from tests.voice.conversation import SID
 from tests.voice.live_parts import GREETING, LIVE, TARGET_TOKENS, TRIGGER_TOKENS, Known, Script
 from tests.voice.live_world import MS_PER_CHARACTER, LiveWorld
 from tests.voice.replaying import causes_come_first, encoded, replay, stored
+from voxbridge.services.voice import core, inputs
+from voxbridge.services.voice.speaker import LEAD_MS
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.step.fold import fold
 

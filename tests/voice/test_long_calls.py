@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from services.voice import live
-from services.voice.memory import HISTORY_LIMIT, RESULT_LIMIT
 from tests.fakes import anthropic, openai_realtime
 from tests.fakes.anthropic import AnthropicServer
 from tests.fakes.gemini import GeminiServer
@@ -20,6 +18,8 @@ from tests.voice.model_server import ModelServer, call
 from tests.voice.realtime_calls import a_turn, asks
 from tests.voice.replaying import replay, stored
 from tests.voice.test_handoffs import LIVE, agents
+from voxbridge.services.voice import live
+from voxbridge.services.voice.memory import HISTORY_LIMIT, RESULT_LIMIT
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.store.store import Store

@@ -21,19 +21,19 @@ from nats.aio.msg import Msg
 from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
 
-from services.gateway import core as gateway_core
-from services.gateway.outputs import TRY_LATER
-from services.gateway.service import Gateway
-from services.voice import load, moving
-from services.voice import service as service_module
-from services.voice.load import Load
-from services.voice.orphans import Orphans
-from services.voice.service import VoiceService
-from services.voice.session import Session
 from tests.ports import free_port
 from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, becomes, left
 from tests.voice.fleet import name, pause_ms, serves
 from voxbridge import move
+from voxbridge.services.gateway import core as gateway_core
+from voxbridge.services.gateway.outputs import TRY_LATER
+from voxbridge.services.gateway.service import Gateway
+from voxbridge.services.voice import load, moving
+from voxbridge.services.voice import service as service_module
+from voxbridge.services.voice.load import Load
+from voxbridge.services.voice.orphans import Orphans
+from voxbridge.services.voice.service import VoiceService
+from voxbridge.services.voice.session import Session
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock, wall_ms32

@@ -17,17 +17,17 @@ from typing import Any, Self
 import openai
 import pytest
 
-from services.voice import language
-from services.voice import models as models_module
-from services.voice.inputs import Completed, TextDelta, ToolRequested
-from services.voice.language import ARGUMENTS_LIMIT, LanguageModel
-from services.voice.models import TEXT_LIMIT, Models
-from services.voice.outputs import Complete, Message, ToolUse
 from tests.fakes import tls
 from tests.fakes.anthropic import KEY as CLAUDE_KEY
 from tests.fakes.anthropic import AnthropicServer
 from tests.fakes.sse import Answer, Body, Request, SseServer
 from tests.voice.model_server import Fault, ModelServer, Raw, Status, call
+from voxbridge.services.voice import language
+from voxbridge.services.voice import models as models_module
+from voxbridge.services.voice.inputs import Completed, TextDelta, ToolRequested
+from voxbridge.services.voice.language import ARGUMENTS_LIMIT, LanguageModel
+from voxbridge.services.voice.models import TEXT_LIMIT, Models
+from voxbridge.services.voice.outputs import Complete, Message, ToolUse
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.audio.frames import OUTPUT_RATE
 from voxbridge.shared.config import Config
@@ -424,7 +424,9 @@ async def test_only_vendors_with_a_key_are_loaded_ahead_and_the_rest_never(model
 
 
 def test_a_worker_starts_without_the_vendors_sdks() -> None:
-    program = "import sys, services.voice.models as m; print([name for name in ('anthropic', 'google.genai') if name in sys.modules])"
+    program = (
+        "import sys, voxbridge.services.voice.models as m; print([name for name in ('anthropic', 'google.genai') if name in sys.modules])"
+    )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True, timeout=60)
     assert found.stdout.strip() == "[]"
 

@@ -12,9 +12,6 @@ import msgspec
 import pytest
 from nats.aio.client import Client
 
-from services.voice import moving
-from services.voice.orphans import Orphans
-from services.voice.session import MID_TURN_S
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Turn
@@ -23,6 +20,9 @@ from tests.voice.fleet import name, owner, pause_ms, refused, serves, state_of
 from tests.voice.model_server import Fault, ModelServer
 from tests.voice.realtime_calls import a_turn, asks
 from voxbridge import move
+from voxbridge.services.voice import moving
+from voxbridge.services.voice.orphans import Orphans
+from voxbridge.services.voice.session import MID_TURN_S
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.ids import new_session_id

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from services.voice import noises, provider
-from services.voice import outputs as out
 from tests.answers import answers
 from tests.voice.conversation import SID
 from tests.voice.live_parts import Script
 from tests.voice.live_world import LiveWorld
 from tests.voice.replaying import encoded, replay, stored
+from voxbridge.services.voice import noises, provider
+from voxbridge.services.voice import outputs as out
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 

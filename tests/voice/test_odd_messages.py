@@ -10,13 +10,13 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from services.voice import core, gemini, inputs
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.fakes.gemini_turns import Call, Turn, audio_content, content
 from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer
 from tests.voice.conftest import Page, Workers
 from tests.voice.realtime_calls import asks, connected, said
+from voxbridge.services.voice import core, gemini, inputs
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.events import voice as ev

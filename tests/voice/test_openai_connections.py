@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.voice import openai_realtime, openai_responses, openai_shapes, openai_wire
-from services.voice.openai_realtime import OpenAIRealtime
-from services.voice.outputs import Message, ToolUse
-from services.voice.provider import AgentAudio, AgentText, ModelTurnDone, ProviderInput
-from services.voice.realtime import ConnectionLost, Setup
 from tests.fakes import tls
 from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer
 from tests.fakes.openai_realtime_turns import Turn, tone
 from tests.voice.openai_calls import SETUP, SPEECH, TIME, Call, calling, the_key
+from voxbridge.services.voice import openai_realtime, openai_responses, openai_shapes, openai_wire
+from voxbridge.services.voice.openai_realtime import OpenAIRealtime
+from voxbridge.services.voice.outputs import Message, ToolUse
+from voxbridge.services.voice.provider import AgentAudio, AgentText, ModelTurnDone, ProviderInput
+from voxbridge.services.voice.realtime import ConnectionLost, Setup
 
 
 @pytest.fixture

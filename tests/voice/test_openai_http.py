@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from services.voice.inputs import Completed, TextDelta, ToolRequested
-from services.voice.models import Models
-from services.voice.outputs import Complete, Message, ToolUse
 from tests.fakes.openai_http import KEY, OpenAIServer, Use, tone
 from tests.fakes.openai_http_rules import CHAT, HEARING, SPEECH
+from voxbridge.services.voice.inputs import Completed, TextDelta, ToolRequested
+from voxbridge.services.voice.models import Models
+from voxbridge.services.voice.outputs import Complete, Message, ToolUse
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError

@@ -11,10 +11,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from services.voice import openai_connection, openai_responses
-from services.voice.openai_connection import ARGUMENTS_LIMIT, CALLS_LIMIT, REFUSALS_LIMIT
-from services.voice.openai_realtime import OpenAIRealtime
-from services.voice.provider import (
+from tests.fakes.openai_realtime import OpenAIRealtimeServer
+from tests.fakes.openai_realtime_turns import Turn, tone
+from tests.voice.openai_calls import SETUP, SILENCE, SPEECH, Call, calling, the_key
+from voxbridge.services.voice import openai_connection, openai_responses
+from voxbridge.services.voice.openai_connection import ARGUMENTS_LIMIT, CALLS_LIMIT, REFUSALS_LIMIT
+from voxbridge.services.voice.openai_realtime import OpenAIRealtime
+from voxbridge.services.voice.provider import (
     AgentAudio,
     AgentText,
     AgentWords,
@@ -26,10 +29,7 @@ from services.voice.provider import (
     UserVoice,
     UserWords,
 )
-from services.voice.realtime import Answer
-from tests.fakes.openai_realtime import OpenAIRealtimeServer
-from tests.fakes.openai_realtime_turns import Turn, tone
-from tests.voice.openai_calls import SETUP, SILENCE, SPEECH, Call, calling, the_key
+from voxbridge.services.voice.realtime import Answer
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from services.voice.openai_responses import Responses
-from services.voice.openai_wire import Wire
+from voxbridge.services.voice.openai_responses import Responses
+from voxbridge.services.voice.openai_wire import Wire
 
 
 class Recorded:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from services.voice import inputs, provider
-from services.voice import outputs as out
 from tests.voice.orders import Orders
 from tests.voice.orders_rules import first_broken, rules_broken
 from tests.voice.orders_teams import TEAMS
 from tests.voice.orders_things import Thing, happens, have
+from voxbridge.services.voice import inputs, provider
+from voxbridge.services.voice import outputs as out
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 

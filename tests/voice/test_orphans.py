@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.voice import inputs, orphans
-from services.voice.past import Past
 from tests.voice.conftest import Page, left
+from voxbridge.services.voice import inputs, orphans
+from voxbridge.services.voice.past import Past
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.errors import Conflict, Unavailable
 from voxbridge.shared.events import voice as ev

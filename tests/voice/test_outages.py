@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from services.voice import inputs, outages, pauses
-from services.voice import outputs as out
 from tests.voice.conversation import Conversation
+from voxbridge.services.voice import inputs, outages, pauses
+from voxbridge.services.voice import outputs as out
 from voxbridge.shared.bus.moments import StateChanged
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev

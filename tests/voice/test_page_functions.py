@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from services.voice import page_functions
-from services.voice.page_functions import LOCAL_BYTES
 from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
 from tests.voice.test_calls import calling
+from voxbridge.services.voice import page_functions
+from voxbridge.services.voice.page_functions import LOCAL_BYTES
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName
 from voxbridge.shared.errors import Code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from services.voice.peaks import SCALE, Peaks
+from voxbridge.services.voice.peaks import SCALE, Peaks
 from voxbridge.shared.audio import frames
 from voxbridge.shared.audio.recordings import LONGEST_MS
 

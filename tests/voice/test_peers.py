@@ -12,11 +12,11 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from services.voice import peers
-from services.voice.peers import ALIVE, Peers
-from services.voice.service import VoiceService
 from tests.voice.conftest import Page, Workers, becomes
 from tests.voice.fleet import name, owner, serves
+from voxbridge.services.voice import peers
+from voxbridge.services.voice.peers import ALIVE, Peers
+from voxbridge.services.voice.service import VoiceService
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.client import FastClient
 from voxbridge.shared.events import gateway

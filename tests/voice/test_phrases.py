@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.voice.phrases import FIRST_CLAUSE, LONGEST, cut
+from voxbridge.services.voice.phrases import FIRST_CLAUSE, LONGEST, cut
 
 WORDS = st.lists(st.text(alphabet="abcdefgXYZ,.!?;:'-0123456789é…\n", min_size=1, max_size=14), min_size=0, max_size=60).map(" ".join)
 

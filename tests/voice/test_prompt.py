@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.voice import sizes
-from services.voice.outputs import Message, ToolUse
-from services.voice.prompt import (
+from voxbridge.services.voice import sizes
+from voxbridge.services.voice.outputs import Message, ToolUse
+from voxbridge.services.voice.prompt import (
     EARLIER_CHARACTERS,
     NOTHING,
     PERSONA,

@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from services.voice.provider_socket import BEHIND_LIMIT, UNHEARD_MS, Behind, ProviderSocket, silent_until
+from voxbridge.services.voice.provider_socket import BEHIND_LIMIT, UNHEARD_MS, Behind, ProviderSocket, silent_until
 
 
 class Provider:

@@ -15,7 +15,6 @@ import pytest
 
 pytest.register_assert_rewrite("tests.voice.provider_suite", "tests.voice.page_suite")
 
-from services.voice import capabilities, endpoints, live
 from tests.fakes import anthropic
 from tests.fakes.anthropic import AnthropicServer
 from tests.fakes.gemini import GeminiServer
@@ -30,6 +29,7 @@ from tests.voice.model_server import Fault, ModelServer, Status, call
 from tests.voice.page_suite import Reply
 from tests.voice.provider_suite import STORY, Limit, Provider, ProviderSuite, Stage
 from tests.voice.realtime_calls import BARGE_IN, asks
+from voxbridge.services.voice import capabilities, endpoints, live
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 

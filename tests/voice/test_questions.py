@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.voice.inspect import Question
-from services.voice.moving import Ask
-from services.voice.questions import RETRY_MS, WAITING_LIMIT, Questions, read
+from voxbridge.services.voice.inspect import Question
+from voxbridge.services.voice.moving import Ask
+from voxbridge.services.voice.questions import RETRY_MS, WAITING_LIMIT, Questions, read
 from voxbridge.shared.audio.recordings import Waveform
 from voxbridge.shared.errors import Code, VoxbridgeError
 

@@ -14,13 +14,13 @@ import pytest
 from nats.aio.client import Client
 from redis.asyncio import Redis
 
-from services.voice import recorder
-from services.voice.recorder import Recorder, Recorders
 from tests.shared.backends import open_log
 from tests.voice.conftest import MakePage, Page, Workers, at_rest, becomes, left
 from tests.voice.model_server import ModelServer
 from tests.voice.sounds import silence, speech
 from voxbridge import erase, wav
+from voxbridge.services.voice import recorder
+from voxbridge.services.voice.recorder import Recorder, Recorders
 from voxbridge.shared.audio import frames, recordings
 from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus import subjects

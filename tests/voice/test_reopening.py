@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from services.voice import inputs, reopening
-from services.voice import outputs as out
-from services.voice.state import Reply
 from tests.voice.conversation import Conversation
 from tests.voice.orders import Orders
 from tests.voice.orders_rules import rules_broken
 from tests.voice.orders_things import have
+from voxbridge.services.voice import inputs, reopening
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.state import Reply
 from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev

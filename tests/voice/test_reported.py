@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from services.voice import live, turns
-from services.voice.speaking import APOLOGIES
 from tests.answers import answers, apologies
 from tests.fakes.gemini import GeminiServer, Refusal
 from tests.fakes.gemini_turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.realtime_calls import BARGE_IN, UTTERANCE, a_turn, asked_in_text, asks, connected, restored, said, seeded_with, user_said
 from tests.voice.replaying import replay, stored
+from voxbridge.services.voice import live, turns
+from voxbridge.services.voice.speaking import APOLOGIES
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.voice.resample import Upsampler
+from voxbridge.services.voice.resample import Upsampler
 
 DELAY_S = 8 / 16_000
 

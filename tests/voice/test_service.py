@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from services.voice import core, inputs, turns
-from services.voice.session import ECHO_GENERATION
 from tests.voice.conftest import MakePage, Page, Workers, left
 from tests.voice.model_server import Fault, ModelServer, Status, call
 from tests.voice.replaying import causes_come_first, encoded, replay, stored
 from tests.voice.sounds import silence, speech
+from voxbridge.services.voice import core, inputs, turns
+from voxbridge.services.voice.session import ECHO_GENERATION
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.audio import frames
 from voxbridge.shared.events import gateway

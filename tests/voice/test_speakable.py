@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from services.voice.phrases import cut
-from services.voice.speakable.names import LONGEST_PATH
-from services.voice.speakable.rules import MOST_DECIMALS, MOST_FIGURES
-from services.voice.speakable.text import LANGUAGES, MOST_PASSES, speakable
+from voxbridge.services.voice.phrases import cut
+from voxbridge.services.voice.speakable.names import LONGEST_PATH
+from voxbridge.services.voice.speakable.rules import MOST_DECIMALS, MOST_FIGURES
+from voxbridge.services.voice.speakable.text import LANGUAGES, MOST_PASSES, speakable
 
 ROOT = Path(__file__).parents[2]
 MARKS = "*_`#|~[]{}\\"
@@ -303,7 +303,8 @@ def test_a_piece_that_ended_a_sentence_still_does() -> None:
 
 def test_the_machine_changes_nothing() -> None:
     """The words are the same under another locale and time zone, so a call replays alike everywhere."""
-    program = "from services.voice.speakable.text import speakable\nprint(speakable('On 2024-01-05 at 14:05 it cost 1,250.50 $ and 5 km.'))"
+    said = "On 2024-01-05 at 14:05 it cost 1,250.50 $ and 5 km."
+    program = f"from voxbridge.services.voice.speakable.text import speakable\nprint(speakable({said!r}))"
     heard = {
         subprocess.run(
             [sys.executable, "-c", program],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from services.voice.speaker import BUFFER_MS, FRAME_MS, LEAD_MS, Speaker
 from tests.voice.virtual import in_virtual_time
+from voxbridge.services.voice.speaker import BUFFER_MS, FRAME_MS, LEAD_MS, Speaker
 from voxbridge.shared.audio import frames
 
 BYTES_PER_MS = 48

@@ -14,15 +14,15 @@ import nats
 import pytest
 from redis.asyncio import Redis
 
-from services.voice import inputs, orphans, past
-from services.voice import service as service_module
-from services.voice.past import Past
-from services.voice.service import CONSUMER
-from services.voice.session import Session
 from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, at_rest, becomes, left
 from tests.voice.model_server import Fault, ModelServer
 from tests.voice.replaying import replay, stored
 from tests.voice.sounds import silence
+from voxbridge.services.voice import inputs, orphans, past
+from voxbridge.services.voice import service as service_module
+from voxbridge.services.voice.past import Past
+from voxbridge.services.voice.service import CONSUMER
+from voxbridge.services.voice.session import Session
 from voxbridge.shared.audio import frames
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer

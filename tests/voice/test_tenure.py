@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from services.voice import tenure
-from services.voice.tenure import Tenure
+from voxbridge.services.voice import tenure
+from voxbridge.services.voice.tenure import Tenure
 
 
 async def test_a_running_process_is_steady_and_holds_nothing_back() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from services.voice import live, provider
-from services.voice.speaking import APOLOGIES
 from tests.answers import answers, apologies
 from tests.voice.conversation import SID
 from tests.voice.live_parts import GREETING, Script
 from tests.voice.live_world import LiveWorld
 from tests.voice.replaying import replay, stored
 from tests.voice.world import World
+from voxbridge.services.voice import live, provider
+from voxbridge.services.voice.speaking import APOLOGIES
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.events import voice as ev
 

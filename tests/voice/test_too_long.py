@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from services.voice import inputs
-from services.voice import outputs as out
-from services.voice.prompt import WINDOW_CHARACTERS
-from services.voice.speaking import HALVINGS
 from tests.voice.conversation import Conversation
+from voxbridge.services.voice import inputs
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.prompt import WINDOW_CHARACTERS
+from voxbridge.services.voice.speaking import HALVINGS
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
-from services.voice import outputs as out
-from services.voice import uplink
-from services.voice.handles import Handles, Kept
-from services.voice.provider import ProviderLost, ProviderReady
-from services.voice.realtime import Answer, ConnectionLost, Listener, Setup
-from services.voice.uplink import Uplink
-from services.voice.vendors import Vendors
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice import uplink
+from voxbridge.services.voice.handles import Handles, Kept
+from voxbridge.services.voice.provider import ProviderLost, ProviderReady
+from voxbridge.services.voice.realtime import Answer, ConnectionLost, Listener, Setup
+from voxbridge.services.voice.uplink import Uplink
+from voxbridge.services.voice.vendors import Vendors
 from voxbridge.shared.audio import frames
 
 FRAME_SAMPLES = 320

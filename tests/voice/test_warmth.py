@@ -9,11 +9,11 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
-from services.voice import cast, core
-from services.voice import outputs as out
-from services.voice.models import Models
-from services.voice.warmth import Warmth
 from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
+from voxbridge.services.voice import cast, core
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.models import Models
+from voxbridge.services.voice.warmth import Warmth
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName
 from voxbridge.shared.config import Config

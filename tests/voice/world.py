@@ -1,8 +1,8 @@
 """A whole call in virtual time: a person, a page that plays, models, an executor, and workers that die and are followed by others.
 
 Nothing here is random. A worker that dies takes its timers, effects and the unwritten end of its journal with it; its successor
-folds the rest, as `services.voice.session` does it, and the world goes on. What the page really played is kept apart from what the
-core believes of it.
+folds the rest, as `voxbridge.services.voice.session` does it, and the world goes on. What the page really played is kept apart from what
+the core believes of it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
-from services.voice import core, inputs, reopening
-from services.voice import outputs as out
-from services.voice.outstanding import Outstanding
-from services.voice.speaker import LEAD_MS
-from services.voice.state import State
 from tests.voice.conversation import FUNCTIONS, PAGE_FUNCTIONS, SID, START_US
+from voxbridge.services.voice import core, inputs, reopening
+from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.outstanding import Outstanding
+from voxbridge.services.voice.speaker import LEAD_MS
+from voxbridge.services.voice.state import State
 from voxbridge.shared import events
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev

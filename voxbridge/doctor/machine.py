@@ -16,11 +16,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from services.models import busy
-from services.models.manifest import load
-from services.models.shelf import Shelf, State
 from voxbridge.doctor.finding import Finding, fail, ok, warn
 from voxbridge.preflight import check_port
+from voxbridge.services.models import busy
+from voxbridge.services.models.manifest import load
+from voxbridge.services.models.shelf import Shelf, State
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.servers import LOOPBACK, MIN_FREE_BYTES
 from voxbridge.shared.errors import VoxbridgeError

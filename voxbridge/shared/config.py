@@ -116,7 +116,7 @@ class Config:
     )
     vault_key_file: str = _setting(
         "",
-        "File with the key that opens the keys of providers and of recordings; made if it is missing. Only services/voice needs it. "
+        "File with the key that opens the keys of providers and of recordings; made if it is missing. Only the voice service needs it. "
         "Empty: `vault.key` in the data folder.",
     )
     vault_public_key_file: str = _setting(
@@ -138,25 +138,25 @@ class Config:
     recording_hours: int = _setting(24, "Hours that recorded audio is kept.", low=1, high=8_760)
     recording_mb: int = _setting(2_048, "Megabytes of recorded audio that are kept; the oldest goes first.", low=16, high=1_000_000)
 
-    stt_url: str = _setting("", "OpenAI-compatible base URL for transcription. Empty: services/models.", form=_URL)
+    stt_url: str = _setting("", "OpenAI-compatible base URL for transcription. Empty: the models service.", form=_URL)
     stt_key: str = _setting("", "Key for `VOXBRIDGE_STT_URL`.", secret=True)
     language: str = _setting("en", "Language that is spoken, as an ISO 639-1 code.")
     stt_model: str = _setting("whisper", "Model name sent to the transcription endpoint.")
-    llm_url: str = _setting("", "OpenAI-compatible base URL for chat completions. Empty: services/models.", form=_URL)
+    llm_url: str = _setting("", "OpenAI-compatible base URL for chat completions. Empty: the models service.", form=_URL)
     llm_key: str = _setting("", "Key for `VOXBRIDGE_LLM_URL`.", secret=True)
     llm_model: str = _setting("local", "Model name sent to the chat endpoint when a session names none.")
-    tts_url: str = _setting("", "OpenAI-compatible base URL for speech. Empty: services/models.", form=_URL)
+    tts_url: str = _setting("", "OpenAI-compatible base URL for speech. Empty: the models service.", form=_URL)
     tts_key: str = _setting("", "Key for `VOXBRIDGE_TTS_URL`.", secret=True)
     tts_model: str = _setting("piper", "Model name sent to the speech endpoint.")
-    models_url: str = _setting("", "Base URL of services/models. Empty: the port below on loopback.", form=_URL)
+    models_url: str = _setting("", "Base URL of the models service. Empty: the port below on loopback.", form=_URL)
     llm_threads: int = _setting(
         0,
         "Threads of the local language model. 0: one for each core, up to four; they sleep where they wait for each other.",
         low=0,
         high=64,
     )
-    models_host: str = _setting("127.0.0.1", "Address services/models listens on. Loopback until you say otherwise.")
-    models_port: int = _setting(8421, "Port of services/models.", low=1, high=65_535)
+    models_host: str = _setting("127.0.0.1", "Address the models service listens on. Loopback until you say otherwise.")
+    models_port: int = _setting(8421, "Port of the models service.", low=1, high=65_535)
 
     gateway_url: str = _setting(
         "",
@@ -217,7 +217,8 @@ class Config:
         5, "Rounds of function calls in a turn, after which the model has to answer with what it has.", low=1, high=20
     )
     tool_keys: str = _setting(
-        "", "Variables with keys of providers that functions use, separated by commas: `voxbridge up` gives services/tools no other key."
+        "",
+        "Variables with keys of providers that functions use, separated by commas: `voxbridge up` gives the tools service no other key.",
     )
     tool_packs: str = _setting("", "Modules with the functions agents may call, separated by commas. Empty: the built-in ones.")
 
@@ -295,7 +296,7 @@ class Config:
 
     @property
     def models_base_url(self) -> str:
-        """Base URL of services/models, without a trailing slash and with `/v1`."""
+        """Base URL of the models service, without a trailing slash and with `/v1`."""
         return self.models_url.rstrip("/") or f"http://127.0.0.1:{self.models_port}/v1"
 
 

@@ -49,7 +49,9 @@ def test_one_that_cannot_be_used_is_named(kind: str, reason: str, tmp_path: Path
 
 def test_a_service_ends_with_one_line() -> None:
     env = {**os.environ, VARIABLE: "/nowhere/at/all.pem"}
-    done = subprocess.run([sys.executable, "-m", "services.voice"], env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "voxbridge.services.voice"], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"{VARIABLE} names /nowhere/at/all.pem, which cannot be read")
     assert done.stderr.count("\n") == 1

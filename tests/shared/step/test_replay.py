@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.voice import core
 from tests.recorded_calls import a_call
 from tests.replayed import after_crash
 from voxbridge.replay import report, run, services
+from voxbridge.services.voice import core
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events import envelope, gateway

@@ -1,9 +1,9 @@
 """Recorded audio: sealed blocks of frames in the stream `RECORD`, and the key of each session that opens them.
 
 Owns which sessions are recorded, the form of a block, and `vx:datakey:<sid>` in Valkey: the session's own key, sealed by the vault, in
-this place only. Whoever deletes it has made every copy of the recording unreadable. Does not own who records (`services.voice.recorder`)
-nor how a file is made of it (`voxbridge.wav`). A Valkey that forgets everything loses the keys, and the recordings with them; a crash
-here loses nothing.
+this place only. Whoever deletes it has made every copy of the recording unreadable. Does not own who records
+(`voxbridge.services.voice.recorder`) nor how a file is made of it (`voxbridge.wav`). A Valkey that forgets everything loses the keys, and
+the recordings with them; a crash here loses nothing.
 """
 
 from __future__ import annotations

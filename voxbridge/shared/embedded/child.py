@@ -1,7 +1,7 @@
 """A child process that does not outlive the process that started it.
 
 Owns the one system call behind it. Does not own when a child is started or stopped: the supervisor, the embedded servers and
-services/models do. Nothing is lost in a crash here; that no orphan is left after one is the point.
+voxbridge/services/models do. Nothing is lost in a crash here; that no orphan is left after one is the point.
 """
 
 from __future__ import annotations

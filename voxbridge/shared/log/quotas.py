@@ -1,7 +1,8 @@
 """Quotas of the log: how much of it one client, one account and the whole installation may fill, and how fast.
 
 Owns the counting, in memory, with the time given to it, and the errors that say which bound was met. Does not own where it is asked
-(`services.gateway.admission`, `voxbridge.shared.log.writer`). A crash here forgets what was counted: the next process counts anew.
+(`voxbridge.services.gateway.admission`, `voxbridge.shared.log.writer`). A crash here forgets what was counted: the next process counts
+anew.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Sealer:
         try:
             key = _plain(self.path.read_text(encoding="ascii").strip())
         except FileNotFoundError:
-            raise self._broken("is not there: `voxbridge up`, `voxbridge admin credentials` and services/voice make it") from None
+            raise self._broken("is not there: `voxbridge up`, `voxbridge admin credentials` and voxbridge/services/voice make it") from None
         except (OSError, UnicodeError) as error:
             raise self._broken(f"cannot be read ({type(error).__name__}). Make it readable for the user of Voxbridge") from error
         if len(key) != KEY_BYTES:

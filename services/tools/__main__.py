@@ -1,7 +1,0 @@
-"""Starts the tool executor: `python -m services.tools`."""
-
-from services.tools.service import build
-from voxbridge.shared.service.process import main
-
-if __name__ == "__main__":
-    main("tools", build)

@@ -1,0 +1,7 @@
+"""`python -m voxbridge.services.gateway`: the browsers' door."""
+
+from voxbridge.services.gateway.service import build
+from voxbridge.shared.service.process import main
+
+if __name__ == "__main__":
+    main("gateway", build)

@@ -1,0 +1,221 @@
+"""The gateway as a service: its listening socket, its connections, and what they share.
+
+Owns the set of connections, the second's tick and the drain. Owns no state of a session: a crash here costs the browsers
+their sockets and nothing else; they connect again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import uvicorn
+
+from voxbridge.services.gateway.access import Access, Arrival
+from voxbridge.services.gateway.admission import Admission
+from voxbridge.services.gateway.buffers import Budget
+from voxbridge.services.gateway.core import Phase
+from voxbridge.services.gateway.endpoint import Door
+from voxbridge.services.gateway.front import Front
+from voxbridge.services.gateway.guard import Guard
+from voxbridge.services.gateway.http import application
+from voxbridge.services.gateway.lobby import Lobby, raise_descriptors
+from voxbridge.services.gateway.metrics import Metrics
+from voxbridge.services.gateway.microphones import Microphones
+from voxbridge.services.gateway.readiness import Readiness
+from voxbridge.services.gateway.sessions import Sessions
+from voxbridge.services.gateway.socket import FIRST_LIMIT, Socket
+from voxbridge.services.gateway.vox import Vox
+from voxbridge.shared.cancellation import ended
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.secrets.provider_keys import SealedKeys
+from voxbridge.shared.service.process import Resources, Service
+from voxbridge.shared.store.store import LEASE_MS, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TICK_S: Final = 0.5
+RENEWED_MS: Final = 2_000
+"""A worker that has not renewed its lease for so long missed one renewal: its session is shown as restoring before another has it."""
+ALIVE_S: Final = 1.0
+"""How often the gateway says that it lives; it is missed after three times that."""
+DRAIN_S: Final = 2.0
+"""How long the log may take for the last events of a gateway that stops."""
+PING_S: Final = 20.0
+_KEEP_ALIVE_S: Final = 30
+_GRACE_S: Final = 1
+
+_log = logging.getLogger(__name__)
+
+
+class Gateway(Service):
+    """One gateway process."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self.log = resources.log
+        self.store = Store(resources.redis)
+        self.keys = SealedKeys.of(resources.config, resources.redis)
+        self.access = Access(resources.config, self.store, resources.clock)
+        self.metrics = Metrics()
+        self.admission = Admission(resources.config)
+        self.metrics.admission = self.admission
+        self.budget = Budget()
+        self.unread = Budget()
+        self.lobby = Lobby(resources.config, room=raise_descriptors())
+        self.microphones = Microphones(resources.audio_nc, self.metrics)
+        self.readiness = Readiness(resources, self.log, self.admission)
+        self.sessions = Sessions(self.log, self.store, resources.clock)
+        self.connections: set[Vox] = set()
+        self.draining = False
+        self._trouble = -LEASE_MS / 1_000
+        """When Valkey last took no key, on the loop's clock."""
+        self._numbered = 0
+        self._over = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        config = resources.config
+        self._server = _Server(
+            uvicorn.Config(
+                Door(Guard(config), self, application(self)),
+                host=config.host,
+                port=config.port,
+                loop="none",
+                http=partial(Front, self.lobby, self.unread),  # type: ignore[arg-type]  # uvicorn calls it, and nothing more
+                ws=Socket,
+                ws_max_size=FIRST_LIMIT,
+                ws_ping_interval=PING_S,
+                ws_ping_timeout=PING_S,
+                ws_per_message_deflate=False,
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=_KEEP_ALIVE_S,
+                timeout_graceful_shutdown=_GRACE_S,
+            )
+        )
+
+    async def serve(self) -> None:
+        """Listen until drained."""
+        config = self.resources.config
+        await self.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
+        ticking = [asyncio.create_task(work) for work in (self._tick(), self._say_alive(), self.admission.watch(self.log))]
+        self.background(self.sessions.ensure_index())
+        try:
+            await self._server.serve()
+        finally:
+            self._over = True
+            await ended(*ticking)
+            await _guarded(self.store.gateway_gone(self.resources.process_id))
+            await self.readiness.close()
+
+    async def drain(self) -> None:
+        """Tell every client to connect again, wait for the log, and stop listening."""
+        self.draining = True
+        leaving = list(self.connections)
+        for connection in leaving:
+            connection.shut_down()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                await asyncio.gather(*(connection.flushed() for connection in leaving))
+        self._server.should_exit = True
+
+    def health(self) -> Mapping[str, bool]:
+        """Whether it listens."""
+        return {"listening": self._server.started}
+
+    def stats(self) -> Mapping[str, float]:
+        """Figures for `$SRV.STATS`."""
+        return {"sockets": len(self.connections), "frames_in": self.metrics.frames_in, "frames_out": self.metrics.frames_out}
+
+    async def serve_socket(self, socket: Socket, came: Arrival, *, v1: bool) -> None:
+        """Serve one accepted socket until it is gone."""
+        self._numbered += 1
+        name = f"{self.resources.process_id}-{self._numbered}"
+        connection = Vox(self, socket, came, sid=new_session_id(), name=name, v1=v1)
+        self.connections.add(connection)
+        self.metrics.sockets += 1
+        socket.attach(connection, self.budget)
+        try:
+            await connection.closed
+        finally:
+            self.metrics.sockets -= 1
+
+    def left(self, connection: Vox) -> None:
+        """A connection is over."""
+        self.connections.discard(connection)
+
+    async def idle(self) -> None:
+        """Wait until all that runs in the background is done: whoever left has left, and the log has their last events."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    def background(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run a coroutine that outlives its caller; an outage it meets is said in the log of the process."""
+        task = asyncio.create_task(_guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tick(self) -> None:
+        while not self._over:  # a cancellation can be lost in a command to Valkey
+            await asyncio.sleep(TICK_S)
+            await self._look_after()
+
+    async def _say_alive(self) -> None:
+        """A gateway that is killed writes no end of its sockets: that it says nothing more is what tells their sessions."""
+        loop = asyncio.get_running_loop()
+        heard = True
+        while not self._over:
+            try:
+                await self.store.gateway_lives(self.resources.process_id)
+                heard = True
+            except VoxbridgeError as error:
+                if heard:
+                    _log.warning("%s Nobody hears that this gateway lives.", error.message)
+                heard = False
+                self._trouble = loop.time()
+            await asyncio.sleep(ALIVE_S)
+
+    async def _look_after(self) -> None:
+        connections = list(self.connections)
+        live = [connection for connection in connections if connection.core.phase is Phase.LIVE]
+        self.metrics.sessions = sum(connection.core.attached for connection in connections)
+        owned: dict[str, bool] = {}
+        # Where no key can be written no lease can be renewed: that one is missing says nothing of its worker until it had time to.
+        troubled = asyncio.get_running_loop().time() - self._trouble < LEASE_MS / 1_000
+        try:
+            renewed = await self.store.renewed([connection.sid for connection in live], within_ms=RENEWED_MS)
+            owned = {connection.sid: lives for connection, lives in zip(live, renewed, strict=True) if lives or not troubled}
+        except VoxbridgeError as error:
+            _log.warning("%s Who holds which session is not known.", error.message)
+        now_ms = self.resources.clock.now_us() // 1_000
+        for connection in connections:
+            connection.tick(now_ms, owned=owned.get(connection.sid))
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: `voxbridge.shared.service.process` owns the signals of the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def _guarded(work: Coroutine[Any, Any, Any]) -> None:
+    try:
+        await work
+    except VoxbridgeError as error:
+        _log.warning("%s", error.message)
+
+
+async def build(resources: Resources) -> Gateway:
+    """Build the gateway."""
+    return Gateway(resources)

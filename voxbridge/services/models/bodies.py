@@ -1,0 +1,191 @@
+"""The requests of the API, field by field, with their limits: what OpenAI's clients send, and nothing that is not understood here.
+
+Owns the translation of a chat request into the conversation of `core`. Fields that do not change a local answer are accepted
+and ignored, as they are by other compatible servers.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from voxbridge.services.models import core
+from voxbridge.shared.errors import Code, VoxbridgeError
+
+MAX_TEXT: Final = 65_536
+Text = Annotated[str, Field(max_length=MAX_TEXT)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=False)
+
+
+class TextPart(_Body):
+    """A piece of text in a message."""
+
+    type: Literal["text"]
+    text: Text
+
+
+class FunctionCall(_Body):
+    """The name and the arguments (JSON text) of a call."""
+
+    name: Annotated[str, Field(max_length=64)]
+    arguments: Text = "{}"
+
+
+class ToolCall(_Body):
+    """A call that the assistant made."""
+
+    id: Annotated[str, Field(max_length=128)]
+    type: Literal["function"] = "function"
+    function: FunctionCall
+
+
+class ChatMessage(_Body):
+    """One message of a conversation."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: Text | list[TextPart] | None = None
+    tool_calls: Annotated[list[ToolCall], Field(max_length=16)] | None = None
+    tool_call_id: Annotated[str, Field(max_length=128)] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of all parts."""
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content)
+        return self.content or ""
+
+    def messages(self) -> list[core.Message]:
+        """The messages of `core` that say the same."""
+        match self.role:
+            case "system" | "developer":
+                return [core.Message("system", self.text)]
+            case "tool":
+                return [core.Message("tool", self.text, answers=self.tool_call_id or "")]
+        said = [core.Message(self.role, self.text)] if self.text or not self.tool_calls else []
+        calls = [core.Call(call.id, call.function.name, call.function.arguments) for call in self.tool_calls or ()]
+        return [*said, *(core.Message(self.role, call=call) for call in calls)]
+
+
+class Function(_Body):
+    """A function that may be called."""
+
+    name: str
+    description: Annotated[str, Field(max_length=4_096)] | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class ToolOffer(_Body):
+    """A tool that may be called."""
+
+    type: Literal["function"]
+    function: Function
+
+
+class NamedFunction(_Body):
+    """The name of a function."""
+
+    name: str
+
+
+class NamedTool(_Body):
+    """The one tool that must be called."""
+
+    type: Literal["function"]
+    function: NamedFunction
+
+
+class JsonSchema(_Body):
+    """A schema for the answer."""
+
+    name: str = "answer"
+    schema_: dict[str, Any] = Field(alias="schema")
+
+
+class ResponseFormat(_Body):
+    """What the answer must be."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
+
+
+class StreamOptions(_Body):
+    """What a stream carries beside the answer."""
+
+    include_usage: bool = False
+
+
+class ChatRequest(_Body):
+    """A request for the next message of a conversation."""
+
+    model: Annotated[str, Field(max_length=128)] = "local"
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=core.MAX_MESSAGES)]
+    tools: list[ToolOffer] | None = None
+    tool_choice: Literal["auto", "none", "required"] | NamedTool | None = None
+    response_format: ResponseFormat | None = None
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    seed: Annotated[int, Field(ge=-1, le=2**31)] = -1
+    max_tokens: Annotated[int, Field(ge=1, le=4_096)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1, le=4_096)] | None = None
+    stop: Annotated[str, Field(max_length=64)] | Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=4)] | None = None
+    user: Annotated[str, Field(max_length=256)] | None = None
+    keep_prompt: bool = False
+    """An extension: the system messages and the tools are no secret of a conversation, and are kept on disk once they were read."""
+
+    def conversation(self) -> list[core.Message]:
+        """The messages for `core`."""
+        return [each for message in self.messages for each in message.messages()]
+
+    def offered(self) -> list[core.Tool]:
+        """The tools for `core`; raises what `core.check_tools` raises."""
+        tools = [core.Tool(o.function.name, o.function.description or "", o.function.parameters or {}) for o in self.tools or ()]
+        core.check_tools(tools)
+        return tools
+
+    def choice(self) -> core.Choice:
+        """Whether and which tool is to be called."""
+        match self.tool_choice:
+            case NamedTool(function=function):
+                return core.Choice("required", function.name)
+            case None:
+                return core.Choice("auto")
+            case mode:
+                return core.Choice(mode)
+
+    def answer_schema(self) -> dict[str, Any] | None:
+        """The schema the answer must fit, `{}` for any object, None for words. Raises `INVALID_ARGUMENT`."""
+        form = self.response_format
+        if form is None or form.type == "text":
+            return None
+        if self.tools:
+            raise VoxbridgeError(
+                Code.INVALID_ARGUMENT, "An answer is either JSON or may call tools: leave out one of them.", field="response_format"
+            )
+        if form.type == "json_object":
+            return {}
+        if form.json_schema is None:
+            raise VoxbridgeError(
+                Code.INVALID_ARGUMENT, "The format json_schema needs the field json_schema.", field="response_format.json_schema"
+            )
+        return form.json_schema.schema_
+
+    def stops(self) -> tuple[str, ...]:
+        """Texts that end the answer."""
+        given = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return tuple(text for text in given if text)
+
+
+class SpeechRequest(_Body):
+    """A request to speak a text. `pcm` is 24 kHz mono PCM16, sent as it is made."""
+
+    model: Annotated[str, Field(max_length=128)] = "piper"
+    input: Annotated[str, Field(min_length=1, max_length=4_096)]
+    voice: Annotated[str, Field(max_length=64)] = "default"
+    response_format: Literal["pcm", "wav"] = "wav"
+    speed: Annotated[float, Field(ge=0.25, le=4.0)] = 1.0

@@ -1,0 +1,146 @@
+"""Chat completions: the request becomes a prompt and a grammar, the engine's text becomes OpenAI's objects, whole or in pieces.
+
+Owns the shapes of the answers and the decision when a request is refused. The engine stops when the reader goes away, because
+closing the generators here closes its connection.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, Final
+
+import msgspec
+
+from voxbridge.services.models import core, grammar
+from voxbridge.services.models.bodies import ChatRequest
+from voxbridge.services.models.llm import CONTEXT_TOKENS, Llm, Sampling, Step
+
+DEFAULT_MAX_TOKENS: Final = 512
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """All that the engine needs, made before it is asked."""
+
+    prompt: core.Prompt
+    sampling: Sampling
+    tools: bool
+
+
+def plan(request: ChatRequest, call_bias: float = 0.0) -> Plan:
+    """Check a request and prepare it for a model with this bias; raises `INVALID_ARGUMENT` or `TOO_LARGE` naming the field."""
+    messages, tools, schema = request.conversation(), request.offered(), request.answer_schema()
+    choice, gbnf = request.choice(), ""
+    favour: tuple[tuple[str, float], ...] = ()
+    if tools:
+        gbnf = core.tool_grammar(tools, choice)
+        favour = core.favoured(messages, tools, call_bias) if choice.mode == "auto" else ()
+    elif schema is not None:
+        gbnf = grammar.for_schema(schema) if schema else grammar.for_any_object()
+    return Plan(
+        core.render(messages, tools, schema),
+        Sampling(
+            grammar=gbnf,
+            max_tokens=min(request.max_completion_tokens or request.max_tokens or DEFAULT_MAX_TOKENS, CONTEXT_TOKENS),
+            temperature=request.temperature,
+            top_p=request.top_p,
+            seed=request.seed,
+            stop=request.stops(),
+            favour=favour,
+        ),
+        tools=bool(tools),
+    )
+
+
+def _usage(step: Step) -> dict[str, Any]:
+    return {
+        "prompt_tokens": step.prompt_tokens,
+        "completion_tokens": step.answer_tokens,
+        "total_tokens": step.prompt_tokens + step.answer_tokens,
+        "prompt_tokens_details": {"cached_tokens": step.cached_tokens},
+    }
+
+
+class Answer:
+    """One answer on its way. `begin` returns when its first text is there, so that a refusal still has a status of its own."""
+
+    def __init__(self, llm: Llm, request: ChatRequest, made: Plan) -> None:
+        self._llm, self._request, self._plan = llm, request, made
+        self._reader = core.Reader(tools=made.tools)
+        self._id, self._created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
+        self._call_id = f"call_{uuid.uuid4().hex[:24]}"
+        self._steps: AsyncGenerator[Step] | None = None
+        self._first: Step | None = None
+
+    async def begin(self) -> None:
+        """Wait for the first text; raises what the engine raises."""
+        self._steps = self._llm.generate(self._plan.prompt, self._plan.sampling, keep=self._request.keep_prompt)
+        self._first = await anext(self._steps, None)
+
+    async def close(self) -> None:
+        """Stop the engine's work on this answer."""
+        if self._steps is not None:
+            await self._steps.aclose()
+
+    async def _all(self) -> AsyncIterator[Step]:
+        if self._steps is None or self._first is None:
+            return
+        yield self._first
+        async for step in self._steps:
+            if self._reader.lost and not step.reason:
+                await self._steps.aclose()
+                yield msgspec.structs.replace(step, text="", reason="length")
+                return
+            yield step
+
+    async def whole(self) -> dict[str, Any]:
+        """The `chat.completion` object."""
+        words, name, arguments, last = "", "", "", Step("", reason="stop")
+        async for step in self._all():
+            pieces = self._reader.feed(step.text) + (self._reader.end() if step.reason else [])
+            for piece in pieces:
+                match piece:
+                    case core.Words(text):
+                        words += text
+                    case core.CallBegun(tool):
+                        name = tool
+                    case core.CallArguments(text):
+                        arguments += text
+            last = step
+        message: dict[str, Any] = {"role": "assistant", "content": None if name else words.strip(), "refusal": None}
+        if name:
+            message["tool_calls"] = [{"id": self._call_id, "type": "function", "function": {"name": name, "arguments": arguments}}]
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._reason(last)}
+        return {**self._head("chat.completion"), "choices": [choice], "usage": _usage(last)}
+
+    async def chunks(self) -> AsyncIterator[dict[str, Any]]:
+        """The `chat.completion.chunk` objects in order."""
+        yield self._chunk({"role": "assistant", "content": None if self._plan.tools else ""})
+        async for step in self._all():
+            pieces = self._reader.feed(step.text) + (self._reader.end() if step.reason else [])
+            for piece in pieces:
+                yield self._chunk(self._delta(piece))
+            if step.reason:
+                yield self._chunk({}, self._reason(step))
+                if self._request.stream_options and self._request.stream_options.include_usage:
+                    yield {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(step)}
+
+    def _delta(self, piece: core.Piece) -> dict[str, Any]:
+        match piece:
+            case core.Words(text):
+                return {"content": text}
+            case core.CallBegun(name):
+                call = {"index": 0, "id": self._call_id, "type": "function", "function": {"name": name, "arguments": ""}}
+                return {"tool_calls": [call]}
+            case core.CallArguments(text):
+                return {"tool_calls": [{"index": 0, "function": {"arguments": text}}]}
+
+    def _reason(self, step: Step) -> str:
+        return "tool_calls" if self._reader.called and step.reason == "stop" else step.reason
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        return {"id": self._id, "object": kind, "created": self._created, "model": self._request.model, "system_fingerprint": None}
+
+    def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+        return {**self._head("chat.completion.chunk"), "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}]}

@@ -1,0 +1,64 @@
+"""Who may talk to the API at all: programs, on a known host name, with bodies of bounded size.
+
+A page in a browser names its origin; none is let in, because the API has no key and pages talk to the gateway. The host name is
+checked so that a page cannot reach it under a name of its own either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from voxbridge.services.models import faults
+from voxbridge.services.models.audio import MAX_BYTES
+from voxbridge.shared.errors import Code, VoxbridgeError
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+MAX_BODY: Final = MAX_BYTES + (1 << 20)
+
+
+class Door:
+    """ASGI middleware."""
+
+    def __init__(self, app: ASGIApp, hosts: Iterable[str] = ()) -> None:
+        self._app, self._hosts = app, frozenset((*LOOPBACK, *hosts))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        refused = self._refused(headers)
+        if refused is not None:
+            await faults.answer(refused)(scope, receive, send)
+            return
+        read = 0
+
+        async def bounded() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > MAX_BODY:
+                raise _too_large()
+            return message
+
+        await self._app(scope, bounded, send)
+
+    def _refused(self, headers: Headers) -> VoxbridgeError | None:
+        host = headers.get("host", "")
+        name = host if host.endswith("]") else host.rsplit(":", 1)[0]
+        if name not in self._hosts:
+            return VoxbridgeError(Code.FORBIDDEN_ORIGIN, f"The host name {name!r} is not one of this service's.", field="Host")
+        if "origin" in headers:
+            return VoxbridgeError(
+                Code.FORBIDDEN_ORIGIN, "Pages in a browser do not talk to the models; they talk to the gateway.", field="Origin"
+            )
+        length = headers.get("content-length", "0")
+        return _too_large() if length.isdigit() and int(length) > MAX_BODY else None
+
+
+def _too_large() -> VoxbridgeError:
+    return VoxbridgeError(Code.TOO_LARGE, f"A request has at most {MAX_BODY:,} bytes.", field="body", limit=MAX_BODY)

@@ -1,0 +1,267 @@
+"""The language model: llama.cpp in a process of its own, asked over HTTP on a loopback port behind a random key.
+
+Owns the slots, the prompts that are kept of them, and the request format. A request whose caller goes away closes its connection,
+and the engine drops the work after the token it is at. A crash of the engine fails the answers in work; it is started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import msgspec
+
+from voxbridge.services.models import llama
+from voxbridge.services.models.child import Child, Launch, fingerprint, free_port
+from voxbridge.services.models.core import Prompt
+from voxbridge.services.models.home import Home
+from voxbridge.services.models.prompts import Prompts, digest
+from voxbridge.services.models.slots import Slots
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+
+SLOTS: Final = 3
+CONTEXT_TOKENS: Final = 4_096
+"""Tokens of one slot: prompt and answer together."""
+FIRST_TOKEN_TIMEOUT_S: Final = 60.0
+SLOT_TIMEOUT_S: Final = 10.0
+"""For a slot to be written to disk or read from there; a file has 17 MB for 600 tokens."""
+
+_log = logging.getLogger(__name__)
+
+
+class Sampling(msgspec.Struct, frozen=True):
+    """How an answer is drawn. `grammar` is GBNF; `max_tokens` bounds the answer."""
+
+    grammar: str = ""
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = -1
+    stop: tuple[str, ...] = ()
+    favour: tuple[tuple[str, float], ...] = ()
+    """Texts whose tokens are made likelier, and by how much (added to their logits)."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """Further text of an answer; the last one has `reason` (`stop` or `length`) and the counts of tokens."""
+
+    text: str
+    reason: str = ""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    answer_tokens: int = 0
+
+
+class _Timings(msgspec.Struct, frozen=True):
+    cache_n: int = 0
+    prompt_n: int = 0
+
+
+class _Line(msgspec.Struct, frozen=True):
+    content: str = ""
+    stop: bool = False
+    stop_type: str = ""
+    tokens_predicted: int = 0
+    tokens_evaluated: int = 0
+    timings: _Timings = _Timings()
+    error: dict[str, Any] | None = None
+
+
+_LINE: Final = msgspec.json.Decoder(_Line)
+
+
+class _Noted(msgspec.Struct, frozen=True):
+    """Which families the slots of the engine at `url` hold."""
+
+    url: str
+    families: tuple[str | None, ...]
+
+
+class Llm(Child):
+    """A llama.cpp process with one model. `start` returns when it serves, which takes seconds."""
+
+    name = "llama.cpp"
+    start_timeout_s = 120.0
+
+    def __init__(self, home: Home, weights: Path, threads: int, *, sha256: str = "") -> None:
+        """`sha256` is that of the weights: prompts on disk are those of the same ones."""
+        super().__init__(home)
+        self._weights = weights
+        self._threads = threads
+        self.prompts = Prompts(home.prompts, (version("xllamacpp"), sha256 or fingerprint(weights), CONTEXT_TOKENS))
+        self._keeps = self.prompts.open()
+        self._at_first: dict[int, bool] = {}
+        self.slots = Slots(SLOTS)
+        # The engine closes kept connections without a word, so each request has its own.
+        self._client = httpx.AsyncClient(
+            limits=httpx.Limits(max_keepalive_connections=0),
+            timeout=httpx.Timeout(FIRST_TOKEN_TIMEOUT_S, connect=5.0),
+            trust_env=False,
+            verify=False,  # noqa: S501 - there is no TLS on loopback, and its certificates take time to load
+        )
+
+    def identity(self) -> tuple[object, ...]:
+        """The weights, the settings, and the code that runs them."""
+        code = fingerprint(Path(llama.__file__))
+        return (version("xllamacpp"), code, fingerprint(self._weights), self._threads, SLOTS, CONTEXT_TOKENS, self._saved_to())
+
+    def launch(self) -> Launch:
+        """Python with the engine in it."""
+        port, key = free_port(), secrets.token_urlsafe(32)
+        settings = llama.Settings(str(self._weights), key, port, self._threads, SLOTS, CONTEXT_TOKENS, self._saved_to())
+        return Launch(
+            command=(sys.executable, "-m", "voxbridge.services.models.llama"),
+            url=f"http://127.0.0.1:{port}",
+            key=key,
+            input=msgspec.json.encode(settings) + b"\n",
+        )
+
+    async def serves(self) -> bool:
+        """Whether it says so itself."""
+        answer = await self._client.get(f"{self.url}/slots", headers=self._door())
+        if answer.status_code != httpx.codes.OK:
+            return False
+        try:
+            noted = msgspec.json.decode(self._home.noted(self.name), type=_Noted)
+        except msgspec.DecodeError:
+            noted = _Noted("", ())
+        self.slots = Slots(SLOTS, noted.families if noted.url == self.url else (), self._note)
+        return True
+
+    @property
+    def reading(self) -> bool:
+        """Whether a prompt is being read that was not read before."""
+        return self.slots.busy > 0 and any(self._at_first.values())
+
+    def _note(self, families: Sequence[str | None]) -> None:
+        self._home.note(self.name, msgspec.json.encode(_Noted(self.url, tuple(families))))
+
+    def _saved_to(self) -> str:
+        return str(self.prompts.folder) if self._keeps else ""
+
+    def _door(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+    async def generate(self, prompt: Prompt, sampling: Sampling, *, keep: bool = False) -> AsyncGenerator[Step]:
+        """Write an answer; close the iterator to stop. With `keep` the beginning that the prompt shares with others of its family is kept
+        on disk. Raises `TOO_LARGE`, `INVALID_ARGUMENT`, `TIMED_OUT`, `UNAVAILABLE`."""
+        await self.up()
+        async with self.slots.hold(digest(prompt.family)) as held:
+            self._at_first[held.index] = held.fresh and not (self._keeps and await self._restore(held.index, prompt.family))
+            if keep and self._keeps and not self.prompts.has(prompt.family):
+                await self._keep_prompt(held.index, prompt.family)
+            body = {
+                "prompt": prompt.text,
+                "id_slot": held.index,
+                "cache_prompt": True,
+                "stream": True,
+                "n_predict": sampling.max_tokens,
+                "temperature": sampling.temperature,
+                "top_p": sampling.top_p,
+                "seed": sampling.seed,
+                "stop": ["<|im_end|>", *sampling.stop],
+            }
+            if sampling.favour:
+                body["logit_bias"] = sampling.favour
+            if sampling.grammar:
+                body["grammar"] = sampling.grammar
+            try:
+                async with self._client.stream("POST", f"{self.url}/completion", json=body, headers=self._door()) as answer:
+                    if answer.status_code != httpx.codes.OK:
+                        raise _refusal(await answer.aread())
+                    async for line in answer.aiter_lines():
+                        if line.startswith("data: "):
+                            self._at_first.pop(held.index, None)
+                            yield _step(line[6:])
+                        elif line.startswith("error: "):
+                            raise _refusal(line[7:].encode())
+            except httpx.TimeoutException as error:
+                raise VoxbridgeError(Code.TIMED_OUT, f"The language model gave no token within {FIRST_TOKEN_TIMEOUT_S:.0f} s.") from error
+            except httpx.HTTPError as error:
+                raise Unavailable(f"The language model's engine does not answer: {error or type(error).__name__}.") from error
+
+    async def _keep_prompt(self, slot: int, family: str) -> None:
+        """Have a slot read a family by itself, before any word of a conversation is in it, and write it to disk: what is kept holds nothing
+        that anybody said. Without that the prompt is read as part of the request."""
+        body = {"prompt": family, "id_slot": slot, "cache_prompt": True, "n_predict": 0, "temperature": 0.0}
+        try:
+            answer = await self._client.post(f"{self.url}/completion", json=body, headers=self._door())
+        except httpx.HTTPError as error:
+            _log.debug("a prompt is not kept: %s", error or type(error).__name__)
+            return
+        if answer.status_code == httpx.codes.OK:
+            await self._save(slot, family)
+
+    async def _restore(self, slot: int, family: str) -> bool:
+        name = await asyncio.to_thread(self.prompts.find, family)
+        if name is None:
+            return False
+        if await self._slot(slot, "restore", name):
+            return True
+        self.prompts.drop(name)
+        return False
+
+    async def _save(self, slot: int, family: str) -> None:
+        name = self.prompts.unfinished()
+        try:
+            if await self._slot(slot, "save", name):
+                await asyncio.to_thread(self.prompts.keep, family, name)
+        finally:  # also where the caller went away meanwhile
+            self.prompts.drop(name)
+
+    async def _slot(self, slot: int, action: str, name: str) -> bool:
+        """Write a slot to a file of the folder of prompts, or read it from there."""
+        url = f"{self.url}/slots/{slot}?action={action}"
+        try:
+            answer = await self._client.post(url, json={"filename": name}, headers=self._door(), timeout=SLOT_TIMEOUT_S)
+        except httpx.HTTPError as error:
+            _log.warning("A prompt could not be %sd: %s", action, error or type(error).__name__)
+            return False
+        if answer.status_code != httpx.codes.OK:
+            _log.warning("A prompt could not be %sd: %s", action, answer.text[:200])
+        return answer.status_code == httpx.codes.OK
+
+    async def close(self) -> None:
+        """Stop the process."""
+        await super().close()
+        await self._client.aclose()
+
+
+def _step(text: str) -> Step:
+    line = _LINE.decode(text)
+    if line.error is not None:
+        raise _refusal(msgspec.json.encode({"error": line.error}))
+    if not line.stop:
+        return Step(line.content)
+    return Step(
+        line.content,
+        reason="length" if line.stop_type == "limit" else "stop",
+        prompt_tokens=line.tokens_evaluated,
+        cached_tokens=line.timings.cache_n,
+        answer_tokens=line.tokens_predicted,
+    )
+
+
+def _refusal(body: bytes) -> VoxbridgeError:
+    try:
+        error = msgspec.json.decode(body)["error"]
+        message, kind = str(error["message"]), str(error.get("type", ""))
+    except (msgspec.DecodeError, KeyError, TypeError):
+        message, kind = body[:200].decode(errors="replace"), ""
+    if kind == "exceed_context_size_error":
+        return VoxbridgeError(
+            Code.TOO_LARGE,
+            f"The conversation is longer than the {CONTEXT_TOKENS:,} tokens of the local model.",
+            field="messages",
+            limit=CONTEXT_TOKENS,
+        )
+    if kind == "invalid_request_error":
+        return VoxbridgeError(Code.INVALID_ARGUMENT, f"The language model's engine refused the request: {message}")
+    return Unavailable(f"The language model's engine failed: {message}")

@@ -1,0 +1,202 @@
+"""Speech to text: Whisper on CTranslate2, with the encoder cut to the length of the recording.
+
+Whisper pads every recording to 30 s, which makes its cost a constant. Fewer frames give the same words in a fraction of the
+time; where the result looks doubtful (improbable, empty) the full length is tried and the better one kept.
+A cut encoder makes Whisper say a sentence, or a part of it, once more: the less silence it reads after the words, the more often. So a
+long recording is read with more of it, a short one as well where its words repeat themselves, and what nobody could have said in the time
+is taken once (docs/models.md has the figures).
+Owns no queue: the caller runs it in a thread, one recording at a time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from ctranslate2 import StorageView
+from faster_whisper import WhisperModel
+from faster_whisper.tokenizer import Tokenizer
+
+from voxbridge.services.models.audio import RATE, Samples, level
+from voxbridge.shared.errors import Code, VoxbridgeError
+
+WINDOW_SECONDS: Final = 29
+FULL_FRAMES: Final = 3_000
+FRAMES_PER_SECOND: Final = 100
+SILENCE_LEVEL: Final = 0.002
+"""Below this (-54 dBFS in the loudest 20 ms) there is nothing to transcribe."""
+DOUBTFUL_LOGPROB: Final = -0.8
+NO_SPEECH: Final = 0.6
+SURELY_NO_SPEECH: Final = 0.9
+IMPROBABLE_LOGPROB: Final = -0.5
+PADDING_FRAMES: Final = 200
+"""Silence after a short recording: most questions are, and who asks waits for every frame."""
+
+SAFE_PADDING_FRAMES: Final = 600
+"""The same after a long recording, and where a short one's words repeat themselves."""
+
+SHORT_SECONDS: Final = 4.0
+REPEATED_WORDS: Final = 3
+"""So many words in a row that come twice may be the encoder's doing."""
+
+MAX_TOKENS: Final = 224
+TOKENS_PER_SECOND: Final = 8
+SPARE_TOKENS: Final = 16
+FASTEST_WORDS_PER_SECOND: Final = 4.5
+"""Repeated words that come faster than this were not spoken."""
+MAX_PROMPT_TOKENS: Final = 200
+
+
+class Transcript(msgspec.Struct, frozen=True):
+    """What was said. `seconds` is the recording's length; the log-prob is the mean over tokens; `frames` is what the encoder read."""
+
+    text: str
+    language: str
+    seconds: float
+    avg_logprob: float = 0.0
+    no_speech_prob: float = 0.0
+    frames: int = 0
+
+
+class _Reading(msgspec.Struct, frozen=True):
+    text: str
+    logprob: float
+    no_speech: float
+    frames: int
+
+    @property
+    def doubtful(self) -> bool:
+        return not self.text or self.logprob < DOUBTFUL_LOGPROB
+
+    @property
+    def noise(self) -> bool:
+        return (self.no_speech > NO_SPEECH and self.logprob < DOUBTFUL_LOGPROB) or (
+            self.no_speech > SURELY_NO_SPEECH and self.logprob < IMPROBABLE_LOGPROB
+        )
+
+
+def repeats(text: str) -> bool:
+    """Whether the words of a text come again: all of them, or a few in a row."""
+    words = _bare(text)
+    if any(words[period:] == words[:-period] or (len(words) > period + 1 and _period(words, period)) for period in _periods(words)):
+        return True
+    runs = [tuple(words[at : at + REPEATED_WORDS]) for at in range(len(words) - REPEATED_WORDS + 1)]
+    return len(set(runs)) < len(runs)
+
+
+def spoken_once(text: str, seconds: float) -> str:
+    """The repeated part alone, where a text says the same over and over (the last time perhaps cut off) faster than anyone could."""
+    words = text.split()
+    if len(words) / max(seconds, 0.1) <= FASTEST_WORDS_PER_SECOND:
+        return text
+    bare = _bare(text)
+    period = next((period for period in _periods(words) if _period(bare, period)), None)
+    return text if period is None else " ".join(words[:period])
+
+
+def _bare(text: str) -> list[str]:
+    return [word.strip(".,!?;:").lower() for word in text.split()]
+
+
+def _periods(words: list[str]) -> range:
+    return range(1, len(words) // 2 + 1)
+
+
+def _period(words: list[str], period: int) -> bool:
+    # The last word may be half a word, so it is not compared.
+    return all(words[i] == words[i - period] for i in range(period, len(words) - 1))
+
+
+class Whisper:
+    """A loaded Whisper. Not safe for several threads at a time."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        self._model: Any = WhisperModel(
+            str(folder), device="cpu", compute_type="int8", cpu_threads=threads, num_workers=1, local_files_only=True
+        )
+        self.multilingual: bool = self._model.model.is_multilingual
+
+    def warm(self) -> None:
+        """The first pass allocates; let it not be a user's."""
+        self._read(np.zeros(RATE, np.float32), self._tokenizer("en"), [], 0.0, FRAMES_PER_SECOND * 2)
+
+    def transcribe(self, samples: Samples, language: str = "en", prompt: str = "", temperature: float = 0.0) -> Transcript:
+        """The words of a recording; empty for silence and noise. Raises `INVALID_ARGUMENT` for a language it does not know."""
+        tokenizer = self._tokenizer(language)
+        seconds = samples.size / RATE
+        if level(samples) < SILENCE_LEVEL:
+            return Transcript("", language, seconds, no_speech_prob=1.0)
+        previous: list[int] = tokenizer.encode(" " + prompt.strip())[-MAX_PROMPT_TOKENS:] if prompt.strip() else []
+        readings = [self._window(window, tokenizer, previous, temperature) for window in _windows(samples)]
+        return Transcript(
+            " ".join(reading.text for reading in readings if reading.text),
+            language,
+            seconds,
+            float(np.mean([reading.logprob for reading in readings])),
+            min(reading.no_speech for reading in readings),
+            sum(reading.frames for reading in readings),
+        )
+
+    def _window(self, samples: Samples, tokenizer: Any, previous: list[int], temperature: float) -> _Reading:
+        short = samples.size < SHORT_SECONDS * RATE
+        frames = _frames(samples, PADDING_FRAMES if short else SAFE_PADDING_FRAMES)
+        best = self._read(samples, tokenizer, previous, temperature, frames)
+        if short and repeats(best.text):
+            frames = _frames(samples, SAFE_PADDING_FRAMES)
+            best = self._read(samples, tokenizer, previous, temperature, frames)
+        if best.doubtful and frames < FULL_FRAMES:
+            full = self._read(samples, tokenizer, previous, temperature, FULL_FRAMES)
+            if (not full.doubtful, bool(full.text), full.logprob) > (not best.doubtful, bool(best.text), best.logprob):
+                best = full
+        text = "" if best.noise else spoken_once(best.text, samples.size / RATE)
+        return msgspec.structs.replace(best, text=text)
+
+    def _read(self, samples: Samples, tokenizer: Any, previous: list[int], temperature: float, frames: int) -> _Reading:
+        padded = np.pad(samples, (0, max(0, frames * (RATE // FRAMES_PER_SECOND) - samples.size)))
+        mel = self._model.feature_extractor(padded, padding=0)[None, :, :frames]
+        encoded = self._model.model.encode(StorageView.from_array(np.ascontiguousarray(mel, np.float32)))
+        seconds = samples.size / RATE
+        start = [*([tokenizer.sot_prev, *previous] if previous else []), *tokenizer.sot_sequence, tokenizer.no_timestamps]
+        result = self._model.model.generate(
+            encoded,
+            [start],
+            beam_size=1,
+            max_length=len(start) + min(MAX_TOKENS, SPARE_TOKENS + int(TOKENS_PER_SECOND * seconds)),
+            sampling_temperature=temperature,
+            sampling_topk=0 if temperature else 1,
+            return_scores=True,
+            return_no_speech_prob=True,
+            suppress_blank=True,
+            suppress_tokens=[-1],
+        )[0]
+        tokens = result.sequences_ids[0]
+        logprob = result.scores[0] * len(tokens) / (len(tokens) + 1)
+        return _Reading(tokenizer.decode(tokens).strip(), logprob, result.no_speech_prob, frames)
+
+    def _tokenizer(self, language: str) -> Any:
+        if not self.multilingual and language != "en":
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"This model knows English only, not {language!r}.", field="language", limit="en")
+        try:
+            return Tokenizer(self._model.hf_tokenizer, self.multilingual, task="transcribe", language=language)
+        except ValueError as error:
+            raise VoxbridgeError(
+                Code.INVALID_ARGUMENT, f"{language!r} is not a language code of Whisper, such as en or de.", field="language"
+            ) from error
+
+
+def _frames(samples: Samples, padding: int) -> int:
+    """What the encoder reads of a recording with silence after it; an even number."""
+    return min(FULL_FRAMES, (samples.size * FRAMES_PER_SECOND // RATE + padding + 1) // 2 * 2)
+
+
+def _windows(samples: Samples) -> list[Samples]:
+    """Pieces of at most 29 s, cut where it is quietest in the last 5 s of a piece."""
+    pieces, size, step = [], WINDOW_SECONDS * RATE, RATE // 10
+    while samples.size > size:
+        tail = samples[size - 5 * RATE : size].reshape(-1, step)
+        cut = size - 5 * RATE + int(np.argmin(np.mean(np.square(tail), axis=1))) * step + step // 2
+        pieces.append(samples[:cut])
+        samples = samples[cut:]
+    return [*pieces, samples]

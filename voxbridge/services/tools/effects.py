@@ -1,0 +1,125 @@
+"""Running functions: one task each, cancelled for real, its result checked before it becomes an input.
+
+Owns what runs in this process now. Does not own whether it may run (`core`) nor what is recorded. A crash here loses running
+functions; the log knows which had been begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from voxbridge.services.tools.children import Children
+from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.core import Alarm, Raised, Returned, Scheduled, StartEffect
+from voxbridge.services.tools.registry import Tool
+from voxbridge.services.tools.results import as_result
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.voice import Failure
+
+RUNNING_LIMIT: Final = 256
+"""Functions that run in one process at a time."""
+
+THREADS: Final = 32
+ALARM_LIMIT_MS: Final = 24 * 3_600 * 1_000
+
+Outcome = Returned | Scheduled | Raised
+Key = tuple[str, str]
+"""Session id and call id."""
+
+_log = logging.getLogger(__name__)
+
+
+class Effects:
+    """The functions that run in this process, or in `children`. `ended` gets the outcome of each, always once."""
+
+    def __init__(self, ended: Callable[[Key, Outcome], None], children: Children) -> None:
+        self._children = children
+        self._ended = ended
+        self._running: dict[Key, asyncio.Task[Outcome]] = {}
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="tool")
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def start(self, key: Key, effect: StartEffect, tool: Tool, context: Context) -> None:
+        """Run a function."""
+        task = asyncio.create_task(self._outcome(effect, tool, context), name=f"{tool.name} {effect.call_id}")
+        self._running[key] = task
+
+        def over(task: asyncio.Task[Outcome]) -> None:
+            if self._running.get(key) is task:
+                del self._running[key]
+            self._ended(key, _stopped(effect, tool) if task.cancelled() else task.result())
+
+        task.add_done_callback(over)
+
+    def cancel(self, key: Key) -> None:
+        """Stop a function, if it runs here. An isolated one is killed; one that runs in a thread goes on there, and its result is
+        thrown away."""
+        task = self._running.get(key)
+        if task is not None:
+            task.cancel()
+
+    async def idle(self, timeout_s: float) -> None:
+        """Wait until nothing runs, for `timeout_s` at most."""
+        if self._running:
+            await asyncio.wait(set(self._running.values()), timeout=timeout_s)
+
+    async def stop(self, timeout_s: float) -> None:
+        """Cancel what runs, and wait for what it makes of that, for `timeout_s` at most."""
+        for task in list(self._running.values()):
+            task.cancel()
+        await self.idle(timeout_s)
+
+    def close(self) -> None:
+        """Stop what runs and start nothing more."""
+        for task in list(self._running.values()):
+            task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._children.close()
+
+    async def _outcome(self, effect: StartEffect, tool: Tool, context: Context) -> Outcome:
+        call_id, attempt = effect.call_id, effect.attempt
+        try:
+            if tool.isolation is not None:
+                return Returned(call_id=call_id, attempt=attempt, result=await self._children.run(tool, effect.arguments))
+            arguments = msgspec.structs.asdict(tool.check(effect.arguments))
+            if tool.context_parameter:
+                arguments[tool.context_parameter] = context
+            if inspect.iscoroutinefunction(tool.run):
+                value = await tool.run(**arguments)
+            else:
+                value = await asyncio.get_running_loop().run_in_executor(self._threads, partial(tool.run, **arguments))
+            if tool.mode == "alarm":
+                return Scheduled(call_id=call_id, attempt=attempt, alarm=_alarm(tool.name, value))
+            return Returned(call_id=call_id, attempt=attempt, result=as_result(tool.name, value))
+        except VoxbridgeError as error:
+            failure = Failure(code=error.code, message=error.message, retryable=error.retryable)
+        except asyncio.CancelledError:
+            return _stopped(effect, tool)
+        except Exception as error:  # noqa: BLE001 - any fault of a function is its call's failure, and no one else's
+            _log.exception("%s failed", tool.name)
+            failure = Failure(code=Code.INTERNAL, message=f"{tool.name} failed by a fault of its own ({type(error).__name__}).")
+        return Raised(call_id=call_id, attempt=attempt, error=failure)
+
+
+def _stopped(effect: StartEffect, tool: Tool) -> Raised:
+    error = Failure(code=Code.CANCELLED, message=f"{tool.name} was stopped.")
+    return Raised(call_id=effect.call_id, attempt=effect.attempt, error=error)
+
+
+def _alarm(name: str, value: Any) -> Alarm:
+    if not isinstance(value, Alarm):
+        raise VoxbridgeError(Code.INTERNAL, f"{name} returned no alarm.", retryable=False)
+    if not 0 < value.after_ms <= ALARM_LIMIT_MS:
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{name}: it can wait for 24 hours at most.", limit=ALARM_LIMIT_MS)
+    as_result(name, value)
+    return value

@@ -1,0 +1,161 @@
+"""Arithmetic, in digits or in words."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from typing import Annotated, Any, Final
+
+import simpleeval
+from msgspec import Meta
+
+from voxbridge.services.tools.functions.spoken_numbers import as_expression
+from voxbridge.services.tools.registry import Isolation, function
+from voxbridge.shared.errors import Code, VoxbridgeError
+
+EXPRESSION_LIMIT: Final = 200
+POWER_LIMIT: Final = 1_000
+DIGITS_LIMIT: Final = 15
+"""Digits before or behind the point that a number may be rounded to."""
+FACTORIAL_LIMIT: Final = 170
+MAGNITUDE_LIMIT: Final = 1e300
+WHOLE_LIMIT: Final = 10**15
+"""Beyond it a whole number is given as a power of ten."""
+
+
+@function(timeout_s=5, idempotent=True, isolated=Isolation(memory_mb=64))
+def calculate(
+    expression: Annotated[str, Meta(min_length=1, max_length=EXPRESSION_LIMIT, examples=["(3 + 4) ** 2"])],
+) -> dict[str, Any]:
+    """Work out arithmetic.
+
+    Args:
+        expression: Arithmetic with digits and + - * / ** ( ).
+    """
+    value, normal = evaluate(expression)
+    text = spoken(value)
+    return {"expression": normal, "value": value, "spoken": f"That is {text}."}
+
+
+def evaluate(expression: str) -> tuple[int | float, str]:
+    """The value and the expression as it was understood. Raises `INVALID_ARGUMENT` that says what is wrong."""
+    normal = as_expression(expression)
+    try:
+        _check_constants(normal)
+        value = _Evaluator().eval(normal)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _refused(expression, "it has no number as its result")
+        return tidy(value), normal
+    except ZeroDivisionError:
+        raise _refused(expression, "it divides by zero") from None
+    except (OverflowError, MemoryError):
+        raise _refused(expression, "its result is too large") from None
+    except (simpleeval.InvalidExpression, SyntaxError, ValueError, TypeError, RecursionError) as error:
+        raise _refused(expression, "use figures and + - * / ** ( ), or words such as 15 percent of 80") from error
+
+
+def tidy(value: float) -> int | float:
+    """Without the noise of binary fractions; whole numbers as such."""
+    if isinstance(value, int) and abs(value) < WHOLE_LIMIT:
+        return value
+    if math.isnan(value) or abs(value) > MAGNITUDE_LIMIT:
+        raise OverflowError
+    value = float(f"{value:.12g}")
+    return int(value) if value.is_integer() and abs(value) < WHOLE_LIMIT else value
+
+
+def spoken(value: float) -> str:
+    """A number as it is read out."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if abs(value) >= WHOLE_LIMIT or 0 < abs(value) < 1e-4:
+        return f"about {value:.4g}".replace("e+", " times 10 to the power of ").replace("e-", " times 10 to the power of minus ")
+    short = round(value, 4)
+    return f"{short:,.10g}" if short == value else f"about {short:,.10g}"
+
+
+class _Evaluator(simpleeval.SimpleEval):  # type: ignore[misc]  # the library is untyped
+    """Arithmetic alone: no attributes, no comparisons, no texts."""
+
+    def __init__(self) -> None:
+        super().__init__(operators=_OPERATORS, functions=_FUNCTIONS, names=_NAMES)
+        self.nodes = {node: run for node, run in vars(self)["nodes"].items() if node in _NODES}
+
+
+def _check_constants(expression: str) -> None:
+    """Refuse whatever is not a figure before anything is worked out: operators take texts and lists, too."""
+    for node in ast.walk(ast.parse(expression, mode="eval")):
+        if isinstance(node, ast.Constant) and type(node.value) not in (int, float):
+            raise _refused(expression, "only figures can be worked with")
+
+
+def _refused(expression: str, why: str) -> VoxbridgeError:
+    return VoxbridgeError(Code.INVALID_ARGUMENT, f"calculate: {expression[:60]!r} cannot be worked out: {why}.", field="expression")
+
+
+def _bounded(run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def bounded(left: Any, right: Any) -> Any:
+        value = run(left, right)
+        if abs(value) > MAGNITUDE_LIMIT:
+            raise OverflowError
+        return value
+
+    return bounded
+
+
+def _power(base: float, exponent: float) -> Any:
+    if abs(exponent) > POWER_LIMIT or (abs(base) > 1 and exponent * math.log10(abs(base)) > 300):
+        raise OverflowError
+    value = base**exponent
+    if isinstance(value, complex):
+        raise _refused(f"{base}**{exponent}", "it has no real result")
+    return value
+
+
+def _factorial(number: float) -> int:
+    if number != int(number) or not 0 <= number <= FACTORIAL_LIMIT:
+        raise OverflowError
+    return math.factorial(int(number))
+
+
+def _round(number: float, digits: float = 0) -> int | float:
+    if digits != int(digits) or abs(digits) > DIGITS_LIMIT:
+        raise OverflowError
+    return round(number, int(digits))
+
+
+def _cbrt(number: float) -> float:
+    return math.cbrt(number)
+
+
+_NODES: Final = frozenset({ast.Expression, ast.Expr, ast.BinOp, ast.UnaryOp, ast.Constant, ast.Name, ast.Call})
+_OPERATORS: Final = {
+    ast.Add: _bounded(operator.add),
+    ast.Sub: _bounded(operator.sub),
+    ast.Mult: _bounded(operator.mul),
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "sqrt": math.sqrt,
+    "cbrt": _cbrt,
+    "abs": abs,
+    "round": _round,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "min": min,
+    "max": max,
+    "log": math.log10,
+    "ln": math.log,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "factorial": _factorial,
+}
+_NAMES: Final = {"pi": math.pi, "e": math.e}

@@ -1,0 +1,90 @@
+"""Notes: what a user asked to remember, and finding it again by its words."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import unicodedata
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.registry import function
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.tools import NoteRemembered
+from voxbridge.shared.store.store import Note
+
+NOTE_LIMIT: Final = 1_000
+FOUND_LIMIT: Final = 5
+_WORD: Final = re.compile(r"[^\W_]+")
+_EMPTY_WORDS: Final = frozenset(
+    _WORD.findall(
+        "a about an and any are at be can did do does for from had has have he her his i in is it its me my note notes of on or our "
+        "remember she tell that the their them they this to was we were what when where which who with you your"
+    )
+)
+_ENDINGS: Final = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
+
+
+@function(idempotent=True)
+async def remember(
+    note: Annotated[str, Meta(min_length=1, max_length=NOTE_LIMIT, examples=["The spare key is under the mat."])], ctx: Context
+) -> dict[str, Any]:
+    """Keep a note about what the user tells you to remember.
+
+    Args:
+        note: What to keep, as a sentence.
+    """
+    text = " ".join(note.split())
+    if not text:
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, "remember: there is nothing in `note`.", field="note")
+    note_id = f"{ctx.sid}.{ctx.call_id}"
+    await ctx.emit(NoteRemembered(note_id=note_id, account=ctx.account, text=text))
+    await ctx.notes.add(ctx.account, Note(note_id=note_id, text=text, ts=ctx.now))
+    return {"note": text, "spoken": "I'll remember that."}
+
+
+@function(idempotent=True)
+async def recall(query: Annotated[str, Meta(max_length=NOTE_LIMIT, examples=["spare key"])], ctx: Context) -> dict[str, Any]:
+    """Look up what the user told you earlier: where their things are, names, dates, preferences.
+
+    Args:
+        query: What to look for; empty for the latest notes.
+    """
+    found = await asyncio.to_thread(rank, query, await ctx.notes.of(ctx.account))  # a thousand notes take a third of a second
+    texts = [note.text for note in found]
+    if not texts:
+        spoken = f"I have no note about {query.strip()}." if query.strip() else "I have no notes yet."
+    elif len(texts) == 1:
+        spoken = f"You asked me to remember: {texts[0]}"
+    else:
+        spoken = f"I found {len(texts)} notes. The first: {texts[0]}"
+    return {"notes": texts, "spoken": spoken}
+
+
+def rank(query: str, notes: list[Note]) -> list[Note]:
+    """The notes that share words with `query`, those that share most first and the newest of equals first; all for no words.
+
+    `notes` come newest first; at most five are returned.
+    """
+    wanted = stems(query)
+    if not wanted:
+        return notes[:FOUND_LIMIT]
+    scored = [(len(wanted & stems(note.text)), note) for note in notes]
+    best = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
+    return [note for _, note in best[:FOUND_LIMIT]]
+
+
+def stems(text: str) -> frozenset[str]:
+    """The words that carry meaning, without accents and common endings."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+    return frozenset(_stem(word) for word in _WORD.findall(plain) if word not in _EMPTY_WORDS)
+
+
+def _stem(word: str) -> str:
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word.removesuffix(ending) + instead
+            break
+    return word.removesuffix("e") if len(word) > 3 else word

@@ -1,0 +1,48 @@
+"""The time in a place."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo
+
+from msgspec import Meta
+
+from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.functions.places import Place, places
+from voxbridge.services.tools.registry import function
+
+
+@function(timeout_s=10, idempotent=True)
+def current_time(place: Annotated[str, Meta(min_length=1, max_length=100, examples=["Lisbon"])], ctx: Context) -> dict[str, Any]:
+    """The time and date now in a city or country.
+
+    Args:
+        place: City or country.
+    """
+    found, others = places().find(place)
+    return told(found, others, ctx.now)
+
+
+def told(place: Place, others: list[Place], now_us: int) -> dict[str, Any]:
+    """What is said of the time in a place; `others` are places of the same name."""
+    there = datetime.fromtimestamp(now_us / 1_000_000, ZoneInfo(place.time_zone))
+    offset = there.strftime("%z")
+    name = place.name if not others else f"{place.name}, {place.region or place.country}"
+    hour = there.strftime("%I:%M %p").lstrip("0")
+    result = {
+        "place": ", ".join(part for part in (place.name, place.region, place.country) if part),
+        "time_zone": place.time_zone,
+        "local_time": there.strftime("%Y-%m-%d %H:%M"),
+        "weekday": there.strftime("%A"),
+        "utc_offset": f"{offset[:3]}:{offset[3:5]}",
+        "spoken": f"It's {hour} on {there.strftime('%A')} in {name}." if name != "UTC" else f"It's {hour} UTC on {there.strftime('%A')}.",
+    }
+    if others:
+        result["note"] = f"There are {len(others)} other places of this name; this is the largest."
+    return result
+
+
+def prepare() -> None:
+    """Load the places ahead of the first question."""
+    places()

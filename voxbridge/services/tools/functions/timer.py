@@ -1,0 +1,43 @@
+"""A timer that speaks up when it ends, also when the executor was replaced in between."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from voxbridge.services.tools.core import Alarm
+from voxbridge.services.tools.registry import function
+
+DAY_S = 86_400
+
+
+@function(kind="async", timeout_s=5, idempotent=True)
+async def set_timer(
+    seconds: Annotated[int, Meta(ge=1, le=DAY_S, examples=[300])], label: Annotated[str, Meta(max_length=80)] = ""
+) -> Alarm:
+    """Start a timer that speaks up when it ends.
+
+    Args:
+        seconds: Seconds until it ends.
+        label: What it is for.
+    """
+    name = label.strip().removesuffix("timer").removesuffix("Timer").strip()
+    length = duration(seconds)
+    return Alarm(
+        after_ms=seconds * 1_000,
+        label=name,
+        announce=f"Your {name} timer is done." if name else f"Your timer for {length} is done.",
+        spoken=f"Timer set for {length}." if not name else f"{name[:1].upper()}{name[1:]} timer set for {length}.",
+        result={"seconds": seconds, "label": name},
+    )
+
+
+def duration(seconds: int) -> str:
+    """A length of time as people say it: `1 hour and 5 minutes`."""
+    hours, rest = divmod(seconds, 3_600)
+    minutes, rest = divmod(rest, 60)
+    parts = [
+        f"{count} {unit}{'s' if count != 1 else ''}" for count, unit in ((hours, "hour"), (minutes, "minute"), (rest, "second")) if count
+    ]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

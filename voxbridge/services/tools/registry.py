@@ -1,0 +1,205 @@
+"""Functions and their catalogue: a typed callable with a docstring becomes a name, a description and a JSON Schema.
+
+Owns the `@function` declaration, the derivation of schemas, the check of arguments, and the loading of packs. Does not own the running.
+A pack is a module; loading one keeps no global state, so two registries can differ.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, TypeVar, cast, get_type_hints
+
+import msgspec
+from docstring_parser import parse
+
+from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.core import Alarm, Mode
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import Code, VoxbridgeError
+
+BUILT_IN: Final = (
+    "voxbridge.services.tools.functions.time",
+    "voxbridge.services.tools.functions.calculator",
+    "voxbridge.services.tools.functions.timer",
+    "voxbridge.services.tools.functions.notes",
+)
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_AT: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
+_QUOTED: Final = re.compile(r"field `(?P<name>[^`]*)`")
+_F = TypeVar("_F", bound=Callable[..., Any])
+MEMORY_MB: Final = 256
+"""What an isolated function may have in memory, in MiB, unless it says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolation:
+    """The limits of a function that runs in a process of its own: MiB of memory beyond what the process holds at rest, and whole seconds
+    of processor time; 0 stands for the function's time-out."""
+
+    memory_mb: int = MEMORY_MB
+    cpu_s: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """What `@function` was told."""
+
+    task: bool
+    timeout_s: float | None
+    idempotent: bool
+    isolation: Isolation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A function that can be called."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    mode: Mode
+    timeout_s: float
+    idempotent: bool
+    arguments: type[msgspec.Struct]
+    context_parameter: str
+    run: Callable[..., Any]
+    isolation: Isolation | None = None
+
+    def check(self, arguments: dict[str, Any]) -> msgspec.Struct:
+        """The arguments, typed; numbers in strings are taken as numbers. Raises `INVALID_ARGUMENT` naming the field."""
+        try:
+            return msgspec.convert(arguments, self.arguments, strict=False)
+        except msgspec.ValidationError as error:
+            text = str(error)
+            found = _AT.search(text) or _QUOTED.search(text)
+            field = next(iter(found.groups()), "") if found else ""
+            what = _AT.sub("", text)
+            known = ", ".join(self.arguments.__struct_fields__) or "none"
+            message = f"{self.name}: {what}" + (f" for `{field}`" if field and f"`{field}`" not in what else "")
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{message}. Its arguments are: {known}.", field=field or None) from error
+
+    def card(self) -> Function:
+        """How the catalogue shows it."""
+        return Function(
+            name=self.name,
+            description=self.description,
+            parameters=self.parameters,
+            kind="server" if self.mode == "call" else "async",
+            timeout_s=self.timeout_s,
+        )
+
+
+def function(
+    *, kind: str = "server", timeout_s: float | None = None, idempotent: bool = False, isolated: bool | Isolation = False
+) -> Callable[[_F], _F]:
+    """Declare a function of a pack.
+
+    `kind="async"` answers the call at once: a function that returns an `Alarm` speaks up when it is due, and survives a crash;
+    any other goes on as a task. `idempotent` says that running it twice does no harm, so a crash repeats it. `isolated` runs a plain
+    function in a process that is killed at its time-out, when it is cancelled, and beyond its limits of memory and processor time.
+    """
+    if kind not in ("server", "async"):
+        raise ValueError(f"kind is 'server' or 'async', not {kind!r}")
+    isolation = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
+    if isolation is not None and (isolation.memory_mb < 1 or isolation.cpu_s < 0):
+        raise ValueError("an isolated function may have 1 MiB of memory or more, and 0 s of processor time or more")
+    declaration = Declaration(task=kind == "async", timeout_s=timeout_s, idempotent=idempotent, isolation=isolation)
+
+    def declare(callable: _F) -> _F:
+        callable.__voxbridge__ = declaration  # type: ignore[attr-defined]
+        return callable
+
+    return declare
+
+
+def load(packs: Iterable[str], *, timeout_s: float) -> Mapping[str, Tool]:
+    """The functions of the packs by name. Raises `INVALID_ARGUMENT` naming a pack that cannot be used."""
+    tools: dict[str, Tool] = {}
+    for pack in packs:
+        try:
+            module = importlib.import_module(pack)
+        except ImportError as error:
+            raise _unusable(pack, f"it cannot be imported: {error}") from error
+        found = [
+            value
+            for value in vars(module).values()
+            if isinstance(getattr(value, "__voxbridge__", None), Declaration) and value.__module__ == module.__name__
+        ]
+        if not found:
+            raise _unusable(pack, "it declares no function with @function")
+        for callable in found:
+            tool = describe(callable, timeout_s=timeout_s)
+            if tool.name in tools:
+                raise _unusable(pack, f"{tool.name} is declared by another pack too")
+            tools[tool.name] = tool
+    return tools
+
+
+def prepare(packs: Iterable[str]) -> None:
+    """Call `prepare()` of each pack that has one: what would make its first call slow. Blocks; run it in a thread."""
+    for pack in packs:
+        ready = getattr(importlib.import_module(pack), "prepare", None)
+        if ready is not None:
+            ready()
+
+
+def describe(callable: Callable[..., Any], *, timeout_s: float) -> Tool:
+    """Derive everything the catalogue says from a declared callable; raises `INVALID_ARGUMENT` when it says too little."""
+    name = callable.__name__
+    declaration: Declaration = vars(callable)["__voxbridge__"]
+    doc = parse(callable.__doc__ or "")
+    if not _NAME.fullmatch(name) or not doc.short_description:
+        raise _unusable(name, "a function has a lower-case name of at most 64 characters and a docstring")
+    told = {parameter.arg_name: " ".join((parameter.description or "").split()) for parameter in doc.params}
+    hints = get_type_hints(callable, include_extras=True)
+    fields: list[Any] = []
+    context_parameter = ""
+    for parameter in inspect.signature(callable).parameters.values():
+        hint = hints.get(parameter.name)
+        if hint is Context:
+            context_parameter = parameter.name
+            continue
+        if hint is None or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise _unusable(name, f"the parameter {parameter.name} has no type")
+        if told.get(parameter.name):
+            hint = Annotated[hint, msgspec.Meta(description=told[parameter.name])]
+        fields.append((parameter.name, hint) if parameter.default is parameter.empty else (parameter.name, hint, parameter.default))
+    arguments = msgspec.defstruct(name, fields, forbid_unknown_fields=True, kw_only=True, frozen=True)
+    description = " ".join(part.strip() for part in (doc.short_description, doc.long_description) if part)
+    mode: Mode = "call" if not declaration.task else "alarm" if hints.get("return") is Alarm else "task"
+    timeout_s = declaration.timeout_s or timeout_s
+    isolation = declaration.isolation
+    if isolation is not None:
+        if context_parameter or mode == "alarm" or inspect.iscoroutinefunction(callable):
+            raise _unusable(name, "an isolated function is a plain `def` without a Context that returns no Alarm")
+        isolation = replace(isolation, cpu_s=isolation.cpu_s or math.ceil(timeout_s))
+    return Tool(
+        name=name,
+        description=" ".join(description.split()),
+        parameters=_schema(arguments),
+        mode=mode,
+        timeout_s=timeout_s,
+        idempotent=declaration.idempotent,
+        arguments=arguments,
+        context_parameter=context_parameter,
+        run=callable,
+        isolation=isolation,
+    )
+
+
+def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    (reference,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+    schema = cast("dict[str, Any]", components.pop(reference["$ref"].rpartition("/")[2]))
+    schema.pop("title", None)
+    if components:
+        schema["$defs"] = components
+    return schema
+
+
+def _unusable(pack: str, why: str) -> VoxbridgeError:
+    return VoxbridgeError(Code.INVALID_ARGUMENT, f"The function pack {pack} cannot be used: {why}.", field="VOXBRIDGE_TOOL_PACKS")

@@ -1,0 +1,391 @@
+"""The tool executor: takes calls from the log and runs their functions.
+
+Wiring: what a session's step asks for is done here, and what comes of it goes back as an input. Owns the sessions held in memory and the
+timers. Does not own the rules (`core`), the order of recording (`session`), the messages (`intake`) nor the running (`effects`). A crash
+loses what ran; another process is given its calls, folds their sessions, and goes on as `core` says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+from nats.aio.msg import Msg
+from nats.micro.request import Request
+
+from voxbridge.services.tools.children import Children
+from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.core import (
+    Accepted,
+    Call,
+    CancelEffect,
+    CancelTimer,
+    Done,
+    Input,
+    Progressed,
+    Raised,
+    Rejected,
+    Resolve,
+    SetTimer,
+    StartEffect,
+    Stated,
+    TimerFired,
+)
+from voxbridge.services.tools.effects import RUNNING_LIMIT, Effects, Key, Outcome
+from voxbridge.services.tools.intake import ACK_WAIT_S, Intake
+from voxbridge.services.tools.projection import Notes
+from voxbridge.services.tools.registry import BUILT_IN, Tool, load, prepare
+from voxbridge.services.tools.session import WRITER, Session
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.cancellation import ended
+from voxbridge.shared.config import Recording
+from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
+from voxbridge.shared.events.voice import Failure, SessionEnded, ToolCalled
+from voxbridge.shared.log import reader
+from voxbridge.shared.service.process import Resources, Service
+from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.store.store import Store
+
+LIVE: Final = tuple(f"vxc.*.voice.c.{end}" for end in (subjects.SESSION, "tool.cancelled", "session.ended"))
+"""The last two are where a voice worker of the first release says so."""
+
+_STOPPING: Final = ("tool.cancelled", "session.ended")
+AGAIN_S: Final = 1.0
+"""After how long a call is taken again when the log could not take it."""
+
+HELD_LIMIT: Final = 4_096
+"""Open calls and tasks of one process; beyond it calls are refused with `OVERLOADED`."""
+
+SESSIONS_KEPT: Final = 1_024
+RECORD_TRIES: Final = 8
+LOOK_AFTER_S: Final = 5.0
+_IDLE_S: Final = 0.6
+_STOP_S: Final = 0.25
+_SAY_S: Final = 2.0
+"""Seconds for the events that say what was interrupted: a few appends in a row, on a busy disk."""
+
+_log = logging.getLogger(__name__)
+
+
+class ToolService(Service):
+    """One process of the tool executor. Make it with `build`."""
+
+    def __init__(self, resources: Resources, packs: Sequence[str]) -> None:
+        self._nc = resources.events_nc
+        self._clock = resources.clock
+        self._process_id = resources.process_id
+        self._packs = packs
+        self._tools: Mapping[str, Tool] = load(packs, timeout_s=resources.config.tool_timeout_s)
+        self._log = resources.log
+        self._store = Store(resources.redis)
+        self._notes = Notes(self._log, self._store)
+        self._children = Children(self._tools)
+        self._effects = Effects(self._ended, self._children)
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._opened = 0
+        self._intake = Intake(self._log, self._take, process_id=resources.process_id)
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._doing: set[asyncio.Task[None]] = set()
+        self._handling = 0
+        self._changed = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._catalogued = False
+
+    def health(self) -> Mapping[str, bool]:
+        return {"catalogue": self._catalogued}
+
+    def stats(self) -> Mapping[str, float]:
+        return {
+            "running": len(self._effects),
+            "open": len(self._intake),
+            "sessions": len(self._sessions),
+            "taken": self._intake.taken,
+            "refused": self._intake.refused,
+            "children": len(self._children),
+        }
+
+    async def prepare(self, *, retention_days: int, recording: Recording | None = None, replicas: int = 0) -> None:
+        """Make what the service needs in NATS: the streams and its consumer."""
+        await self._log.ensure_streams(retention_days=retention_days, recording=recording, replicas=replicas)
+        await self._intake.ensure()
+        for subject in LIVE:
+            await self._nc.subscribe(subject, cb=self._live)
+
+    async def catalogue(self, request: Request) -> None:
+        """Answer `vx.svc.tools.list`: the functions as JSON."""
+        await request.respond(msgspec.json.encode([tool.card() for tool in self._tools.values()]))
+
+    async def serve(self) -> None:
+        self._do(asyncio.to_thread(prepare, self._packs))
+        self._do(self._children.warm_up())
+        beside = [asyncio.create_task(self._intake.renew()), asyncio.create_task(self._look_after())]
+        try:
+            await self._intake.run(self._stopping, self._has_room, self._room_changed)
+            await self._settle()
+        finally:
+            await ended(*beside)
+            self._effects.close()
+            await self._children.stop()
+            self._drained.set()
+
+    async def drain(self) -> None:
+        self._stopping.set()
+        await self._drained.wait()
+
+    # --- messages ---
+
+    def _take(self, recorded: events.Recorded) -> None:
+        self._handling += 1
+        self._do(self._handle(recorded))
+
+    def _has_room(self) -> bool:
+        return len(self._effects) + self._handling < RUNNING_LIMIT
+
+    async def _room_changed(self, timeout_s: float) -> None:
+        self._changed.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), timeout_s)
+
+    async def _handle(self, recorded: events.Recorded) -> None:
+        sid, seq = recorded.sid, recorded.seq
+        try:
+            if await self._intake.is_elsewhere(sid, seq):
+                self._intake.release(sid, seq)
+            elif self._stopping.is_set():
+                await self._intake.give_back(sid, seq)
+            elif isinstance(recorded.event, SessionEnded) and await self._never_called(sid):
+                await self._intake.done(sid, seq)
+            else:
+                await self.session(sid).take(LogInput(recorded))
+        except VoxbridgeError as error:
+            _log.warning("session %s: %s waits: %s", sid, recorded.type, error.message)
+            if error.retryable or isinstance(error, Conflict):
+                await self._intake.give_back(sid, seq, after_s=AGAIN_S)
+            else:
+                await self._intake.failed(sid, seq, after_s=AGAIN_S)
+        except Exception:
+            await self._intake.failed(sid, seq, after_s=ACK_WAIT_S)
+            raise
+        finally:
+            self._handling -= 1
+            self._changed.set()
+
+    async def _live(self, message: Msg) -> None:
+        """A cancellation reaches the process that runs the call, whichever process the consumer gives it to."""
+        if reader.type_of(message) not in _STOPPING:
+            return
+        recorded = reader.decode(message)
+        here = self._intake.holds_any(recorded.sid) and not self._intake.holds(recorded.sid, recorded.seq)
+        if here and not self._stopping.is_set():
+            self._do(self._record(self.session(recorded.sid), LogInput(recorded)))
+
+    async def _never_called(self, sid: str) -> bool:
+        """Whether a session ends in which nothing was ever called: most do, and the log needs no word about it."""
+        return sid not in self._sessions and not (await self._log.position(sid, WRITER))[0]
+
+    # --- sessions ---
+
+    def session(self, sid: str) -> Session:
+        """The session of this id in this process; opened at its first input."""
+        session = self._sessions.get(sid)
+        if session is None:
+            self._opened += 1
+            stem = f"{self._process_id}-{self._opened}"
+            session = Session(self._log, sid, stem=stem, clock=self._clock, decide=self._decide, perform=self._perform)
+            self._sessions[sid] = session
+            self._forget_idle(sid)
+        self._sessions.move_to_end(sid)
+        return session
+
+    def _forget_idle(self, keep: str) -> None:
+        if len(self._sessions) <= SESSIONS_KEPT:
+            return
+        for sid, session in self._sessions.items():
+            if sid != keep and not session.busy and not self._intake.holds_any(sid):
+                del self._sessions[sid]
+                self._do(session.close())
+                return
+
+    def _decide(self, wanted: Resolve) -> Accepted | Rejected:
+        tool = self._tools.get(wanted.name)
+        if tool is None:
+            return Rejected(call_id=wanted.call_id, error=_unknown(wanted.name))
+        if len(self._intake) > HELD_LIMIT:
+            error = Failure(code=Code.OVERLOADED, message="Too many functions are open; try again in a moment.", retryable=True)
+            return Rejected(call_id=wanted.call_id, error=error)
+        try:
+            tool.check(wanted.arguments)
+        except VoxbridgeError as wrong:
+            return Rejected(call_id=wanted.call_id, error=Failure(code=wrong.code, message=wrong.message, retryable=wrong.retryable))
+        return Accepted(call_id=wanted.call_id, mode=tool.mode, timeout_ms=round(tool.timeout_s * 1_000), idempotent=tool.idempotent)
+
+    async def _perform(self, session: Session, output: Any) -> None:
+        if isinstance(output, StartEffect):
+            self._start(session, output)
+        elif isinstance(output, CancelEffect):
+            self._effects.cancel((session.sid, output.call_id))
+        elif isinstance(output, SetTimer):
+            self._set_timer(session, output)
+        elif isinstance(output, CancelTimer):
+            self._cancel_timer((session.sid, output.call_id))
+        elif isinstance(output, Done):
+            await self._intake.done(session.sid, output.seq)
+
+    def _start(self, session: Session, effect: StartEffect) -> None:
+        call_id, attempt = effect.call_id, effect.attempt
+        tool = self._tools.get(effect.name)
+        if tool is None:  # begun by an executor that had it
+            self._do(self._record(session, Raised(call_id=call_id, attempt=attempt, error=_unknown(effect.name))))
+            return
+
+        async def say(input: Input) -> None:
+            await session.take(input)
+            call = session.state.open.get(call_id)
+            if call is None or call.attempt != attempt:
+                raise VoxbridgeError(Code.CANCELLED, f"The call of {effect.name} is over.", retryable=False)
+
+        async def emit(event: events.Event) -> None:
+            kind = events.kind_of(event)
+            if kind.writer != WRITER or kind.visible:
+                raise ValueError(f"a function cannot state {kind.name}")
+            await say(Stated(call_id=call_id, attempt=attempt, kind=kind.name, data=msgspec.to_builtins(event)))
+
+        async def progress(done: float, message: str) -> None:
+            await say(Progressed(call_id=call_id, attempt=attempt, done=done, message=message))
+
+        context = Context(
+            account=effect.account,
+            sid=session.sid,
+            call_id=call_id,
+            attempt=attempt,
+            now=self._clock.now_us(),
+            store=self._store,
+            notes=self._notes,
+            emit=emit,
+            progress=progress,
+        )
+        self._effects.start((session.sid, call_id), effect, tool, context)
+
+    def _ended(self, key: Key, outcome: Outcome) -> None:
+        self._changed.set()
+        if not self._stopping.is_set() or not isinstance(outcome, Raised) or outcome.error.code != Code.CANCELLED:
+            self._do(self._record(self.session(key[0]), outcome))
+
+    async def _record(self, session: Session, input: Input | LogInput) -> None:
+        """Take an input that must not be lost while the log is away; given up, its call is delivered again and seen as interrupted."""
+        wait = 0.2
+        for _ in range(RECORD_TRIES):
+            try:
+                await session.take(input)
+            except VoxbridgeError as error:
+                _log.warning("session %s: %s; tried again.", session.sid, error.message)
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, 5.0)
+            else:
+                return
+        if not isinstance(input, LogInput) and (call := session.state.open.get(input.call_id)) is not None:
+            self._intake.release(session.sid, call.seq)
+        _log.error("session %s: gave up on %s.", session.sid, type(input).__name__)
+
+    # --- timers ---
+
+    def _set_timer(self, session: Session, wanted: SetTimer) -> None:
+        key = (session.sid, wanted.call_id)
+        self._cancel_timer(key)
+
+        def fire() -> None:
+            self._timers.pop(key, None)
+            self._do(self._record(session, TimerFired(call_id=wanted.call_id)))
+
+        delay = max(0.0, (wanted.at - self._clock.now_us()) / 1_000_000)
+        self._timers[key] = asyncio.get_running_loop().call_later(delay, fire)
+
+    def _cancel_timer(self, key: Key) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+
+    # --- the rest ---
+
+    async def _look_after(self) -> None:
+        """Bring back what Valkey lost: the notes first, then the catalogue, which says that they are there."""
+        while True:
+            try:
+                if not self._catalogued or self._notes.stale or await self._notes.lost():
+                    count = await self._notes.restore()
+                    await self._store.publish_functions([tool.card() for tool in self._tools.values()])
+                    self._catalogued = True
+                    _log.info("the catalogue has %d functions; the log has %d notes.", len(self._tools), count)
+            except VoxbridgeError as error:
+                _log.warning("the catalogue waits: %s", error.message)
+            await asyncio.sleep(LOOK_AFTER_S)
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._doing.add(task)
+        task.add_done_callback(self._did)
+
+    def _did(self, task: asyncio.Task[None]) -> None:
+        self._doing.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a fault in the tool executor: %s", error, exc_info=error)
+
+    async def _settle(self) -> None:
+        """Hand what is not running to a successor at once, let what is short end, and say of the rest that it was interrupted."""
+        for timer in self._timers.values():
+            timer.cancel()
+        if self._doing:  # whoever is being taken is either begun or not, after that
+            await asyncio.wait(set(self._doing), timeout=_STOP_S)
+        await asyncio.gather(*(self._intake.give_back(one.sid, one.seq) for one in self._intake.held() if not self._runs(one)))
+        await self._effects.idle(_IDLE_S)
+        await self._effects.stop(_STOP_S)
+        if self._doing:
+            await asyncio.wait(set(self._doing), timeout=_STOP_S)
+        try:
+            async with asyncio.timeout(_SAY_S):
+                await asyncio.gather(*(self._interrupt(one) for one in self._intake.held() if self._runs(one)))
+        except TimeoutError:
+            _log.warning("not all that ran could be said to be interrupted; a successor says it.")
+        self._effects.close()
+        await self._intake.give_all_back()
+        for session in self._sessions.values():
+            if not session.busy:
+                await session.close()
+
+    def _runs(self, called: events.Recorded) -> bool:
+        call = self._call(called)
+        return call is not None and call.phase == "running"
+
+    async def _interrupt(self, called: events.Recorded) -> None:
+        """The call comes again, as it would to a successor; one that may be repeated is left to it."""
+        call = self._call(called)
+        if call is not None and not call.idempotent:
+            with suppress(VoxbridgeError):  # the log is away: a successor says it
+                await self.session(called.sid).take(LogInput(called))
+
+    def _call(self, called: events.Recorded) -> Call | None:
+        session = self._sessions.get(called.sid)
+        if session is None or not isinstance(called.event, ToolCalled):
+            return None
+        return session.state.open.get(called.event.call_id)
+
+
+def _unknown(name: str) -> Failure:
+    return Failure(code=Code.NOT_FOUND, message=f"There is no function {name[:64]!r}.")
+
+
+async def build(resources: Resources) -> ToolService:
+    """The service of one process: functions loaded, streams and consumer made, `vx.svc.tools.list` answered."""
+    packs = [pack.strip() for pack in resources.config.tool_packs.split(",") if pack.strip()] or list(BUILT_IN)
+    service = ToolService(resources, packs)
+    config = resources.config
+    await service.prepare(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
+    await resources.micro.add_endpoint(name="list", subject="vx.svc.tools.list", handler=service.catalogue)
+    return service

@@ -1,0 +1,153 @@
+"""One session's calls in this process: takes inputs one at a time, each as a transaction with the log.
+
+Owns the order of things: an input is taken, what it causes is appended and acknowledged, and only then is anything else done. Several
+processes may serve calls of one session; whoever appends second is refused by the log, folds it again, and takes its input
+again, unless the log shows that it was recorded after all. Does not own the rules (`voxbridge.services.tools.core`).
+
+A crash between a journal entry and its events leaves events missing; whoever folds the session next writes them first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from voxbridge.services.tools.core import Accepted, Input, Rejected, Resolve, State, step
+from voxbridge.shared import events
+from voxbridge.shared.clock import Clock
+from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.step.fold import Folded, LogInput, fold
+from voxbridge.shared.step.runner import Stepper
+
+WRITER: Final = "tools"
+TRIES: Final = 24
+"""Times that an input is taken while other processes write in the same session."""
+
+_BACK_OFF_S: Final = 0.04
+
+Decide = Callable[[Resolve], Accepted | Rejected]
+Perform = Callable[["Session", Any], Awaitable[None]]
+
+
+class _Open(msgspec.Struct):
+    stepper: Stepper[State]
+    writer: SessionWriter
+    mark: str
+
+
+class Session:
+    """The calls of one session. `perform` gets the outputs, once what they rest on is recorded.
+
+    `stem` is a name that no other object that writes this session has; the ids of events are made from it.
+    """
+
+    def __init__(self, log: Log, sid: str, *, stem: str, clock: Clock, decide: Decide, perform: Perform) -> None:
+        self.sid = sid
+        self._log = log
+        self._stem = stem
+        self._clock = clock
+        self._decide = decide
+        self._perform = perform
+        self._lock = asyncio.Lock()
+        self._now: _Open | None = None
+        self._recorded: frozenset[str] = frozenset()
+        self._folds = 0
+        self._outputs: list[Any] = []
+
+    @property
+    def busy(self) -> bool:
+        """Whether an input is being taken."""
+        return self._lock.locked()
+
+    @property
+    def state(self) -> State:
+        """The state as this process knows it; empty before the first input."""
+        return State() if self._now is None else self._now.stepper.state
+
+    async def take(self, input: Input | LogInput) -> None:
+        """Take one input. Raises `UNAVAILABLE` or `CONFLICT` when the log did not take it; nothing was done then."""
+        async with self._lock:
+            for output in await self._transact(input):
+                await self._perform(self, output)
+
+    async def close(self) -> None:
+        """Write what is left of the journal, as far as the log takes it: what changed anything is there already."""
+        async with self._lock:
+            if self._now is not None:
+                now, self._now = self._now, None
+                with suppress(VoxbridgeError):
+                    await now.stepper.close()
+
+    async def _transact(self, input: Input | LogInput) -> Sequence[Any]:
+        for _ in range(TRIES):
+            mark = ""
+            try:
+                now = self._now or await self._open()
+                mark = f"{now.mark}{now.writer.number}"
+                await self._step(now, input)
+            except Conflict:
+                self._now = None
+                if mark and await self._was_recorded(mark):
+                    break
+                await asyncio.sleep(random.uniform(0, _BACK_OFF_S))  # noqa: S311 - spreads the tries, guards nothing
+            except BaseException:
+                # The journal of this stepper may hold an input that was never carried out: it must not be written.
+                if self._now is not None:
+                    self._now.writer.stop(VoxbridgeError(Code.INTERNAL, "An input was given up."))
+                    self._now = None
+                raise
+            else:
+                break
+        else:
+            raise Conflict(f"Other processes kept writing the {WRITER} events of session {self.sid}.")
+        return [output for output in self._outputs if not isinstance(output, Resolve)]
+
+    async def _step(self, now: _Open, input: Input | LogInput) -> None:
+        stepper, state, number = now.stepper, now.stepper.state, now.writer.number
+        self._outputs = []
+        stepper.take(input)
+        for output in self._outputs:  # grows while it is read
+            if isinstance(output, Resolve):
+                stepper.take(self._decide(output))
+        if stepper.state is not state or now.writer.number != number:
+            await stepper.close()
+
+    async def _was_recorded(self, mark: str) -> bool:
+        for _ in range(TRIES):
+            try:
+                await self._open()
+            except Conflict:
+                continue
+            return mark in self._recorded
+        raise Conflict(f"Other processes kept writing the {WRITER} events of session {self.sid}.")
+
+    async def _open(self) -> _Open:
+        """Fold the session from the log, and write what a crash kept from it."""
+        own = [recorded async for recorded in self._log.read_all(self.sid, writer=WRITER)]
+        self._recorded = frozenset(recorded.id for recorded in own)
+        heard = [recorded async for recorded in self._log.read_all(self.sid, writer="voice", visibility="c")] if own else []
+        folded = refold(sorted([*own, *heard], key=lambda recorded: recorded.seq))
+        self._folds += 1
+        stem = f"{self._stem}-{self._folds}"
+        writer = SessionWriter(self._log, self.sid, WRITER, stem=stem, number=folded.number, last_seq=folded.last_seq)
+        for lost in folded.missing:
+            writer.submit(lost.event, ts=lost.ts, cause=lost.cause)
+        await writer.flushed()
+        stepper = Stepper(step, folded.state, writer=writer, clock=self._clock, perform=self._collect, taken=folded.taken)
+        self._now = _Open(stepper=stepper, writer=writer, mark=f"{self.sid}.{WRITER}.{stem}.")
+        return self._now
+
+    def _collect(self, output: Any) -> None:
+        self._outputs.append(output)
+
+
+def refold(log: Sequence[events.Recorded]) -> Folded[State]:
+    """The state that a session's log gives, and what a crash kept from it (`missing`)."""
+    return fold(step, State(), Input, WRITER, log)

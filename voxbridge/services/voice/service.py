@@ -1,0 +1,485 @@
+"""The voice service: takes sessions that were requested, owns them by a lease, and runs them until they end.
+
+A requested session waits in a durable consumer until a worker with room takes it; the request is acknowledged once the log
+says who owns the session, so a worker that dies in between leaves it to the next. Owning means two things: the lease in
+Valkey says who is alive, and the fence on the log says who may write. When this process is killed its sessions are carried on by
+another worker (`orphans`); when it is drained it gives them up between two turns and says so. A lost Valkey does not end a call:
+leases are kept in mind until it is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+from nats.js.client import JetStreamContext
+
+from voxbridge.services.voice import cast, figures, inputs, inspect, prompt
+from voxbridge.services.voice.handles import Handles
+from voxbridge.services.voice.load import Load
+from voxbridge.services.voice.models import Models
+from voxbridge.services.voice.moving import MOVE, RELEASED, ROOM, Moves
+from voxbridge.services.voice.orphans import Orphans
+from voxbridge.services.voice.past import Past
+from voxbridge.services.voice.peers import Peers
+from voxbridge.services.voice.recorder import Recorders
+from voxbridge.services.voice.session import Session
+from voxbridge.services.voice.vad import SileroModel
+from voxbridge.services.voice.vendors import Vendors
+from voxbridge.services.voice.warmth import Warmth
+from voxbridge.services.voice.waveforms import Waveforms
+from voxbridge.services.voice.workplace import Offer, Workplace
+from voxbridge.shared import events
+from voxbridge.shared.agents.files import Agents
+from voxbridge.shared.audio.recordings import DataKeys, wanted
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.cancellation import ended
+from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
+from voxbridge.shared.events.gateway import SessionRequested
+from voxbridge.shared.ids import check_session_id
+from voxbridge.shared.log import reader, streams
+from voxbridge.shared.secrets.provider_keys import Keys
+from voxbridge.shared.secrets.secret_file import vault_key_file
+from voxbridge.shared.secrets.vault import Vault
+from voxbridge.shared.service.process import Resources, Service
+from voxbridge.shared.store.store import Store
+
+CONSUMER: Final = streams.VOICE_CONSUMER
+TAKEN_S: Final = streams.VOICE_ACK_WAIT_S
+STALE_S: Final = 10
+"""A request older than this is not taken any more: its client has been told that nobody came."""
+
+REFUSE_S: Final = 6
+"""Until this age a request that cannot be opened here is given back; then its client is told why."""
+
+REFUSE_SOON_S: Final = 1
+"""The same where trying again will not help, unless another worker has what is missing here."""
+
+AGAIN_S: Final = 0.5
+"""Before a request that was given back is tried again."""
+
+RENEW_S: Final = 1.0
+LOST_LOOKS: Final = 2
+"""Looks in a row at which a gateway was not there before it counts as dead."""
+
+UNKNOWN_S: Final = 3.0
+"""After Valkey did not answer, for this long nothing is said of who is missing there."""
+
+GIVEN_UP_GAP_S: Final = 0.1
+"""Between two sessions that a worker gives up, which is about what it costs another one to take a call on."""
+
+GIVEN_UP_S: Final = 2.0
+"""In which all of them are given up, however many they are."""
+
+KEPT_AGAIN_S: Final = 3.0
+"""After the bus was away, how long it may take until it keeps audio again; then calls go on without."""
+
+FETCH: Final = 32
+_FETCH_TIMEOUT_S: Final = 1.0
+_BACK_OFF_S: Final = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+class VoiceService(Service):
+    """All sessions of one process."""
+
+    def __init__(self, place: Workplace, store: Store, keys: Keys | None = None, data_keys: DataKeys | None = None) -> None:
+        self._place = place
+        self._store = store
+        self._keys = keys
+        self._agents = Agents(place.config.agents_dir)
+        self._sessions: dict[str, Session] = {}
+        self._opening: dict[asyncio.Task[None], str] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._warming: dict[str, asyncio.Task[None]] = {}
+        self._warmth = Warmth(place.models, store, place.config.llm_model, prompt.instructions(""), idle=self._idle)
+        self._orphans = Orphans(place, store, self)
+        self._peers = Peers(place.log.nc, place.worker, self._orphans.owners, self._orphans.left_by)
+        self.moves = Moves(place.log.nc, store, place.worker, self)
+        self._load = Load()
+        self._recorders = Recorders(place.log, data_keys)
+        self._missing: dict[str, int] = {}
+        self._unknown_until = 0.0
+        self._draining = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._finished = asyncio.Event()
+        self._leases_held = True
+
+    async def serve(self) -> None:
+        """Take requests and keep the leases until drained."""
+        subscription = await self._place.log.js.pull_subscribe_bind(durable=CONSUMER, stream=subjects.EVENT_STREAM)
+        await self._peers.listen()
+        self._place.log.follow(self._peers)
+        nudges = await self._place.log.nc.subscribe(RELEASED, cb=self._released)
+        questions = await self._place.log.nc.subscribe(ROOM, cb=self.moves.asked_for_room)
+        await self._place.audio_nc.subscribe(subjects.MICROPHONE, cb=self._asked_what_was_heard)
+        self._place.audio_nc.on_cut, self._place.audio_nc.on_back = self._cut_off, self._connected_again
+        work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription), self._load.keep(), self._peers.watch()]
+        if self._keys is not None:
+            work.append(self._keys.keep_telling())
+        if self._place.models.local:
+            work.append(self._warmth.keep())
+        running = [asyncio.create_task(one) for one in work]
+        # These end by themselves: a command to Valkey that is cut off would leave its connection open.
+        watching, leases = asyncio.create_task(self._orphans.watch()), asyncio.create_task(self._keep_leases())
+        tenure = asyncio.create_task(self._place.tenure.keep(self._look_at_leases))
+        draining = asyncio.create_task(self._draining.wait())
+        done, _ = await asyncio.wait({draining, watching, leases, tenure, *running}, return_when=asyncio.FIRST_COMPLETED)
+        self._draining.set()
+        self._orphans.stop()
+        ending = asyncio.create_task(ended(draining, *running, *self._warming.values()))
+        # One after another: whoever takes them over would have all of them wait for one another.
+        gap_s = min(GIVEN_UP_GAP_S, GIVEN_UP_S / max(1, len(self._sessions)))
+        for number, session in enumerate(list(self._sessions.values())):
+            session.drain(after_s=number * gap_s)
+        with suppress(NatsError, OSError):
+            await nudges.unsubscribe()
+            await questions.unsubscribe()
+        await asyncio.wait({watching})
+        while self._sessions or self._tasks:
+            self._changed.clear()
+            await self._changed.wait()
+        await self.moves.stop()
+        self._place.log.unfollow(self._peers)
+        await self._peers.leave()
+        await ending
+        self._finished.set()
+        await asyncio.wait({leases})
+        tenure.cancel()
+        await self._place.models.close()
+        if self._place.vendors is not None:
+            await self._place.vendors.close()
+        for task in done & {watching, leases, tenure, *running}:
+            task.result()  # what runs for ever has failed: so has the process
+
+    async def warm_up(self) -> None:
+        """Load what the first session would have to wait for; never before a session of a dead worker is taken over."""
+        if self._keys is not None and self._place.vendors is not None:
+            usable = await self._keys.usable()
+            await self._place.vendors.prepare(name for name, has in usable.items() if has)
+            await self._place.models.prepare()
+        await figures.prepare()
+
+    async def drain(self) -> None:
+        """Give up every session, at the end of its turn if that comes soon, and take no more."""
+        self._draining.set()
+
+    async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
+        """Go on with a session that another worker left."""
+        session = self._sessions[sid] = Session(self._place, sid, term, ended=self._ended, past=past)
+        try:
+            await self._record(session)
+            await session.restore(past, gap_ms)
+        except BaseException as error:
+            session.give_up(error if isinstance(error, VoxbridgeError) else VoxbridgeError(Code.INTERNAL, f"{error!r}"))
+            raise
+        if self._draining.is_set():
+            session.drain()
+
+    def _cut_off(self) -> None:
+        for session in self._sessions.values():
+            session.incoming.cut_off()
+
+    def _connected_again(self) -> None:
+        self._keep(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        # Else what the gateways held would pass before there is anything to keep it: no successor would hear it, nor a recording.
+        js, kept = self._place.log.js, (subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM)
+        if not all(await asyncio.gather(*(streams.until_there(js, name, KEPT_AGAIN_S) for name in kept))):
+            _log.warning("the bus was away and does not keep audio again yet")
+        await asyncio.gather(*(session.incoming.catch_up() for session in self._sessions.values()))
+
+    async def _asked_what_was_heard(self, message: Msg) -> None:
+        session = self._sessions.get(message.data.decode("ascii", "replace"))
+        heard = session.incoming.heard() if session is not None else None
+        if heard is not None:
+            with suppress(NatsError):  # it is asked again
+                await message.respond(heard)
+
+    async def _record(self, session: Session) -> None:
+        if session.state.recorded and self._sessions.get(session.sid) is session:
+            await self._recorders.begin(session.sid)
+
+    def health(self) -> Mapping[str, bool]:
+        """Whether this process takes sessions and can keep their leases."""
+        return {"leases": self._leases_held, "room": self.room() > 0}
+
+    def stats(self) -> Mapping[str, float]:
+        """Sessions held, how many more there is room for, and the load (`load.Load.figures`)."""
+        return {"sessions": len(self._sessions), "room": self.room(), **self._load.figures()}
+
+    def held(self) -> set[str]:
+        """The sessions that this process has or is opening."""
+        return {*self._sessions, *self._opening.values()}
+
+    def room(self) -> int:
+        """How many more it takes: the cap less what it holds, opens, takes over, or keeps room for. Never below zero."""
+        return self._place.config.max_sessions - len({*self.held(), *self._orphans.taking(), *self.moves.promised()})
+
+    def session(self, sid: str) -> Session | None:
+        """A session that this process has."""
+        return self._sessions.get(sid)
+
+    def draining(self) -> bool:
+        """Whether it gives up what it has."""
+        return self._draining.is_set()
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _idle(self) -> bool:
+        """Whether no worker has a conversation."""
+        return not self._sessions and not self._orphans.live()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._changed.set()
+
+    async def _take_requests(self, subscription: JetStreamContext.PullSubscription) -> None:
+        while True:
+            room = self.room()
+            if room <= 0:
+                await asyncio.sleep(_BACK_OFF_S)
+                continue
+            try:
+                for message in await subscription.fetch(min(FETCH, room), timeout=_FETCH_TIMEOUT_S):
+                    if self.room() <= 0:  # a session of another worker came in between
+                        self._keep(self._give_back(message))
+                        continue
+                    task = self._keep(self._take(message))
+                    self._opening[task] = subjects.parse_event_subject(message.subject)[0]
+                    task.add_done_callback(self._opening.pop)
+            except TimeoutError:
+                continue
+            except NatsError as error:
+                _log.warning("requests cannot be read: %s; trying again", error)
+                await asyncio.sleep(_BACK_OFF_S)
+
+    async def _give_back(self, message: Msg, after_s: float | None = None) -> None:
+        with suppress(NatsError):  # it comes again by itself, later
+            await message.nak(delay=after_s)
+
+    async def _take(self, message: Msg) -> None:
+        try:
+            requested = reader.decode_delivered(message)
+            if reader.is_imported(message) or isinstance(requested.event, events.Unreadable):
+                await message.term()
+                return
+            if await self._open(requested, again=message.metadata.num_delivered > 1):
+                await message.ack()
+            else:
+                await message.nak(delay=AGAIN_S)
+        except NatsError as error:
+            # It comes again; the lease and the fence let nobody open it twice.
+            _log.warning("a request could not be acknowledged: %s", error)
+        except VoxbridgeError as error:
+            _log.error("a session could not be opened and is tried again: %s", error.message)
+            await self._give_back(message, AGAIN_S)
+        except Exception:  # noqa: BLE001 - one request must not take the others along
+            _log.exception("a session could not be opened")
+
+    async def _open(self, requested: events.Recorded, *, again: bool) -> bool:
+        """Whether the request is done with; if not, it is for another worker, or for later."""
+        sid = requested.sid
+        age_s = (self._place.clock.now_us() - requested.ts) / 1_000_000
+        if age_s > STALE_S:
+            _log.warning("session %s was requested %.0f s ago and is not taken", sid, age_s)
+            return True
+        if self._draining.is_set():
+            return False
+        term = 0
+        offer = Offer()
+        failure: VoxbridgeError | None = None
+        try:
+            taken = await self._store.acquire_lease(sid, self._place.worker)
+            if taken is None:
+                return False
+            term = taken
+            offer = await self._recorded(requested, await self._offer(requested))
+        except VoxbridgeError as error:
+            failure = error
+        if again and (await self._place.log.position(sid, "voice"))[0]:
+            await self._orphans.take(sid, term)  # whoever took it before has died since
+            return True
+        if self._draining.is_set() or (failure is not None and age_s < (REFUSE_S if failure.retryable else REFUSE_SOON_S)):
+            await self._orphans.leave(sid)
+            return False
+        return await self._begin(Session(self._place, sid, term, ended=self._ended), requested, offer, failure)
+
+    async def _offer(self, requested: events.Recorded) -> Offer:
+        """What there is for a session that was asked for. Raises `NOT_FOUND` for an agent that there is not."""
+        functions = tuple(await self._store.functions())
+        request = requested.event
+        if not isinstance(request, SessionRequested) or self._keys is None or (request.mode in ("local", "echo") and not request.agent):
+            return Offer(functions=functions)
+        usable = await self._keys.usable()
+        keyless = self._place.config.named_endpoints  # those that want a key say so themselves
+        providers = ("local", "echo", *(name for name, has in usable.items() if has or name in keyless))
+        members = self._agents.current().cast(request.agent) if request.agent else None
+        for name, unknown in cast.unknown_functions(members.agents if members else (), (*functions, *request.functions)):
+            _log.warning("agent %s: there is no function %s; it begins without", name, ", ".join(unknown))
+        return Offer(functions=functions, providers=providers, cast=members)
+
+    async def _recorded(self, requested: events.Recorded, offer: Offer) -> Offer:
+        """The offer, and whether the session is recorded; then its key is made, before there is anything to seal. Raises `UNAVAILABLE`."""
+        asked = requested.event.record if isinstance(requested.event, SessionRequested) else None
+        record = wanted(self._place.config.recording, [agent.record for agent in offer.cast.agents] if offer.cast else [], asked)
+        if record:
+            await self._recorders.prepare(requested.sid)
+        return offer._replace(record=record)
+
+    async def _begin(self, session: Session, requested: events.Recorded, offer: Offer, failure: VoxbridgeError | None) -> bool:
+        self._sessions[session.sid] = session
+        try:
+            if failure is not None:
+                raise failure
+            await session.open(requested, offer)
+        except VoxbridgeError as error:
+            _log.error("session %s could not be opened: %s", session.sid, error.message)
+            await session.refuse(requested, error)
+        await self._record(session)
+        state = session.state
+        if state.phase == "open" and state.request is not None and state.request.mode != "echo" and self._place.models.local:
+            self._warming[session.sid] = self._keep(self._warm(session))
+        if self._draining.is_set():
+            session.drain()
+        return state.phase != "new"
+
+    async def _warm(self, session: Session) -> None:
+        state = session.state
+        shared = cast.shared(state)
+        if cast.thinks_here(state.agent):
+            await self._warmth.warm_session(state.instructions, state.functions, shared=shared)
+        for instructions, functions in cast.read_ahead(state):
+            await self._warmth.read_ahead(instructions, functions, shared=shared)
+
+    def _ended(self, session: Session) -> None:
+        if self._sessions.pop(session.sid, None) is not None:
+            warming = self._warming.pop(session.sid, None)
+            if warming is not None:
+                warming.cancel()
+            self._keep(self._leave(session))
+
+    async def _leave(self, session: Session) -> None:
+        await session.close()
+        self._keep(self._recorders.end(session.sid))
+        if await self.moves.closed(session):
+            return
+        if session.has_ended:
+            await self._orphans.forget(session.sid)
+            if self._place.handles is not None:
+                await self._place.handles.forget(session.sid)
+            return
+        await self._orphans.leave(session.sid)
+        if session.state.released:
+            await subjects.publish(self._place.log.nc, RELEASED, session.sid.encode())
+
+    async def _released(self, message: Msg) -> None:
+        if self._draining.is_set():
+            return
+        with suppress(VoxbridgeError, UnicodeDecodeError):
+            sid, _, to = message.data.decode().partition(" ")
+            self.moves.settle(check_session_id(sid))
+            if not to:
+                self._orphans.released(sid)
+            elif to == self._place.worker:
+                self._orphans.handed(sid)
+
+    async def _keep_leases(self) -> None:
+        while not self._finished.is_set():
+            await self._look_at_leases()
+            await self._look_at_gateways()
+            for session in list(self._sessions.values()):
+                session.check_bounds(self._place.clock.now_us())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RENEW_S):
+                    await self._finished.wait()
+
+    async def _look_at_leases(self) -> None:
+        try:
+            await self._store.worker_listens(self._place.worker, self._place.clock.now_us())
+            for sid in await self._store.renew_leases([*self._sessions, *self._orphans.taking()], self._place.worker):
+                await self._regain(sid)
+            self._leases_held = True
+        except VoxbridgeError as error:
+            # The fence on the log still keeps others out, so the calls go on.
+            self._leases_held = False
+            _log.warning("leases cannot be renewed: %s", error.message)
+
+    async def _look_at_gateways(self) -> None:
+        """Tell the sessions whose gateway died: it could not say that their clients are gone."""
+        waiting: dict[str, list[Session]] = {}
+        for session in self._sessions.values():
+            if session.state.gateway and not session.state.away_since:
+                waiting.setdefault(session.state.gateway, []).append(session)
+        now = asyncio.get_running_loop().time()
+        alive: list[bool] = []
+        try:
+            alive = await self._store.gateways_alive(list(waiting))
+        except VoxbridgeError:
+            self._unknown_until = now + UNKNOWN_S
+        if now < self._unknown_until:
+            self._missing.clear()
+            return
+        gone = [gateway for gateway, lives in zip(waiting, alive, strict=True) if not lives]
+        self._missing = {gateway: self._missing.get(gateway, 0) + 1 for gateway in gone}
+        for gateway, looks in self._missing.items():
+            if looks >= LOST_LOOKS:
+                for session in waiting[gateway]:
+                    session.take(inputs.GatewayLost(gateway))
+
+    async def _regain(self, sid: str) -> None:
+        """A lease ran out or was forgotten: take it again; if somebody else did, the session is theirs."""
+        session = self._sessions.get(sid)
+        if session is None:
+            return
+        term = await self._store.regain_lease(sid, self._place.worker, floor=session.term)
+        if term is not None:
+            session.term = term
+        else:
+            session.give_up(Conflict(f"Another worker holds the lease of session {sid}."))
+
+
+def _publish(config: Config) -> None:
+    try:
+        Vault(vault_key_file(config)).publish(config.vault_public_key_path)
+    except VoxbridgeError as error:  # who needs it says so; in containers another process makes it
+        _log.info("%s", error.message)
+
+
+async def build(resources: Resources) -> Service:
+    """Wire the voice service."""
+    config = resources.config
+    await resources.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
+    await streams.ensure_consumer(resources.log.js, streams.CONSUMERS[CONSUMER].evolve(ack_wait=TAKEN_S))
+    await resources.micro.add_endpoint(name="state", subject=inspect.SUBJECT, handler=inspect.Inspector(resources.log).serve)
+    _publish(config)
+    keys, store = Keys.of(config, resources.redis), Store(resources.redis)
+    place = Workplace(
+        config=config,
+        clock=resources.clock,
+        log=resources.log,
+        audio_nc=resources.audio_nc,
+        models=Models(config, keys.get),
+        vad=SileroModel(config.models_dir.expanduser() / "silero-vad" / "silero_vad.onnx"),
+        worker=resources.process_id,
+        vendors=Vendors(keys.get),
+        handles=Handles(store),
+    )
+    data_keys = DataKeys.of(config, resources.redis)
+    service = VoiceService(place, store, keys, data_keys)
+    await resources.micro.add_endpoint(name="waveform", subject=subjects.WAVEFORM, handler=Waveforms(resources.log, data_keys).serve)
+    # A queue group of its own each: all workers hear the question, and the owner answers.
+    await resources.micro.add_endpoint(name="move", subject=MOVE, handler=service.moves.serve, queue_group=resources.process_id)
+    return service

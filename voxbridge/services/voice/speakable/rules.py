@@ -1,0 +1,383 @@
+"""Dates, times, money, units, ranges, fractions, ordinals and numbers into words, as a language writes and says them. Pure.
+
+What a rule does not understand stays as it is, and so do plain whole numbers and English clock times with AM or PM: every voice reads those
+right, and a transcript is easier to read with them. Rules run in one order, from the most to the least telling.
+
+Owns how amounts are found and said; words and separators are in `locales`. A crash here loses nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
+from typing import Final
+
+from voxbridge.services.voice.speakable import words
+from voxbridge.services.voice.speakable.locales import CODES, LOCALES, Currency, Locale
+from voxbridge.services.voice.speakable.units import CURRENCIES
+
+MOST_FIGURES: Final = 15
+"""Of a whole number that is spelled; a longer one stays as it is."""
+
+MOST_DECIMALS: Final = 10
+"""Figures after the decimal sign of a number that is spelled."""
+
+Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
+
+_START: Final = r"(?<![\w.,:/+–-])"
+_END: Final = r"(?![\w]|[.,:/-][0-9])"
+_VULGAR: Final = {
+    "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5), "⅘": (4, 5),
+    "⅙": (1, 6), "⅚": (5, 6), "⅐": (1, 7), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8), "⅑": (1, 9), "⅒": (1, 10),
+}  # fmt: skip
+_SCALES: Final = {
+    "en": {"k": "thousand", "K": "thousand", "thousand": "thousand", "m": "million", "M": "million", "million": "million", "bn": "billion",
+           "B": "billion", "billion": "billion", "trillion": "trillion", "T": "trillion"},
+    "de": {"Tsd.": "tausend", "Tausend": "tausend", "Mio.": "Millionen", "Mio": "Millionen", "Millionen": "Millionen",
+           "Million": "Millionen", "Mrd.": "Milliarden", "Mrd": "Milliarden", "Milliarden": "Milliarden", "Milliarde": "Milliarden"},
+    "fr": {"k": "mille", "M": "millions", "million": "millions", "millions": "millions", "Md": "milliards", "Mds": "milliards",
+           "milliard": "milliards", "milliards": "milliards"},
+    "es": {"mil": "mil", "k": "mil", "M": "millones", "millón": "millones", "millones": "millones"},
+}  # fmt: skip
+_ONE_OF: Final = {"Millionen": "Million", "Milliarden": "Milliarde", "millions": "million", "milliards": "milliard", "millones": "millón"}
+_MONEY_SIGN: Final = "|".join(["US\\$", r"[$€£¥₹]", *CODES, *CURRENCIES])
+_UNIT_SIGN: Final = "|".join(map(re.escape, words.UNIT_SIGNS))
+_FOLLOWS: Final = re.compile(rf"\s?(?:%|(?:{_UNIT_SIGN}|{_MONEY_SIGN})(?![\w/]))")
+_GERMAN_OBLIQUE: Final = re.compile(
+    r"\b(?:am|dem|den|vom|zum|im|beim|ab|bis|seit|diesem|jedem)\s+(?:\w+,\s+(?:dem|den)\s+)?$", re.IGNORECASE
+)
+_GERMAN_ARTICLE: Final = re.compile(r"\b(?:der|die|das)\s+$", re.IGNORECASE)
+_YEAR_AFTER: Final = {
+    "en": r"(?:\b(?:[Ii]n|[Ss]ince|[Uu]ntil|[Bb]y|[Dd]uring|[Yy]ear|early|late|mid)",
+    "de": r"(?:\b(?:[Jj]ahre?|[Jj]ahres|[Ss]eit|[Bb]is|[Aa]b|[Aa]nno|[Uu]m|[Vv]or|[Nn]ach)",
+}
+_FRENCH_HOUR: Final = re.compile(rf"{_START}([01]?[0-9]|2[0-4])\s?h\s?([0-5][0-9])?(?!\w|/)")
+_CLOCK: Final = re.compile(rf"{_START}([01]?[0-9]|2[0-3]):([0-5][0-9])(\s?(?:Uhr|h)\b)?(?!\s?[AaPp]\.?\s?[Mm]\b){_END}")
+_GERMAN_CLOCK: Final = re.compile(rf"{_START}([01]?[0-9]|2[0-3])[.:]([0-5][0-9])\s?(Uhr)\b")
+_CLOCK_RANGE: Final = re.compile(rf"{_START}((?:[01]?[0-9]|2[0-3]):[0-5][0-9])\s?[–-]\s?(?=(?:[01]?[0-9]|2[0-4]):[0-5][0-9]{_END})")
+_HALF_DAY: Final = re.compile(rf"{_START}(1[0-2]|0?[1-9])(:[0-5][0-9])?([ap])\.?m\b(?!\.)", re.IGNORECASE)
+_ISO: Final = re.compile(
+    rf"{_START}([12][0-9]{{3}})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    rf"(?:[T ]([01][0-9]|2[0-3]):([0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?(Z|[+-][0-9]{{2}}:?[0-9]{{2}})?)?{_END}"
+)
+_FRACTION: Final = re.compile(
+    rf"(?<![\w./:,+–-])(?:([0-9]{{1,3}}) )?([1-9][0-9]?)/([1-9][0-9]?)(?![\w/]|[.,:/-][0-9])"
+    rf"|([0-9]{{0,3}}) ?([{''.join(_VULGAR)}])"
+)
+_DECADE: Final = re.compile(r"(?<![\w.,-])(1[1-9][0-9]|20[0-9])0s\b")
+
+
+def spelled(locale: Locale, text: str, *, month_first: bool) -> str:
+    """The text with its amounts in words; `month_first` is how an all-figure date with slashes is read."""
+    for pattern, said in _RULES[locale.code, month_first]:
+        text = pattern.sub(said, text)
+    return text
+
+
+def _rules(locale: Locale, *, month_first: bool) -> tuple[Rule, ...]:
+    code = locale.code
+    number = _number(locale)
+    scale = "|".join(map(re.escape, sorted(_SCALES[code], key=len, reverse=True)))
+    between = r"\s?[–-]\s?"
+    sign = r"((?<![^\s(])[-−])?"
+    return (
+        (_ISO, partial(_iso, locale)),
+        (re.compile(rf"{_START}([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([12][0-9]{{3}}){_END}"), partial(_figures, locale, month_first)),
+        *_named_dates(locale),
+        (
+            re.compile(rf"(?<![\w.,])([-−]\s?)?({_MONEY_SIGN})\s?({number})(?:{between}(?:\2)?({number}))?(?:\s?({scale})(?!\w))?{_END}"),
+            partial(_money, locale, "minus sign one two scale"),
+        ),
+        (
+            re.compile(rf"(?<![\w.,:/+–-]){sign}({number})(?:{between}({number}))?(?:\s?({scale})(?!\w))?\s?({_MONEY_SIGN})(?![\w/])"),
+            partial(_money, locale, "minus one two scale sign"),
+        ),
+        (_CLOCK_RANGE, lambda found: f"{found[1]} {locale.to} "),
+        *(((_GERMAN_CLOCK, partial(_clock, locale)),) if code == "de" else ()),
+        *(((_FRENCH_HOUR, partial(_clock, locale)),) if code == "fr" else ()),
+        (_CLOCK, partial(_clock, locale)),
+        *(((_HALF_DAY, lambda found: f"{found[1]}{found[2] or ''} {found[3].upper()}M"),) if code == "en" else ()),
+        (re.compile(rf"{_START}{sign}({number})(?:(?:\s?%)?{between}({number}))?\s?%(?!\w)"), partial(_percent, locale)),
+        (re.compile(rf"{_START}{sign}({number})(?:{between}({number}))?(\s?)({_UNIT_SIGN})(?![\w²³/°])"), partial(_unit, locale)),
+        (re.compile(rf"{_START}({number})(\s?–\s?|-)({number}){_END}"), partial(_range, locale)),
+        (_FRACTION, partial(_fraction, locale)),
+        *_ordinals(locale),
+        (re.compile(rf"(?<![\w])(?:{locale.number_signs})\s?(?=[0-9])"), partial(_number_sign, locale)),
+        *_years(locale),
+        (re.compile(rf"{_START}{sign}({number}){_END}"), partial(_plain, locale)),
+    )
+
+
+def _number(locale: Locale) -> str:
+    """The pattern of a number: with thousands parted by one and the same sign, or not parted; then perhaps a fraction."""
+    groups = "|".join(rf"[0-9]{{1,3}}(?:{re.escape(sign)}[0-9]{{3}})+(?![0-9])" for sign in locale.groups)
+    return rf"(?:(?:{groups}|[0-9]+)(?:{re.escape(locale.decimal)}[0-9]+)?)"
+
+
+def _value(locale: Locale, figures: str) -> Decimal | None:
+    """The number, or nothing if it is too long to be spelled, or is no number but a row of figures such as 007."""
+    whole, _, fraction = figures.partition(locale.decimal)
+    for sign in locale.groups:
+        whole = whole.replace(sign, "")
+    if len(whole) > MOST_FIGURES or len(fraction) > MOST_DECIMALS or (len(whole) > 1 and whole.startswith("0")):
+        return None
+    return Decimal(f"{whole}.{fraction}" if fraction else whole)
+
+
+def _is_one(locale: Locale, value: Decimal) -> bool:
+    return abs(value) < 2 if locale.code == "fr" else abs(value) == 1 and value == value.to_integral_value()
+
+
+def _negative(value: Decimal, sign: str | None) -> Decimal:
+    return value.copy_negate() if sign else value
+
+
+def _iso(locale: Locale, found: re.Match[str]) -> str:
+    day = _date(locale, found, int(found[3]), int(found[2]), int(found[1]))
+    return f"{day}, {_time(locale, int(found[4]), int(found[5]))}{' U T C' if found[6] == 'Z' else ''}" if found[4] else day
+
+
+def _figures(locale: Locale, month_first: bool, found: re.Match[str]) -> str:
+    day, month = int(found[1]), int(found[3])
+    if month > 12 or (month_first and found[2] != "." and day <= 12):
+        day, month = month, day
+    if not (1 <= day <= 31 and 1 <= month <= 12):
+        return found[0]
+    return _date(locale, found, day, month, int(found[4]))
+
+
+def _date(locale: Locale, found: re.Match[str], day: int, month: int, year: int | None) -> str:
+    name = words.month(locale.code, month)
+    if locale.code == "en":
+        return f"{name} {words.ordinal('en', day)}" + (f", {words.year('en', year)}" if year else "")
+    if locale.code == "de":
+        before = found.string[: found.start()]
+        ending = "n" if _GERMAN_OBLIQUE.search(before) else "" if _GERMAN_ARTICLE.search(before) else "r"
+        return f"{words.ordinal('de', day)}{ending} {name}" + (f" {words.year('de', year)}" if year else "")
+    if locale.code == "fr":
+        return f"{'premier' if day == 1 else words.cardinal('fr', day)} {name}" + (f" {words.cardinal('fr', year)}" if year else "")
+    return f"{words.cardinal('es', day)} de {name}" + (f" de {words.cardinal('es', year)}" if year else "")
+
+
+def _named_dates(locale: Locale) -> tuple[Rule, ...]:
+    """Dates with the name of a month."""
+    numbers = words.months(locale.code)
+    names = "|".join(map(re.escape, sorted(numbers, key=len, reverse=True)))
+    day, year = "(0?[1-9]|[12][0-9]|3[01])", "([12][0-9]{3})"
+    dot = r"(?:\.(?=\s[12][0-9]{3}))?"  # one that nothing follows may end the sentence
+    end = r"(?![\w%°$€£]|[.,:/-][0-9]|\s?[%°€])"
+
+    def one(found: re.Match[str]) -> str:
+        return _date(locale, found, int(found[1]), numbers[found[2]], int(found[3]) if found[3] else None)
+
+    def english(found: re.Match[str]) -> str:
+        last = f" to {words.ordinal('en', int(found[3]))}" if found[3] else ""
+        return f"{_date(locale, found, int(found[2]), numbers[found[1]], None)}{last}" + (
+            f", {words.year('en', int(found[4]))}" if found[4] else ""
+        )
+
+    def english_day_first(found: re.Match[str]) -> str:
+        named = f"the {words.ordinal('en', int(found[1]))} of {words.month('en', numbers[found[2]])}"
+        return named + (f", {words.year('en', int(found[3]))}" if found[3] else "")
+
+    if locale.code == "en":
+        return (
+            (re.compile(rf"\b({names})\.?\s{day}(?:st|nd|rd|th)?(?:\s?[–-]\s?{day}(?:st|nd|rd|th)?)?(?:,?\s{year})?{end}"), english),
+            (
+                re.compile(rf"(?<![\w.,:/$€£-])(?:the\s)?{day}(?:st|nd|rd|th)?\s(?:of\s)?({names})\b{dot}(?:,?\s{year})?{end}"),
+                english_day_first,
+            ),
+        )
+    if locale.code == "de":
+        return (
+            (re.compile(rf"(?<![\w.,:/-]){day}\.\s?({names})(?!\w){dot}(?:\s{year})?{end}"), one),
+            (re.compile(rf"(?<![\w.,:/-])(?<=m ){day}\.(0?[1-9]|1[0-2])\.()(?![\w]|\s?[0-9])"), partial(_german_day, locale)),
+        )
+    if locale.code == "fr":
+        return ((re.compile(rf"(?<![\w.,:/-]){day}(?:er)?\s({names})(?!\w){dot}(?:\s{year})?{end}"), one),)
+    return ((re.compile(rf"(?<![\w.,:/-]){day}\.?º?\sde\s({names})(?!\w){dot}(?:\sdel?\s{year})?{end}"), one),)
+
+
+def _german_day(locale: Locale, found: re.Match[str]) -> str:
+    return _date(locale, found, int(found[1]), int(found[2]), None)
+
+
+def _clock(locale: Locale, found: re.Match[str]) -> str:
+    return _time(locale, int(found[1]), int(found[2] or 0))
+
+
+def _time(locale: Locale, hour: int, minute: int) -> str:
+    said, past = words.cardinal(locale.code, hour), words.cardinal(locale.code, minute)
+    if locale.code == "en":
+        if minute:
+            return f"{said} {'oh ' if minute < 10 else ''}{past}"
+        return "midnight" if hour == 0 else f"{said} o'clock" if hour <= 12 else f"{said} hundred"
+    if locale.code == "de":
+        return f"{'ein' if hour == 1 else said} Uhr{f' {past}' if minute else ''}"
+    if locale.code == "fr":
+        hours = "une heure" if hour == 1 else f"{said} heure{'s' if hour else ''}"
+        return f"{hours} {re.sub('un$', 'une', past)}" if minute else hours
+    return f"{'una' if hour == 1 else said.replace('veintiuno', 'veintiuna')} {f'y {past}' if minute else 'en punto'}"
+
+
+def _money(locale: Locale, order: str, found: re.Match[str]) -> str:
+    part = dict(zip(order.split(), found.groups(), strict=True))
+    one = _value(locale, part["one"] or "")
+    two = _value(locale, part["two"]) if part["two"] else None
+    if one is None or (part["two"] and two is None):
+        return found[0]
+    value = _negative(one, part["minus"])
+    last = value if two is None else two
+    money = _currency(locale, part["sign"] or "")
+    first = f"{words.amount(locale, value, money.many)} {locale.to} " if two is not None else ""
+    if part["scale"]:
+        scale = _SCALES[locale.code][part["scale"]]
+        scale = _ONE_OF.get(scale, scale) if _is_one(locale, last) else scale
+        of = locale.of_money if scale[:4] in ("mill", "mila") and scale != "mille" else ""
+        counted = scale if scale not in ("mille", "mil", "tausend") else money.many
+        said = words.amount(locale, last, counted) if scale not in ("Million", "Milliarde") else "eine"
+        return f"{first}{said} {scale}{_of(locale, of, money.many)}"
+    return first + _priced(locale, last, money)
+
+
+def _currency(locale: Locale, sign: str) -> Currency:
+    sign = "$" if sign == "US$" else CODES.get(sign, sign)
+    if sign in locale.currencies:
+        return locale.currencies[sign]
+    return Currency(words.currency(locale.code, sign, one=True), words.currency(locale.code, sign, one=False))
+
+
+def _priced(locale: Locale, value: Decimal, money: Currency) -> str:
+    """Units and hundredths where two decimals were written, the plain number otherwise."""
+    name = money.one if _is_one(locale, value) else money.many
+    if value.as_tuple().exponent != -2 or not money.cent:
+        millions = locale.of_money if value >= 1_000_000 and value % 1_000_000 == 0 else ""
+        return words.amount(locale, value, name) + _of(locale, millions, name)
+    whole, cents = abs(value) // 1, int(abs(value) % 1 * 100)
+    small = f"{words.amount(locale, Decimal(cents), money.cents)} {money.cent if cents == 1 else money.cents}"
+    sign = f"{locale.minus} " if value.is_signed() else ""
+    if whole == 0 and cents:
+        return sign + small
+    name = money.one if _is_one(locale, whole) else money.many
+    large = f"{sign}{words.amount(locale, whole, name)} {name}"
+    return f"{large} {locale.cents_joint} {small}" if cents else large
+
+
+def _of(locale: Locale, word: str, name: str) -> str:
+    if word and locale.code == "fr" and name[0] in "aeiou":
+        return f" d'{name}"
+    return f" {word} {name}" if word else f" {name}"
+
+
+def _percent(locale: Locale, found: re.Match[str]) -> str:
+    return _counted(locale, found, lambda _: locale.percent, locale.percent)
+
+
+def _unit(locale: Locale, found: re.Match[str]) -> str:
+    sign = found[5]
+    if sign == "s" and not found[4] and re.search(r"[0-9]0$", found[2]):
+        return found[0]  # the 80s
+    many = words.unit(locale.code, sign, one=False)
+    return _counted(locale, found, lambda value: words.unit(locale.code, sign, one=True) if _is_one(locale, value) else many, many)
+
+
+def _counted(locale: Locale, found: re.Match[str], name: Callable[[Decimal], str], many: str) -> str:
+    one = _value(locale, found[2])
+    two = _value(locale, found[3]) if found[3] else None
+    if one is None or (found[3] and two is None):
+        return found[0]
+    named = "" if many == locale.percent else many
+    value = _negative(one, found[1])
+    if two is None:
+        return f"{words.amount(locale, value, name(value) if named else '')} {name(value)}"
+    return f"{words.amount(locale, value, named)} {locale.to} {words.amount(locale, two, named)} {many}"
+
+
+def _range(locale: Locale, found: re.Match[str]) -> str:
+    """Two numbers that rise; with a hyphen anything else may be a score or a sum."""
+    one, two = _value(locale, found[1]), _value(locale, found[3])
+    if one is None or two is None or (one >= two and found[2] == "-"):
+        return found[0]
+    years = re.fullmatch(r"(?:1[1-9]|20)[0-9]{2}", found[1]) and re.fullmatch(r"(?:1[1-9]|20)[0-9]{2}", found[3])
+    if years and locale.code in _YEAR_AFTER:
+        return f"{words.year(locale.code, int(one))} {locale.to} {words.year(locale.code, int(two))}"
+    return f"{words.amount(locale, one)} {locale.to} {words.amount(locale, two)}"
+
+
+def _fraction(locale: Locale, found: re.Match[str]) -> str:
+    above, below = _VULGAR[found[5]] if found[5] else (int(found[2]), int(found[3]))
+    whole = found[4] or found[1]
+    if not (0 < above < below <= 10):
+        return found[0]
+    one, many = locale.denominators[below - 2]
+    number = words.cardinal(locale.code, int(whole)) if whole else ""
+    if whole and below == 2:
+        return ("ein" if number == "eins" else number) + locale.and_half
+    part = f"{words.amount(locale, Decimal(above), one)} {one if above == 1 else many}"
+    return f"{number} {locale.mixed} {part}" if whole else part
+
+
+def _ordinals(locale: Locale) -> tuple[Rule, ...]:
+    def english(found: re.Match[str]) -> str:
+        return words.ordinal("en", int(found[1]))
+
+    def german(found: re.Match[str]) -> str:
+        return f"{found[1]}{words.ordinal('de', int(found[3]))}{'' if found[2].lower() in ('der', 'die', 'das') else 'n'}"
+
+    def french(found: re.Match[str]) -> str:
+        if found[1] == "1":
+            return "première" if found[2] in ("re", "ère") else "premier"
+        return ("second" + found[2][2:]) if found[2] in ("nd", "nde") else words.ordinal("fr", int(found[1]))
+
+    def spanish(found: re.Match[str]) -> str:
+        word = words.ordinal("es", int(found[1]))
+        if found[2] in ("ª", "a"):
+            return re.sub(r"o\b", "a", word)
+        return word.removesuffix("o") if found[2] == "er" and word.endswith(("primero", "tercero")) else word
+
+    return {
+        "en": ((re.compile(r"(?<![\w.,-])([1-9][0-9]{0,3})(?:st|nd|rd|th)\b"), english),),
+        "de": (
+            (re.compile(r"(\b(der|die|das|dem|den|am|im|zum|zur|vom|beim)\s)([1-9][0-9]{0,2})\.(?=\s[A-ZÄÖÜ])", re.IGNORECASE), german),
+        ),
+        "fr": ((re.compile(r"(?<![\w.,-])([1-9][0-9]{0,2})(ers?|re|ère|e|es|ème|èmes|nde?)\b"), french),),
+        "es": ((re.compile(r"(?<![\w.,-])([1-9][0-9]?)\.?(º|ª|er)(?!\w)"), spanish),),
+    }[locale.code]
+
+
+def _number_sign(locale: Locale, found: re.Match[str]) -> str:
+    """A "No." that starts a text is an answer, not an abbreviation."""
+    return found[0] if found[0].startswith("No.") and found.start() == 0 else f"{locale.number} "
+
+
+def _years(locale: Locale) -> tuple[Rule, ...]:
+    if locale.code not in _YEAR_AFTER:
+        return ()
+    names = "|".join(name for name in words.months(locale.code) if not name.endswith("."))
+    years = r"1[1-9][0-9]{2}|20[0-9]{2}" if locale.code == "en" else r"1[1-9][0-9]{2}"
+    rule: Rule = (
+        re.compile(rf"{_YEAR_AFTER[locale.code]}|\b(?:{names}),?)\s({years}){_END}(?!\s?[%€$°])"),
+        lambda found: found[0][: found.start(1) - found.start()] + words.year(locale.code, int(found[1])),
+    )
+    return (rule, (_DECADE, _decade)) if locale.code == "en" else (rule,)
+
+
+def _decade(found: re.Match[str]) -> str:
+    said = words.year("en", int(found[1]) * 10)
+    return f"{said[:-1]}ies" if said.endswith("y") else f"{said}s"
+
+
+def _plain(locale: Locale, found: re.Match[str]) -> str:
+    """A number with a sign, parted thousands or decimals; a plain whole number is read right as it is."""
+    value = _value(locale, found[2])
+    if value is None or (found[2].isdigit() and not found[1]):
+        return found[0]
+    return words.amount(locale, _negative(value, found[1]))
+
+
+_RULES: Final = {
+    (code, month_first): _rules(locale, month_first=month_first) for code, locale in LOCALES.items() for month_first in (True, False)
+}
+"""Compiled as the module is imported: the first reply of a call does not wait for it."""

@@ -1,0 +1,108 @@
+"""Numbers in words by num2words, and the names of months, units and currencies that agree with them. Pure.
+
+num2words is told the language with each call and looks at nothing of the machine's.
+
+Owns agreement in gender; not how amounts are found in a text (`rules`). A crash here loses nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from functools import lru_cache
+from typing import Final
+
+from num2words import num2words  # type: ignore[import-untyped]
+
+from voxbridge.services.voice.speakable import units as tables
+from voxbridge.services.voice.speakable.locales import Locale
+
+_FEMININE: Final = {
+    "de": re.compile(r"^\w*(?:[Mm]eile|[Ss]tunde|[Mm]inute|[Ss]ekunde|[Uu]nze|kalorie|Rupie)n?\b"),
+    "fr": re.compile(r"^\w*(?:livre|heure|minute|seconde|once|calorie|roupie|couronne)s?\b"),
+    "es": re.compile(r"^\w+as?\b"),
+}
+
+
+@lru_cache(maxsize=2_048)
+def cardinal(code: str, number: int) -> str:
+    """A whole number in words."""
+    return str(num2words(number, lang=code)).replace(",", "")
+
+
+@lru_cache(maxsize=512)
+def ordinal(code: str, number: int) -> str:
+    """An ordinal in words: masculine, German in the form after "der"."""
+    return str(num2words(number, lang=code, to="ordinal")).replace(",", "")
+
+
+@lru_cache(maxsize=512)
+def year(code: str, number: int) -> str:
+    """A year in words, as English and German say it."""
+    return str(num2words(number, lang=code, to="year")).replace(",", "")
+
+
+def amount(locale: Locale, value: Decimal, named: str = "") -> str:
+    """A number in words, agreeing in gender with what it counts; a fraction is read digit by digit."""
+    sign = f"{locale.minus} " if value.is_signed() else ""
+    whole, _, fraction = format(abs(value), "f").partition(".")
+    words = cardinal(locale.code, int(whole))
+    if fraction:
+        return f"{sign}{words} {locale.point} {digits(locale, fraction)}"
+    feminine = locale.code in _FEMININE and _FEMININE[locale.code].search(named) is not None
+    return sign + (_agreeing(locale.code, words, feminine=feminine) if named else words)
+
+
+def _agreeing(code: str, words: str, *, feminine: bool) -> str:
+    if code == "de":
+        return ("eine" if feminine else "ein") if words == "eins" else words
+    if code == "fr":
+        return re.sub(r"\bun$", "une", words) if feminine else words
+    if code == "es":
+        if feminine:
+            return re.sub(r"uno$", "una", re.sub(r"cientos\b", "cientas", words)).replace("quinientos", "quinientas")
+        return re.sub(r"\buno$", "un", re.sub(r"veintiuno$", "veintiún", words))
+    return words
+
+
+def digits(locale: Locale, figures: str) -> str:
+    """Each figure in words."""
+    return " ".join(cardinal(locale.code, int(figure)) for figure in figures)
+
+
+def months(code: str) -> dict[str, int]:
+    """Every name of a month in a language, long and short without its dot, with its number."""
+    short = (pair.split("=") for pair in tables.SHORT_MONTHS[code].split())
+    return {name: number for number, name in enumerate(tables.MONTHS[code].split(), 1)} | {name: int(number) for name, number in short}
+
+
+def month(code: str, number: int) -> str:
+    """The name of a month, 1 to 12."""
+    return tables.MONTHS[code].split()[number - 1]
+
+
+def unit(code: str, sign: str, *, one: bool) -> str:
+    """The long name of a unit for one or for many."""
+    return _UNITS[code, sign][0 if one else -1]
+
+
+def currency(code: str, iso: str, *, one: bool) -> str:
+    """What a currency of `units` is called, for one or for many."""
+    return _CURRENCIES[code, iso][0 if one else -1]
+
+
+def _columns(table: dict[str, str]) -> dict[tuple[str, str], list[str]]:
+    """By language and sign: the name, and where it differs the one for many."""
+    return {
+        (code, sign): names.split("|")
+        for signs, row in table.items()
+        for code, names in zip(tables.LANGUAGES, row.split("; "), strict=True)
+        for sign in signs.split()
+    }
+
+
+_UNITS: Final = _columns(tables.UNITS)
+_CURRENCIES: Final = _columns(tables.CURRENCIES)
+
+UNIT_SIGNS: Final = tuple(sorted({sign for _, sign in _UNITS}, key=lambda sign: (-len(sign), sign)))
+"""Every sign of a unit, the longest first."""
