@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from voxbridge.services.tools.registry import BUILT_IN, load
-from voxbridge.services.voice.prompt import instructions
+from voxbridge.services.voice.core.prompt.prompt import instructions
 
 SYSTEM = instructions("")
 TOOLS = [

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from voxbridge.services.voice import core, inputs
-from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.core import inputs, step
+from voxbridge.services.voice.core import outputs as out
 from voxbridge.shared import events
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.audio import frames, recordings
@@ -61,7 +61,7 @@ class Call:
         self._now = began_us
         self._began = began_us
         self._first = first
-        self._state = core.initial(sid)
+        self._state = step.initial(sid)
         self._taken = 0
         self._unwritten: list[Taken] = []
         self._due: list[tuple[int, int, str, Callable[[], None]]] = []
@@ -190,7 +190,7 @@ class Call:
         seq = input.recorded.seq if isinstance(input, LogInput) else None
         raw = Taken(at=self._now, seq=seq) if seq else Taken(at=self._now, seq=None, input=msgspec.Raw(msgspec.msgpack.encode(input)))
         cause = f"voice#{self._taken}" if seq is None else seq
-        self._state, outputs = core.step(self._state, input, self._now)
+        self._state, outputs = step.step(self._state, input, self._now)
         self._taken += 1
         self._unwritten.append(raw)
         for output in outputs:

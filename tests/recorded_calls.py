@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from tests.voice.conversation import SID, START_US, Conversation
-from voxbridge.services.voice import inputs
-from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import outputs as out
 from voxbridge.shared import events
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events.journal import Taken, VoiceJournal

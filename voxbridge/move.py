@@ -1,7 +1,8 @@
 """A call is moved to another worker: the operator's side of `vx.svc.voice.move`.
 
-Owns what is asked, and what is told once another worker goes on with the call. Does not own the moving (`voxbridge.services.voice.moving`)
-nor how it looks (`voxbridge.sessions_cli`). A crash here leaves the call with whoever has it.
+Owns what is asked, and what is told once another worker goes on with the call. Does not own the moving
+(`voxbridge.services.voice.ownership.migration`) nor how it looks (`voxbridge.sessions_cli`). A crash here leaves the call with whoever has
+it.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from voxbridge.services.tools import core as tools
-from voxbridge.services.voice import core as voice
-from voxbridge.services.voice import inputs
+from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import step as voice
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.journal import JOURNALS

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from voxbridge.services.voice.resample import Upsampler
+from voxbridge.services.voice.audio.resample import Upsampler
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames, recordings
 from voxbridge.shared.audio.recordings import CHANNELS, DataKeys, Passed

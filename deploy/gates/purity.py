@@ -27,7 +27,8 @@ _DATETIME_NOW: Final = frozenset({"now", "utcnow", "today"})
 
 def cores() -> list[Path]:
     """Every core of a service."""
-    return sorted((ROOT / "voxbridge" / "services").glob("*/core.py"))
+    services = ROOT / "voxbridge" / "services"
+    return sorted((*services.glob("*/core.py"), *services.glob("*/core/step.py")))
 
 
 def problems() -> list[str]:

@@ -24,8 +24,8 @@ import nats.micro
 from tests.long_call import TURN_S, Call
 from tests.ports import free_port
 from voxbridge.services.gateway.service import Gateway
-from voxbridge.services.voice.inspect import SUBJECT, Inspector
-from voxbridge.services.voice.waveforms import Waveforms
+from voxbridge.services.voice.audio.waveforms import Waveforms
+from voxbridge.services.voice.inspection import SUBJECT, Inspector
 from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus.subjects import WAVEFORM
 from voxbridge.shared.clock import SystemClock

@@ -19,7 +19,7 @@ from nats.js.api import StreamConfig
 from tests.deploy.conftest import Guarded, SignIn
 from voxbridge import admin, move
 from voxbridge.credentials import new_seed
-from voxbridge.services.voice import moving
+from voxbridge.services.voice.ownership import migration
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.accounts import RECORDINGS
 from voxbridge.shared.bus.connection import connect_nats, denied
@@ -207,11 +207,11 @@ async def test_only_the_gateway_and_the_admin_ask_the_workers_what_they_heard(si
 
 
 async def test_workers_move_sessions_among_themselves_and_the_admin_alone_asks_for_it(sign_in: SignIn) -> None:
-    for subject in (moving.MOVE, moving.ROOM, moving.RELEASED, move.STATS):
+    for subject in (migration.MOVE, migration.ROOM, migration.RELEASED, move.STATS):
         hearers = [name for name in SERVICES if await subscribed(await sign_in(name), subject)]
         assert hearers == (list(SERVICES) if subject == move.STATS else ["voice"]), subject
         speakers = [name for name in (*SERVICES, "admin") if await published(await sign_in(name), subject)]
-        assert speakers == (["voice", "admin"] if subject in (moving.ROOM, moving.RELEASED) else ["admin"]), subject
+        assert speakers == (["voice", "admin"] if subject in (migration.ROOM, migration.RELEASED) else ["admin"]), subject
 
 
 @pytest.mark.parametrize("who", ["nobody", "a user with a password", "a user of another installation"])

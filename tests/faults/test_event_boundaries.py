@@ -18,13 +18,13 @@ from tests.gateway.conftest import Client, Running, Serve
 from tests.replayed import after_crash, of_session
 from tests.voice.conversation import SID
 from tests.voice.live_world import LiveWorld
-from tests.voice.test_live_world import END_MS, QUESTIONS, SCRIPTS, consistent, question, told_to_the_end
+from tests.voice.realtime.test_live_world import END_MS, QUESTIONS, SCRIPTS, consistent, question, told_to_the_end
 from tests.voice.world import TAKEOVER_MS
 from voxbridge import replay
 from voxbridge.services.gateway import outbound, tokens
 from voxbridge.services.tools import core as executor
-from voxbridge.services.voice import core as worker
-from voxbridge.services.voice import inputs
+from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import step as worker
 from voxbridge.session_files import read
 from voxbridge.shared import events
 from voxbridge.shared.events import gateway, tools

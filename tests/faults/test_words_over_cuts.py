@@ -14,7 +14,7 @@ from tests.fakes.gemini_turns import Turn
 from tests.faults.caller import FRAME, Caller
 from tests.faults.guarded import Guarded
 from tests.faults.installation import Installation, installed
-from voxbridge.services.voice import gap
+from voxbridge.services.voice.audio import catch_up
 from voxbridge.shared.audio import frames
 from voxbridge.shared.audio.frames import INPUT_RATE
 
@@ -63,7 +63,7 @@ async def test_a_sentence_goes_on_over_the_death_of_the_bus(installation: Instal
             await installation.servers.prepare()  # only now does the bus keep audio again
             await speak(lambda ends=ends: len(model.audio) > ends)  # type: ignore[misc]
             async with installation.log() as log:
-                kept = [frames.parse(frame).sequence for frame in (await gap.read(log, caller.sid)).microphone]
+                kept = [frames.parse(frame).sequence for frame in (await catch_up.read(log, caller.sid)).microphone]
             assert kept == list(range(kept[0], kept[-1] + 1))
             assert kept[0] * FRAME < ends, "a successor and a recording find what was said while it was away"
         await installation.google.until(lambda: len(model.audio) >= len(said))

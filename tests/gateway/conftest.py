@@ -21,8 +21,8 @@ from websockets.typing import Subprotocol
 from tests.gateway.stand_in import StandIn
 from tests.ports import free_port
 from voxbridge.services.gateway.service import Gateway
-from voxbridge.services.voice.inspect import SUBJECT, Inspector
-from voxbridge.services.voice.waveforms import Waveforms
+from voxbridge.services.voice.audio.waveforms import Waveforms
+from voxbridge.services.voice.inspection import SUBJECT, Inspector
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus import subjects

@@ -14,7 +14,7 @@ from tests.gateway.stand_in import StandIn
 from tests.gateway.test_config_api import ask, gateway
 from voxbridge.services.gateway.bodies import BODY_LIMIT
 from voxbridge.services.gateway.messages import AGENT_LIMIT, MODES
-from voxbridge.services.voice.capabilities import DEFAULT_MODELS, TEXT_MODELS
+from voxbridge.services.voice.core.capabilities import DEFAULT_MODELS, TEXT_MODELS
 from voxbridge.shared import events
 from voxbridge.shared.agents.model import REASON_LIMIT
 from voxbridge.shared.agents.providers import PROVIDERS

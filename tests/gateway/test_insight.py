@@ -21,8 +21,8 @@ from tests.gateway.test_http import held
 from tests.long_call import Call
 from tests.ports import free_port
 from voxbridge.services.gateway.service import Gateway
-from voxbridge.services.voice.inspect import SUBJECT, Inspector
-from voxbridge.services.voice.waveforms import KEPT, Waveforms
+from voxbridge.services.voice.audio.waveforms import KEPT, Waveforms
+from voxbridge.services.voice.inspection import SUBJECT, Inspector
 from voxbridge.shared.audio import frames, recordings
 from voxbridge.shared.audio.recordings import BINS_LIMIT, LONGEST_MS, DataKeys, Waveform
 from voxbridge.shared.bus import subjects

@@ -48,7 +48,7 @@ def test_a_core_may_use_values(tmp_path: Path) -> None:
         ("from voxbridge.shared.bus.permission_check import ANSWER_S", "voxbridge/shared/bus/permission_check.py"),
         ("from voxbridge.shared.secrets import secret_file", "voxbridge/shared/secrets/secret_file.py"),
         ("from voxbridge.repeats import Repeats\nfrom voxbridge import logfile", "voxbridge/logfile.py"),
-        ("from voxbridge.services.voice import orphans", "voxbridge/services/voice/orphans.py"),
+        ("from voxbridge.services.voice.ownership import orphans", "voxbridge/services/voice/ownership/orphans.py"),
     ],
 )
 def test_what_a_core_reaches_by_other_modules_is_found_where_it_is(tmp_path: Path, line: str, where: str) -> None:

@@ -18,7 +18,7 @@ from tests.recorded_calls import WORDS, RecordedCall, a_call, file_of
 from voxbridge import replay, session_files
 from voxbridge.cli import cli
 from voxbridge.preflight import FolderLock
-from voxbridge.services.voice import turns
+from voxbridge.services.voice.core.turns import turns
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
 from voxbridge.shared.embedded.servers import NatsServer

@@ -1,8 +1,8 @@
-"""Calls in random order, in bulk: what `tests/voice/test_orders.py` plays a few of."""
+"""Calls in random order, in bulk: what `tests/voice/orders/test_orders.py` plays a few of."""
 
 from __future__ import annotations
 
-from tests.voice.orders_rules import first_broken
+from tests.voice.orders.rules import first_broken
 
 ORDERS = 100_000
 

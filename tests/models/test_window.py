@@ -13,9 +13,9 @@ from voxbridge.services.models import core
 from voxbridge.services.models.home import Home, Record
 from voxbridge.services.models.llm import CONTEXT_TOKENS
 from voxbridge.services.tools.registry import BUILT_IN, load
-from voxbridge.services.voice import prompt, sizes
-from voxbridge.services.voice.chat_completions import MAX_TOKENS
-from voxbridge.services.voice.outputs import Message, ToolUse
+from voxbridge.services.voice.core.outputs import Message, ToolUse
+from voxbridge.services.voice.core.prompt import prompt, token_estimate
+from voxbridge.services.voice.providers.cascade.chat_completions import MAX_TOKENS
 from voxbridge.shared.config import Config
 
 SAID = {
@@ -69,7 +69,7 @@ def tokenizer(models_service: RunningModels) -> Tokenizer:
 
 @pytest.mark.parametrize("language", SAID)
 def test_an_estimate_of_a_text_is_no_less_than_nine_tenths_of_its_tokens(tokenizer: Tokenizer, language: str) -> None:
-    assert sizes.size(SAID[language]) / 4 >= 0.9 * tokenizer.count(SAID[language])
+    assert token_estimate.size(SAID[language]) / 4 >= 0.9 * tokenizer.count(SAID[language])
 
 
 @pytest.mark.parametrize("language", SAID)

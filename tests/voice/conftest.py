@@ -21,8 +21,8 @@ from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.voice.model_server import ModelServer
 from voxbridge.services.models import loader, manifest, shelf
+from voxbridge.services.voice.audio.vad import SileroModel
 from voxbridge.services.voice.service import VoiceService, build
-from voxbridge.services.voice.vad import SileroModel
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments, subjects

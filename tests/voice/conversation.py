@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from voxbridge.services.voice import core, inputs, reopening
-from voxbridge.services.voice import outputs as out
-from voxbridge.services.voice.state import State
+from voxbridge.services.voice.core import inputs, step
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.state import State
+from voxbridge.services.voice.core.turns import reopening
 from voxbridge.shared import events
 from voxbridge.shared.agents.model import Cast
 from voxbridge.shared.bus.moments import PartialTranscript, StateChanged
@@ -42,7 +43,7 @@ class Conversation:
         functions: tuple[Function, ...] = PAGE_FUNCTIONS,
         reopens: int = reopening.LIMIT,
     ) -> None:
-        self.state: State = core.initial(SID)
+        self.state: State = step.initial(SID)
         self.now_ms = 0
         self.inputs: list[tuple[int, Any]] = []
         self.outputs: list[Any] = []
@@ -93,7 +94,7 @@ class Conversation:
         """Take an input now; returns what came of it."""
         now = START_US + self.now_ms * 1_000
         self.inputs.append((now, input))
-        self.state, outputs = core.step(self.state, input, now)
+        self.state, outputs = step.step(self.state, input, now)
         for output in outputs:
             if isinstance(output, out.SetTimer):
                 self._timers[output.name] = self.now_ms + output.after_ms

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from voxbridge.services.voice import outputs as out
+from voxbridge.services.voice.core import outputs as out
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import Agent, ModelName
 

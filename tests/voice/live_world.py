@@ -17,10 +17,12 @@ import msgspec
 from tests.voice.conversation import SID, START_US
 from tests.voice.live_parts import FUNCTION, GREETING, LIVE, Compression, Connection, Context, Heard, Known, Script, Turn, agents
 from tests.voice.world import TAKEOVER_MS, Spoken, World
-from voxbridge.services.voice import core, dialogue, inputs, live, provider
-from voxbridge.services.voice import outputs as out
-from voxbridge.services.voice.outstanding import Outstanding
-from voxbridge.services.voice.state import State
+from voxbridge.services.voice.core import inputs, provider_events, step
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.outstanding import Outstanding
+from voxbridge.services.voice.core.realtime import connection as realtime_connection
+from voxbridge.services.voice.core.realtime import responses
+from voxbridge.services.voice.core.state import State
 from voxbridge.shared import events
 from voxbridge.shared.agents.model import HANDOFF, Cast
 from voxbridge.shared.events import gateway, tools
@@ -83,7 +85,7 @@ class LiveWorld(World):
         self._counts: dict[str, int] = {}
         first, *others = agents(model)
         self._cast = Cast(agents=(first if greets else msgspec.structs.replace(first, greeting=""), *others))
-        self._checkpoint: tuple[State, int, int, Outstanding] = (core.initial(SID), 0, 0, Outstanding())
+        self._checkpoint: tuple[State, int, int, Outstanding] = (step.initial(SID), 0, 0, Outstanding())
         super().__init__({}, filler=filler)
         self.thinks_ms = THINKS_MS
 
@@ -169,7 +171,7 @@ class LiveWorld(World):
     def _take_over(self) -> None:
         before, taken, index, running = self._checkpoint
         known = [one for one in self.log[max(0, index - LOOK_BACK) : index] if one.writer != "voice"]
-        folded = fold(core.step, before, inputs.Input, "voice", [*known, *self.log[index:]], watch=running.watch)
+        folded = fold(step.step, before, inputs.Input, "voice", [*known, *self.log[index:]], watch=running.watch)
         self._checkpoint = (folded.state, taken + folded.taken, len(self.log), running)
         self.alive, self.state, self._taken = True, folded.state, taken + folded.taken
         self.worker += 1
@@ -248,9 +250,11 @@ class LiveWorld(World):
         self.connections.append(connection)
         self.most_open = max(self.most_open, sum(one.open for one in self.connections[-5:]))
         if self._warns:
-            self.at(self.now + LIFE_MS - WARNED_MS, lambda: self._say(connection, provider.GoingAway(effect=effect, left_ms=WARNED_MS)))
+            self.at(
+                self.now + LIFE_MS - WARNED_MS, lambda: self._say(connection, provider_events.GoingAway(effect=effect, left_ms=WARNED_MS))
+            )
         self.at(self.now + LIFE_MS, lambda: self._lose(connection, 1001))
-        self._take(provider.ProviderReady(effect=effect, resumed=bool(asked.handle), audio_ms=self.now))
+        self._take(provider_events.ProviderReady(effect=effect, resumed=bool(asked.handle), audio_ms=self.now))
         if asked.handle in self.poisoned:
             self.at(self.now + 300, lambda: self._lose(connection, 1011))
         self.at(self.now + ENDPOINT_MS, self._endpoint)
@@ -261,9 +265,9 @@ class LiveWorld(World):
             self._effects.discard(connection.effect)
             self._take(self._lost(connection.effect, code))
 
-    def _lost(self, effect: int, code: int, *, refused: bool = False) -> provider.ProviderLost:
+    def _lost(self, effect: int, code: int, *, refused: bool = False) -> provider_events.ProviderLost:
         error = ev.Failure(code="PROVIDER_UNAVAILABLE", message=f"Closed with {code}.", retryable=code not in (1007, 1008))
-        return provider.ProviderLost(effect=effect, code=code, error=error, handle_refused=refused, audio_ms=self.now)
+        return provider_events.ProviderLost(effect=effect, code=code, error=error, handle_refused=refused, audio_ms=self.now)
 
     def _onset(self) -> None:
         connection = self.connection
@@ -298,9 +302,9 @@ class LiveWorld(World):
         turn, connection.turn = connection.turn, None
         connection.made = connection.reported = 0
         if turn is not None and turn.ref:
-            self._say(connection, provider.CallsCancelled(effect=connection.effect, refs=(turn.ref,)))
-        self._say(connection, provider.Interrupted(effect=connection.effect, audio_ms=self.now))
-        self._say(connection, provider.ModelTurnDone(effect=connection.effect))
+            self._say(connection, provider_events.CallsCancelled(effect=connection.effect, refs=(turn.ref,)))
+        self._say(connection, provider_events.Interrupted(effect=connection.effect, audio_ms=self.now))
+        self._say(connection, provider_events.ModelTurnDone(effect=connection.effect))
 
     def _ask(self, connection: Connection, text: str, *, fragments: Sequence[str] = ()) -> None:
         """The model takes a turn."""
@@ -335,9 +339,9 @@ class LiveWorld(World):
 
     def _answer(self, connection: Connection, text: str) -> Turn:
         """What comes of `text`."""
-        if text == dialogue.ANNOUNCE.format(GREETING):
+        if text == responses.ANNOUNCE.format(GREETING):
             return Turn(words=GREETING.split())
-        heard = re.search(live.GO_ON.format("(.*)").replace("?", r"\?"), text)
+        heard = re.search(realtime_connection.GO_ON.format("(.*)").replace("?", r"\?"), text)
         if heard is not None:
             return self._rest(heard[1], found="The result of" in text)
         known = text if re.search(r"Q\d|\"q\"", text) or not _asks(text) else self._newest_question(connection.knows)
@@ -371,14 +375,14 @@ class LiveWorld(World):
 
     def _transcribe(self, connection: Connection, turn: Turn) -> None:
         for fragment in turn.fragments:
-            self._say(connection, provider.UserWords(effect=connection.effect, text=fragment, audio_ms=self.now))
+            self._say(connection, provider_events.UserWords(effect=connection.effect, text=fragment, audio_ms=self.now))
 
     def _go_on(self, connection: Connection, turn: Turn) -> None:
         if not connection.open or connection.turn is not turn:
             return
         effect = connection.effect
         if not turn.said:
-            self._say(connection, provider.HandleUpdated(effect=effect, resumable=False))
+            self._say(connection, provider_events.HandleUpdated(effect=effect, resumable=False))
         if turn.words:
             word = turn.words.pop(0)
             self._spoken_word(connection, word)
@@ -394,10 +398,10 @@ class LiveWorld(World):
             name, arguments = (
                 (turn.call, {"q": str(turn.number)}) if target == turn.call else (HANDOFF, {"target": target, "reason": "asked"})
             )
-            self._say(connection, provider.CallRequested(effect=effect, ref=turn.ref, name=name, arguments=arguments))
+            self._say(connection, provider_events.CallRequested(effect=effect, ref=turn.ref, name=name, arguments=arguments))
         elif not turn.call:
             if connection.made:
-                self._say(connection, provider.GenerationDone(effect=effect))
+                self._say(connection, provider_events.GenerationDone(effect=effect))
             self.at(max(self.now + 10, turn.began + connection.made), lambda: self._done(connection, turn))
 
     def _done(self, connection: Connection, turn: Turn) -> None:
@@ -405,13 +409,13 @@ class LiveWorld(World):
             return
         connection.turn = None
         made, connection.made, connection.reported = connection.made, 0, 0
-        self._say(connection, provider.ModelTurnDone(effect=connection.effect, ms=made, input_tokens=3, output_tokens=5))
+        self._say(connection, provider_events.ModelTurnDone(effect=connection.effect, ms=made, input_tokens=3, output_tokens=5))
         if connection.queue:
             self._ask(connection, connection.queue.pop(0))
         elif connection.open and connection.turn is None:
             handle = f"handle-{len(self._handles) + 1}"
             self._handles[handle] = list(connection.knows.parts)
-            self._say(connection, provider.HandleUpdated(effect=connection.effect, handle=handle))
+            self._say(connection, provider_events.HandleUpdated(effect=connection.effect, handle=handle))
 
     # The page and the executor.
 
@@ -420,12 +424,14 @@ class LiveWorld(World):
         ms = len(word) * MS_PER_CHARACTER
         if not connection.made or connection.made - connection.reported >= 1_000:
             connection.reported = connection.made
-            self._say(connection, provider.AgentAudio(effect=connection.effect, ms=connection.made + ms, audio_ms=self.now, piece_ms=ms))
+            self._say(
+                connection, provider_events.AgentAudio(effect=connection.effect, ms=connection.made + ms, audio_ms=self.now, piece_ms=ms)
+            )
         connection.made += ms
         connection.knows.says(word, ms)
         if connection.generation and self.alive and connection.open:
             self._play(connection.generation, word, ms)
-        self._say(connection, provider.AgentWords(effect=connection.effect, text=f" {word}", ms=connection.made, piece_ms=0))
+        self._say(connection, provider_events.AgentWords(effect=connection.effect, text=f" {word}", ms=connection.made, piece_ms=0))
 
     def _play(self, generation: int, word: str, ms: int) -> None:
         spoken = self.spoken.get(generation)
@@ -467,7 +473,7 @@ class LiveWorld(World):
 
 def _asks(text: str) -> bool:
     """Whether this asks for what was asked before."""
-    return text == live.ANSWER_AGAIN or "your turn now" in text
+    return text == realtime_connection.ANSWER_AGAIN or "your turn now" in text
 
 
 def typed(text: str) -> gateway.TextReceived:

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from voxbridge.services.voice import core, inputs
-from voxbridge.services.voice.state import State
+from voxbridge.services.voice.core import inputs, step
+from voxbridge.services.voice.core.state import State
 from voxbridge.shared import events
 from voxbridge.shared.events.journal import VoiceJournal
 from voxbridge.shared.step.fold import Append, LogInput
@@ -20,7 +20,7 @@ Appended = tuple[str, int | str | None, int, bytes]
 def replay(sid: str, log: Sequence[events.Recorded]) -> tuple[State, list[Appended]]:
     """The state after every journalled input, and `(type, cause, ts, payload)` of every event that came of them."""
     by_seq = {one.seq: one for one in log}
-    state, appended, number = core.initial(sid), list[Appended](), 0
+    state, appended, number = step.initial(sid), list[Appended](), 0
     for entry in log:
         if not isinstance(entry.event, VoiceJournal):
             continue
@@ -28,7 +28,7 @@ def replay(sid: str, log: Sequence[events.Recorded]) -> tuple[State, list[Append
         for taken in entry.event.inputs:
             input = _decoder.decode(taken.input) if taken.seq is None else LogInput(by_seq[taken.seq])
             cause = f"voice#{number}" if taken.seq is None else taken.seq
-            state, outputs = core.step(state, input, taken.at)
+            state, outputs = step.step(state, input, taken.at)
             number += 1
             appended += [(events.kind_of(o.event).name, cause, taken.at, encoded(o.event)) for o in outputs if isinstance(o, Append)]
     return state, appended

@@ -1,8 +1,8 @@
 """A whole call in virtual time: a person, a page that plays, models, an executor, and workers that die and are followed by others.
 
 Nothing here is random. A worker that dies takes its timers, effects and the unwritten end of its journal with it; its successor
-folds the rest, as `voxbridge.services.voice.session` does it, and the world goes on. What the page really played is kept apart from what
-the core believes of it.
+folds the rest, as `voxbridge.services.voice.session.session` does it, and the world goes on. What the page really played is kept apart from
+what the core believes of it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any
 import msgspec
 
 from tests.voice.conversation import FUNCTIONS, PAGE_FUNCTIONS, SID, START_US
-from voxbridge.services.voice import core, inputs, reopening
-from voxbridge.services.voice import outputs as out
-from voxbridge.services.voice.outstanding import Outstanding
-from voxbridge.services.voice.speaker import LEAD_MS
-from voxbridge.services.voice.state import State
+from voxbridge.services.voice.audio.speaker import LEAD_MS
+from voxbridge.services.voice.core import inputs, step
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.outstanding import Outstanding
+from voxbridge.services.voice.core.state import State
+from voxbridge.services.voice.core.turns import reopening
 from voxbridge.shared import events
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
@@ -55,7 +56,7 @@ class World:
 
     def __init__(self, answers: dict[str, Any], *, greeting: str = "", reports: bool = True, filler: bool | None = False) -> None:
         self.now = 0
-        self.state: State = core.initial(SID)
+        self.state: State = step.initial(SID)
         self.log: list[events.Recorded] = []
         self.spoken: dict[int, Spoken] = {}
         self.asked: list[out.Complete] = []
@@ -174,7 +175,7 @@ class World:
         if not self.alive:
             return
         cause: int | str = input.recorded.seq if isinstance(input, LogInput) else f"voice#{self._taken}"
-        self.state, outputs = core.step(self.state, input, self._us())
+        self.state, outputs = step.step(self.state, input, self._us())
         self._taken += 1
         if not self._unwritten:
             worker = self.worker
@@ -204,7 +205,7 @@ class World:
 
     def _take_over(self) -> None:
         running = Outstanding()
-        folded = fold(core.step, core.initial(SID), inputs.Input, "voice", self.log, watch=running.watch)
+        folded = fold(step.step, step.initial(SID), inputs.Input, "voice", self.log, watch=running.watch)
         self.alive, self.state, self._taken = True, folded.state, folded.taken
         self.worker += 1
         for due in folded.missing:

@@ -16,7 +16,7 @@ export interface ModeWords {
   mode: Mode;
   name: string;
   what: string;
-  /** What it thinks with unless another model is named (voxbridge/services/voice/capabilities.py). */
+  /** What it thinks with unless another model is named (voxbridge/services/voice/core/capabilities.py). */
   model: string;
   /** Whose voices it has: a list of the gateway's, or any name. */
   voices: "local" | "gemini" | "any" | "none";

@@ -6,7 +6,7 @@ import asyncio
 
 import nats
 
-from voxbridge.services.voice.recorder import EVERY_S
+from voxbridge.services.voice.audio.recorder import EVERY_S
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.ids import new_session_id

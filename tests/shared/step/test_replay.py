@@ -11,7 +11,7 @@ import pytest
 from tests.recorded_calls import a_call
 from tests.replayed import after_crash
 from voxbridge.replay import report, run, services
-from voxbridge.services.voice import core
+from voxbridge.services.voice.core import step as core_step
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events import envelope, gateway
@@ -55,13 +55,13 @@ def test_a_recorded_call_replays_to_what_was_recorded(call: Log) -> None:
     replayed = run(call, "voice")
     assert (replayed.differences, replayed.unfinished) == ([], [])
     assert replayed.events == sum(one.writer == "voice" for one in call)
-    assert replayed.state == fold(core.step, core.initial(call[0].sid), VOICE.inputs, "voice", call).state
+    assert replayed.state == fold(core_step.step, core_step.initial(call[0].sid), VOICE.inputs, "voice", call).state
     assert run(call, "voice") == replayed
 
 
 def test_another_text_is_a_difference_with_its_path_and_its_cause(call: Log) -> None:
     def shouts(state: Any, input: Any, now: int) -> tuple[Any, Sequence[Any]]:
-        state, outputs = core.step(state, input, now)
+        state, outputs = core_step.step(state, input, now)
         return state, [Append(msgspec.structs.replace(o.event, text="!")) if _is(o, ev.UserSaid) else o for o in outputs]
 
     differences = replay(with_step(shouts), call).differences
@@ -75,7 +75,7 @@ def test_another_text_is_a_difference_with_its_path_and_its_cause(call: Log) -> 
 
 def test_an_event_that_is_no_longer_appended_is_missing_and_the_others_still_fit(call: Log) -> None:
     def silent(state: Any, input: Any, now: int) -> tuple[Any, Sequence[Any]]:
-        state, outputs = core.step(state, input, now)
+        state, outputs = core_step.step(state, input, now)
         return state, [o for o in outputs if not _is(o, ev.SpeechEnded)]
 
     differences = replay(with_step(silent), call).differences
@@ -88,7 +88,7 @@ def test_an_event_that_was_not_recorded_is_extra(call: Log) -> None:
     told = ev.ToolDelivered(call_id="x", how="dropped")
 
     def talkative(state: Any, input: Any, now: int) -> tuple[Any, Sequence[Any]]:
-        state, outputs = core.step(state, input, now)
+        state, outputs = core_step.step(state, input, now)
         return state, [*outputs, Append(told)] if any(_is(o, ev.SpeechStarted) for o in outputs) else outputs
 
     differences = replay(with_step(talkative), call).differences
@@ -99,7 +99,7 @@ def test_a_step_that_raises_ends_the_replay_and_is_a_difference(call: Log) -> No
     def falls(state: Any, input: Any, now: int) -> tuple[Any, Sequence[Any]]:
         if isinstance(input, LogInput) and isinstance(input.recorded.event, gateway.SessionEndRequested):
             raise KeyError("reason")
-        return core.step(state, input, now)
+        return core_step.step(state, input, now)
 
     difference = only(replay(with_step(falls), call))
     assert difference.kind == "raised"
@@ -285,7 +285,7 @@ def test_the_report_tells_where_what_and_why(call: Log) -> None:
 
 def test_the_report_is_bounded_however_much_differs(call: Log) -> None:
     def mute(state: Any, input: Any, now: int) -> tuple[Any, Sequence[Any]]:
-        return core.step(state, input, now)[0], ()
+        return core_step.step(state, input, now)[0], ()
 
     replayed = replay(with_step(mute), call)
     lines = list(report(replayed, limit=3))

@@ -19,21 +19,24 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.client import JetStreamContext
 
-from voxbridge.services.voice import cast, figures, inputs, inspect, prompt
-from voxbridge.services.voice.handles import Handles
-from voxbridge.services.voice.load import Load
-from voxbridge.services.voice.models import Models
-from voxbridge.services.voice.moving import MOVE, RELEASED, ROOM, Moves
-from voxbridge.services.voice.orphans import Orphans
-from voxbridge.services.voice.past import Past
-from voxbridge.services.voice.peers import Peers
-from voxbridge.services.voice.recorder import Recorders
-from voxbridge.services.voice.session import Session
-from voxbridge.services.voice.vad import SileroModel
-from voxbridge.services.voice.vendors import Vendors
-from voxbridge.services.voice.warmth import Warmth
-from voxbridge.services.voice.waveforms import Waveforms
-from voxbridge.services.voice.workplace import Offer, Workplace
+from voxbridge.services.voice import inspection
+from voxbridge.services.voice.audio.recorder import Recorders
+from voxbridge.services.voice.audio.vad import SileroModel
+from voxbridge.services.voice.audio.waveforms import Waveforms
+from voxbridge.services.voice.core import agents, inputs
+from voxbridge.services.voice.core.prompt import prompt
+from voxbridge.services.voice.ownership.load import Load
+from voxbridge.services.voice.ownership.migration import MOVE, RELEASED, ROOM, Moves
+from voxbridge.services.voice.ownership.orphans import Orphans
+from voxbridge.services.voice.ownership.peers import Peers
+from voxbridge.services.voice.providers.cascade.models import Models
+from voxbridge.services.voice.providers.cascade.warmup import Warmth
+from voxbridge.services.voice.providers.realtime.handles import Handles
+from voxbridge.services.voice.providers.realtime.registry import Vendors
+from voxbridge.services.voice.session.recovery import Past
+from voxbridge.services.voice.session.session import Session
+from voxbridge.services.voice.session.worker import Offer, Workplace
+from voxbridge.services.voice.speakable import loader
 from voxbridge.shared import events
 from voxbridge.shared.agents.files import Agents
 from voxbridge.shared.audio.recordings import DataKeys, wanted
@@ -165,7 +168,7 @@ class VoiceService(Service):
             usable = await self._keys.usable()
             await self._place.vendors.prepare(name for name, has in usable.items() if has)
             await self._place.models.prepare()
-        await figures.prepare()
+        await loader.prepare()
 
     async def drain(self) -> None:
         """Give up every session, at the end of its turn if that comes soon, and take no more."""
@@ -327,7 +330,7 @@ class VoiceService(Service):
         keyless = self._place.config.named_endpoints  # those that want a key say so themselves
         providers = ("local", "echo", *(name for name, has in usable.items() if has or name in keyless))
         members = self._agents.current().cast(request.agent) if request.agent else None
-        for name, unknown in cast.unknown_functions(members.agents if members else (), (*functions, *request.functions)):
+        for name, unknown in agents.unknown_functions(members.agents if members else (), (*functions, *request.functions)):
             _log.warning("agent %s: there is no function %s; it begins without", name, ", ".join(unknown))
         return Offer(functions=functions, providers=providers, cast=members)
 
@@ -358,10 +361,10 @@ class VoiceService(Service):
 
     async def _warm(self, session: Session) -> None:
         state = session.state
-        shared = cast.shared(state)
-        if cast.thinks_here(state.agent):
+        shared = agents.shared(state)
+        if agents.thinks_here(state.agent):
             await self._warmth.warm_session(state.instructions, state.functions, shared=shared)
-        for instructions, functions in cast.read_ahead(state):
+        for instructions, functions in agents.read_ahead(state):
             await self._warmth.read_ahead(instructions, functions, shared=shared)
 
     def _ended(self, session: Session) -> None:
@@ -463,7 +466,7 @@ async def build(resources: Resources) -> Service:
     config = resources.config
     await resources.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
     await streams.ensure_consumer(resources.log.js, streams.CONSUMERS[CONSUMER].evolve(ack_wait=TAKEN_S))
-    await resources.micro.add_endpoint(name="state", subject=inspect.SUBJECT, handler=inspect.Inspector(resources.log).serve)
+    await resources.micro.add_endpoint(name="state", subject=inspection.SUBJECT, handler=inspection.Inspector(resources.log).serve)
     _publish(config)
     keys, store = Keys.of(config, resources.redis), Store(resources.redis)
     place = Workplace(

@@ -1,0 +1,60 @@
+"""Functions of the page in the core: offered beside the installation's, and refused where they cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
+from tests.voice.core.test_calls import calling
+from voxbridge.services.voice.core.prompt import page_functions
+from voxbridge.services.voice.core.prompt.page_functions import LOCAL_BYTES
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events import voice as ev
+
+CLOCK = Function(name="current_time", description="The time.", parameters={"type": "object"})
+LOCAL = Agent(name="")
+CLAUDE = Agent(name="", llm=ModelName("anthropic", "claude"))
+
+
+def page(name: str, description: str = "") -> Function:
+    return Function(name=name, description=description, parameters={"type": "object"}, kind="browser")
+
+
+def test_a_session_offers_the_functions_of_its_page_beside_the_installations() -> None:
+    call = Conversation()
+    (started,) = call.events(ev.SessionStarted)
+    assert started.tools == ("current_time", *(one.name for one in PAGE_FUNCTIONS))
+
+
+@pytest.mark.parametrize("name", ["current_time", HANDOFF])
+def test_a_name_that_is_taken_is_refused(name: str) -> None:
+    code, message = page_functions.wrong([page("free"), page(name)], [CLOCK], [LOCAL])
+    assert (code, name in message, "free" in message) == (Code.INVALID_ARGUMENT, True, False)
+
+
+def test_the_local_model_is_offered_so_many_bytes_and_others_more() -> None:
+    rest = LOCAL_BYTES - len('["big","",{"type":"object"}]')
+    assert page_functions.wrong([page("big", "x" * rest)], [CLOCK], [LOCAL])[1] == ""
+    code, message = page_functions.wrong([page("big", "x" * (rest + 1))], [CLOCK], [CLAUDE, LOCAL])
+    assert (code, str(LOCAL_BYTES) in message) == (Code.TOO_LARGE, True)
+    assert page_functions.wrong([page("big", "x" * (rest + 1))], [CLOCK], [CLAUDE])[1] == ""
+
+
+def test_a_session_whose_page_takes_a_name_that_is_there_ends_with_the_reason() -> None:
+    call = Conversation(functions=(page("current_time"),))
+    (ended,) = call.events(ev.SessionEnded)
+    assert ended.error is not None
+    assert (ended.reason, ended.error.code, "current_time" in ended.error.message) == ("refused", "INVALID_ARGUMENT", True)
+    assert call.events(ev.SessionStarted) == []
+
+
+def test_a_page_has_its_own_time_and_no_more() -> None:
+    call = calling("open_page")
+    (called,) = call.events(ev.ToolCalled)
+    assert called.deadline_ms == 5_000
+    call.pass_ms(4_999)
+    assert call.events(ev.ToolCancelled) == []
+    call.pass_ms(1)
+    assert [one.reason for one in call.events(ev.ToolCancelled)] == ["timed_out"]

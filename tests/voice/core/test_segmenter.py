@@ -1,0 +1,83 @@
+"""Cutting a reply into what is spoken as one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voxbridge.services.voice.core.cascade.segmenter import FIRST_CLAUSE, LONGEST, cut
+
+WORDS = st.lists(st.text(alphabet="abcdefgXYZ,.!?;:'-0123456789é…\n", min_size=1, max_size=14), min_size=0, max_size=60).map(" ".join)
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+@given(WORDS, st.booleans())
+def test_no_text_is_lost_or_moved(text: str, first: bool) -> None:
+    pieces, rest = cut(text, first=first)
+    assert squeezed("".join(pieces) + rest) == squeezed(text)
+    assert all(piece == piece.strip() and piece for piece in pieces)
+
+
+@given(WORDS, st.lists(st.integers(1, 12), min_size=1, max_size=80))
+def test_text_that_comes_in_bits_loses_nothing_and_no_piece_is_over_long(text: str, sizes: list[int]) -> None:
+    spoken: list[str] = []
+    waiting, at = "", 0
+    for size in sizes:
+        waiting += text[at : at + size]
+        at += size
+        pieces, waiting = cut(waiting, first=not spoken)
+        spoken += pieces
+    assert squeezed("".join(spoken) + waiting) == squeezed(text[:at])
+    assert all(len(piece) <= LONGEST + 12 for piece in spoken)
+    assert len(waiting) <= LONGEST
+
+
+@given(st.text(min_size=LONGEST + 1, max_size=4 * LONGEST))
+def test_text_without_an_end_is_cut_at_the_limit(text: str) -> None:
+    pieces, rest = cut(text, first=False)
+    assert squeezed("".join(pieces) + rest) == squeezed(text)
+    assert len(rest) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "rest"),
+    [
+        ("It is noon. Enjoy", ["It is noon."], "Enjoy"),
+        ("It is noon.", [], "It is noon."),
+        ("Really?! Yes", ["Really?!"], "Yes"),
+        ('He said "no." Then', ['He said "no."'], "Then"),
+        ("It costs 3.5 euros. Or", ["It costs 3.5 euros."], "Or"),
+        ("Pi is 3.", [], "Pi is 3."),
+        ("Ask Dr. Who about e.g. tea. He", ["Ask Dr. Who about e.g. tea."], "He"),
+        ("At 9 a.m. we begin. So", ["At 9 a.m. we begin."], "So"),
+        ("1. Boil water. 2. Wait. 3.", ["1. Boil water.", "2. Wait."], "3."),
+        ("One\nTwo\nThree", ["One", "Two"], "Three"),
+        ("你好。再见。", ["你好。", "再见。"], ""),
+        ("Wait… what", ["Wait…"], "what"),
+        ("", [], ""),
+        ("   ", [], "   "),
+    ],
+)
+def test_sentences_end_where_a_reader_would_say(text: str, pieces: list[str], rest: str) -> None:
+    assert cut(text, first=False) == (pieces, rest)
+
+
+def test_the_first_piece_may_end_at_a_clause_and_only_the_first() -> None:
+    text = "Well, that is a fine question, and I know the answer, perhaps"
+    assert cut(text, first=True) == (["Well, that is a fine question,"], "and I know the answer, perhaps")
+    assert cut(text, first=False) == ([], text)
+    assert len("Well, that is a fine question,") >= FIRST_CLAUSE
+
+
+def test_a_clause_before_the_limit_is_too_short_to_be_spoken_alone() -> None:
+    edge = "a" * (FIRST_CLAUSE - 1) + ","
+    assert cut(f"{edge} b", first=True) == ([edge], "b")
+    assert cut(f"{edge[1:]} b", first=True) == ([], f"{edge[1:]} b")
+
+
+def test_a_number_with_a_comma_is_no_clause() -> None:
+    assert cut("It has a population of 1,250,000", first=True) == ([], "It has a population of 1,250,000")

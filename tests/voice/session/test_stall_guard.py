@@ -1,0 +1,34 @@
+"""A process that stood still holds its tongue until its leases were looked at."""
+
+from __future__ import annotations
+
+import asyncio
+
+from voxbridge.services.voice.session import stall_guard
+from voxbridge.services.voice.session.stall_guard import Tenure
+
+
+async def test_a_running_process_is_steady_and_holds_nothing_back() -> None:
+    one = Tenure()
+    assert one.steady()
+    await asyncio.wait_for(one.hold(), 1)
+
+
+async def test_after_a_stall_nothing_is_said_until_the_leases_were_looked_at() -> None:
+    one, looking, looked = Tenure(), asyncio.Event(), asyncio.Event()
+
+    async def look() -> None:
+        looking.set()
+        await looked.wait()
+
+    one._beat -= stall_guard.STALL_S + 1
+    assert not one.steady()
+    waiting = asyncio.create_task(one.hold())
+    keeping = asyncio.create_task(one.keep(look))
+    await asyncio.wait_for(looking.wait(), 30)
+    assert not waiting.done()
+    assert not one.steady()
+    looked.set()
+    await asyncio.wait_for(waiting, 5)
+    assert one.steady()
+    keeping.cancel()

@@ -1,0 +1,117 @@
+"""A session's microphone audio: detects speech in it and keeps what may have to be transcribed.
+
+Audio is addressed in ms from the first sample of the session. Kept are the last seconds, and all of what is being said up to
+`LONGEST_MS`. A crash loses the audio; the bus keeps its last seconds, with which a successor goes on (`restore`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from voxbridge.services.voice.audio.vad import START_WINDOWS, STOP_WINDOWS, WINDOW, WINDOW_MS, Detector
+from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core.outputs import AUDIO_END
+from voxbridge.shared.audio.frames import INPUT_RATE
+
+PREROLL_MS: Final = 2_000
+"""Kept while nobody speaks: the start of speech lies before its detection."""
+
+LONGEST_MS: Final = 55_000
+"""Kept of one utterance; of a longer one, the end."""
+
+_BYTES_PER_MS: Final = INPUT_RATE * 2 // 1_000
+_WINDOW_BYTES: Final = WINDOW * 2
+_TRIM_AT: Final = 64 * 1024
+
+
+class Ears:
+    """Takes PCM16 at 16 kHz; calls `hear` with `VoiceStarted` and `VoiceStopped`."""
+
+    def __init__(self, model: Any, hear: Callable[[inputs.VoiceStarted | inputs.VoiceStopped], None]) -> None:
+        self._detector = Detector(model)
+        self._hear = hear
+        self._audio = bytearray()
+        self._start = 0
+        """Byte position of the first byte kept."""
+
+        self._seen = 0
+        """Byte position up to which windows were looked at."""
+
+        self._keep_from: int | None = None
+        """Byte position from which all must be kept; nothing while nobody speaks."""
+
+    def listen(self, pcm: bytes | memoryview) -> None:
+        """Take the samples of a frame."""
+        self._audio += pcm
+        end = self._start + len(self._audio)
+        while end - self._seen >= _WINDOW_BYTES:
+            offset = self._seen - self._start
+            change = self._detector.feed(self._audio[offset : offset + _WINDOW_BYTES])
+            self._seen += _WINDOW_BYTES
+            if change is True:
+                began_ms = max(0, self._seen // _BYTES_PER_MS - START_WINDOWS * WINDOW_MS)
+                if self._keep_from is None:  # else it goes on after a pause, and is transcribed from where it began
+                    self._keep_from = max(self._start, (began_ms - PREROLL_MS) * _BYTES_PER_MS)
+                self._hear(inputs.VoiceStarted(began_ms))
+            elif change is False:
+                silence_ms = STOP_WINDOWS * WINDOW_MS
+                self._hear(inputs.VoiceStopped(self._seen // _BYTES_PER_MS - silence_ms, silence_ms))
+        self._trim(end)
+
+    def restore(self, start: int, heard: Iterable[bytes | memoryview], *, utterance_ms: int | None, speaking: bool) -> None:
+        """Go on where another worker's ears died: `heard` is what they had of the samples from `start` on. It is kept and not told
+        of; `utterance_ms` is where what is being said begins, and `speaking` whether it still goes on."""
+        self._start = self._seen = 2 * start
+        keep = None if utterance_ms is None else max(self._start, (utterance_ms - PREROLL_MS) * _BYTES_PER_MS)
+        hear, self._hear, self._keep_from = self._hear, lambda _: None, keep
+        for pcm in heard:
+            self.listen(pcm)
+        self._hear, self._keep_from = hear, keep
+        self._detector.believe(speaking)
+
+    def skip(self, samples: int) -> None:
+        """So many samples are somebody else's to listen to."""
+        self._start += len(self._audio) + 2 * samples
+        self._audio.clear()
+        self._seen = self._start
+        self._keep_from = None
+
+    @property
+    def samples(self) -> int:
+        """How many samples came so far."""
+        return (self._start + len(self._audio)) // 2
+
+    @property
+    def speaking(self) -> bool:
+        """Whether speech is in progress."""
+        return self._detector.speaking
+
+    @property
+    def end_ms(self) -> int:
+        """Where the audio ends that came so far."""
+        return (self._start + len(self._audio)) // _BYTES_PER_MS
+
+    def close(self) -> None:
+        """The microphone was closed: no speech is in progress any more."""
+        self._detector.reset()
+
+    def release(self) -> None:
+        """No utterance needs its audio any more."""
+        if not self._detector.speaking:
+            self._keep_from = None
+
+    def audio(self, from_ms: int, to_ms: int) -> bytes:
+        """PCM16 of a range, as far as it is kept; `AUDIO_END` as its end stands for now."""
+        start = max(0, from_ms * _BYTES_PER_MS - self._start)
+        end = len(self._audio) if to_ms == AUDIO_END else max(start, to_ms * _BYTES_PER_MS - self._start)
+        return bytes(self._audio[start:end])
+
+    def _trim(self, end: int) -> None:
+        keep = end - PREROLL_MS * _BYTES_PER_MS
+        if self._keep_from is not None:
+            keep = max(min(keep, self._keep_from), end - LONGEST_MS * _BYTES_PER_MS)
+        surplus = (keep - self._start) & ~1
+        if surplus >= _TRIM_AT:
+            del self._audio[:surplus]
+            self._start += surplus

@@ -1,0 +1,107 @@
+"""Who speaks in a session: the agents that were asked for by name, or the one that the session's options make. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from voxbridge.services.voice.core import capabilities
+from voxbridge.services.voice.core.inputs import Opened
+from voxbridge.services.voice.core.prompt import prompt
+from voxbridge.services.voice.core.state import State
+from voxbridge.services.voice.core.transition import Draft
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName, Realtime, handoff_function
+from voxbridge.shared.events.gateway import SessionRequested
+
+CLAUDE: Final = "anthropic"
+
+
+def of(request: SessionRequested, opened: Opened) -> tuple[Agent, ...]:
+    """The session's agents, the first of which begins. The session's own options count before those of its file."""
+    if opened.cast is None:
+        return (_made(request, opened),)
+    first, *others = opened.cast.agents
+    wished = {
+        name: value for name, value in (("voice", request.voice), ("output", request.output)) if value
+    }  # a model of one provider is none of another's, so a wish for one counts only without an agent
+    return (msgspec.structs.replace(first, **wished), *others)
+
+
+def providers(agent: Agent) -> set[str]:
+    """Whom an agent needs; `local` stands for the installation's own models."""
+    if agent.realtime is not None:
+        return {agent.realtime.provider}
+    return {part.provider or "local" for part in (agent.stt, agent.llm, agent.tts)}
+
+
+def unknown_functions(agents: Sequence[Agent], functions: Sequence[Function]) -> list[tuple[str, list[str]]]:
+    """The agents whose `tools` name what there is not, with those names."""
+    known = {function.name for function in functions}
+    found = ((agent.name, [name for name in agent.tools or () if name not in known]) for agent in agents)
+    return [(name, unknown) for name, unknown in found if unknown]
+
+
+def enter(d: Draft, agent: Agent) -> None:
+    """From now on this agent speaks."""
+    state = d.state
+    state.agent = agent
+    state.output = agent.output
+    state.model = model_of(agent, state.usual)
+    state.voice = agent.voice
+    state.instructions, state.functions = _told(state, agent)
+
+
+def thinks_here(agent: Agent) -> bool:
+    """Whether the installation's own language model thinks for an agent."""
+    return agent.realtime is None and agent.llm.provider in ("", "local")
+
+
+def read_ahead(state: State) -> tuple[tuple[str, tuple[Function, ...]], ...]:
+    """Where others think for who begins: the instructions and functions of the first agent for whom the installation's own language
+    model does, as it is asked right after a handoff, and as it is asked from then on."""
+    agent = None if thinks_here(state.agent) else next(filter(thinks_here, state.agents), None)
+    if agent is None:
+        return ()
+    instructions, functions = _told(state, agent)
+    arriving = tuple(function for function in functions if function.name != HANDOFF)
+    return tuple((instructions, offered) for offered in ([functions] if arriving == functions else [arriving, functions]))
+
+
+def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
+    """The instructions of an agent, and the functions that it may call."""
+    allowed = state.catalogue if agent.tools is None else tuple(one for one in state.catalogue if one.name in agent.tools)
+    handoff = handoff_function(agent, state.agents)
+    custom = state.request.system_prompt if state.request is not None else ""
+    return prompt.instructions(custom, agent), allowed if handoff is None else (*allowed, handoff)
+
+
+def shared(state: State) -> bool:
+    """Whether nothing that the session brought along is in the instructions and functions of who speaks: what was read of them may be
+    kept for others."""
+    return state.request is None or not (state.request.system_prompt.strip() or state.request.functions)
+
+
+def model_of(agent: Agent, usual: str) -> str:
+    """The name of the model that an agent thinks with. `usual` is that of the installation's own language model."""
+    if agent.realtime is not None:
+        return agent.realtime.model or capabilities.DEFAULT_MODELS[agent.realtime.provider]
+    if agent.llm.provider in ("", "local"):
+        return agent.llm.model or usual
+    return agent.llm.model or capabilities.TEXT_MODELS.get(agent.llm.provider, "")
+
+
+def _made(request: SessionRequested, opened: Opened) -> Agent:
+    realtime: dict[str, Realtime] = {"gemini": "gemini", "openai": "openai"}
+    agent = Agent(name="", greeting=opened.greeting, voice=request.voice or opened.voice, output=request.output or "audio")
+    provider = realtime.get(request.mode)
+    if provider is not None:
+        voice = agent.voice or capabilities.DEFAULT_VOICES[provider]
+        model = ModelName(provider, request.model or capabilities.DEFAULT_MODELS[provider])
+        return msgspec.structs.replace(agent, realtime=model, voice=voice, greeting="", search=provider == "gemini")
+    if request.mode == "claude":
+        llm = ModelName(CLAUDE, request.model or capabilities.TEXT_MODELS[CLAUDE])
+        return msgspec.structs.replace(agent, llm=llm, output=request.output or "text")
+    return msgspec.structs.replace(agent, llm=ModelName("", request.model or opened.model))

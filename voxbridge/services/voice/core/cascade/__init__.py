@@ -1,0 +1,1 @@
+"""Speech to text, language model, text to speech: how the core drives three models as one. Pure."""

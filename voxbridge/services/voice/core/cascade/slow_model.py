@@ -1,0 +1,41 @@
+"""A model that is late: the turn goes on, and meanwhile it is said what is waited for and why. Pure.
+
+A model that fails is the business of `outages`, one that never says anything that of the turn's own time-out.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.transition import LATE_MS, Draft, waited_for
+from voxbridge.services.voice.core.turns import reopening
+from voxbridge.shared.events import voice as ev
+
+_NAMES: Final[dict[Literal["stt", "llm", "tts"], str]] = {"stt": "speech recognition", "llm": "language model", "tts": "voice"}
+
+
+def due(d: Draft) -> None:
+    """A model was started `LATE_MS` ago: if nothing came of it, have the cause found."""
+    found = waited_for(d.state)
+    if found is None or (d.state.late is not None and d.state.late.effect == found.effect):
+        return
+    d.state.late = found
+    agent = d.state.agent
+    provider = {"stt": agent.stt, "llm": agent.llm, "tts": agent.tts}[found.part].provider
+    d.outputs.append(out.FindCause(found.effect, provider))
+
+
+def cause_found(d: Draft, input: inputs.CauseFound) -> None:
+    """It is known why: say it, unless the model has come to life since."""
+    late, waiting = d.state.late, waited_for(d.state)
+    if late is None or waiting is None or not late.effect == waiting.effect == input.effect:
+        return
+    d.state.late = msgspec.structs.replace(late, cause=input.cause)
+    message = f"The {_NAMES[late.part]} gave nothing for {LATE_MS // 1_000} s: {input.cause or 'it is not known why'}."
+    turn = d.reply.turn if d.reply is not None else reopening.turn(d)
+    error = ev.Failure(code="TIMED_OUT", message=message, retryable=True)
+    d.append(ev.ProviderFailed(part=late.part, error=error, turn=turn, handled=True))

@@ -1,0 +1,345 @@
+"""Speaking: the words of a language model into pieces, the pieces into sound, one after the other. Pure.
+
+What the models do arrives as inputs that carry the id of the effect they belong to; an input of an effect that is no
+longer wanted changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.cascade import model_retry, segmenter
+from voxbridge.services.voice.core.realtime import connection, transcripts
+from voxbridge.services.voice.core.state import Piece, Reply, Stamps
+from voxbridge.services.voice.core.transition import ANSWER, Draft
+from voxbridge.services.voice.core.turns import filler, interruption, playout, turns
+from voxbridge.services.voice.core.turns import usage as turns_usage
+from voxbridge.shared.events import voice as ev
+
+REPLY_LIMIT: Final = 8_000
+"""Characters of one reply, about nine minutes of speech; a model that writes on is stopped there."""
+
+HALVINGS: Final = 3
+"""Of what a model is given that finds a conversation too long; a model that finds an eighth of it too long cannot go on."""
+
+APOLOGIES: Final = {
+    "stt": "Sorry, I could not make out what you said. Please try again.",
+    "llm": "Sorry, I can't answer right now. Please try again.",
+    "silence": "Sorry, that is taking too long. Please try again.",
+    "lost": "Sorry, I have lost my connection and have to end this call.",
+}
+UNSAID: Final = "The agent cannot answer, and has no voice to say so with. Try again in a moment."
+UNSPOKEN: Final = "The agent has no voice at the moment: of its answer there is only the text."
+
+
+def text_delta(d: Draft, input: inputs.TextDelta) -> None:
+    """The model wrote more: cut off what can be spoken."""
+    if _of(d, input.effect) is not None and input.text.strip():
+        filler.give_way(d)
+    reply = _of(d, input.effect)
+    if reply is None:
+        return
+    stamps = reply.stamps
+    if stamps.llm_first_token is None:
+        stamps = msgspec.structs.replace(stamps, llm_first_token=d.now)
+    reply, text = _beyond(reply, input.text)
+    room = REPLY_LIMIT - sum(len(piece.text) + 1 for piece in reply.pieces) - len(reply.unsplit)
+    closed = len(text) >= room
+    if closed:
+        d.cancel(reply.effect)
+    d.state.reply = msgspec.structs.replace(
+        reply,
+        unsplit=reply.unsplit + text[:room],
+        written=reply.written + text[:room],
+        llm_away=0,
+        stamps=stamps,
+        closed=closed,
+        effect=None if closed else reply.effect,
+    )
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    speak(d)
+
+
+def _beyond(reply: Reply, text: str) -> tuple[Reply, str]:
+    """Of what a model writes that was asked again: the reply, and what goes beyond what it had written before."""
+    if not reply.known:
+        return reply, text
+    again = (reply.again + text)[: 2 * REPLY_LIMIT]
+    if again.startswith(reply.known):
+        return msgspec.structs.replace(reply, known="", again=""), again[len(reply.known) :]
+    return msgspec.structs.replace(reply, again=again), ""
+
+
+def _otherwise(reply: Reply) -> Reply:
+    """The model was asked again, is done, and has put it in other words: of those follow the sentences that had not been begun."""
+    if not reply.known:
+        return reply
+    written, begun = reply.again, msgspec.structs.replace(reply, known="", again="")
+    if reply.known.startswith(written):
+        return begun
+    sentences, rest = segmenter.cut(written, first=False)
+    count = len(segmenter.cut(reply.known, first=False)[0])
+    return msgspec.structs.replace(begun, unsplit=" ".join(filter(None, [*sentences[count:], rest.strip()])))
+
+
+def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
+    """The model wants a function called."""
+    reply = _of(d, input.effect)
+    if reply is not None:
+        if reply.stamps.llm_first_token is None:
+            d.state.reply = msgspec.structs.replace(reply, stamps=msgspec.structs.replace(reply.stamps, llm_first_token=d.now))
+        turns.call_function(d, input.name, input.arguments)
+
+
+def completed(d: Draft, input: inputs.Completed) -> None:
+    """The model stopped: after calls it goes on with their results, otherwise the reply has all its text."""
+    reply = _of(d, input.effect)
+    if reply is None:
+        return
+    usage = turns_usage.added(reply.usage, turns_usage.counted(d.state, input.input_tokens, input.output_tokens))
+    d.state.reply = reply = msgspec.structs.replace(_otherwise(reply), effect=None, usage=usage, closed=not reply.uses, llm_away=0)
+    if reply.uses:
+        speak(d)
+        turns.next_round(d)
+    elif not (playout.has_words(reply.pieces) or reply.unsplit.strip() or reply.before or reply.held or turns.leaves(d)):
+        _failed(d, "llm", ev.Failure(code="PROVIDER_REFUSED", message="The language model ended its turn without a word.", retryable=True))
+    else:
+        speak(d)
+
+
+def speak(d: Draft) -> None:
+    """Cut pieces off the reply's text and keep one of them being synthesised; end the reply when all is done."""
+    reply = d.reply
+    if reply is None:
+        return
+    text = reply.unsplit
+    pieces, rest = segmenter.cut(text, first=not playout.has_words(reply.pieces))
+    if reply.closed or reply.uses:
+        pieces, rest = [*pieces, rest.strip()], ""
+    spoken = [piece for piece in map(segmenter.written, pieces) if piece]
+    stamps = reply.stamps
+    if spoken and stamps.first_sentence is None:
+        stamps = msgspec.structs.replace(stamps, first_sentence=d.now)
+    done = d.state.output == "text"
+    added = tuple(Piece(text=piece, done=done) for piece in spoken)
+    d.state.reply = reply = msgspec.structs.replace(reply, unsplit=rest, pieces=(*reply.pieces, *added), stamps=stamps)
+    if spoken:
+        turns.announce(d, playout.text(reply.pieces))
+    _synthesize_next(d, reply)
+    end_speech(d)
+
+
+def _synthesize_next(d: Draft, reply: Reply) -> None:
+    if d.state.output == "audio" and (interruption.waits(d) or reply.retrying):
+        return
+    for index, piece in enumerate(reply.pieces):
+        if piece.done:
+            continue
+        if piece.effect is None:
+            effect = d.start(_spoken(d, reply, piece))
+            _replace_piece(d, index, effect=effect)
+        return
+
+
+def _spoken(d: Draft, reply: Reply, piece: Piece) -> out.Synthesize:
+    tts, voice = d.state.agent.tts, d.state.voice
+    if d.state.agent.realtime is not None:
+        voice = ""  # a voice of the realtime model's provider is none of the speech model's
+    return out.Synthesize(
+        generation=reply.generation,
+        text=piece.text,
+        voice=voice,
+        language=d.state.agent.language,
+        provider=tts.provider,
+        model=tts.model,
+    )
+
+
+def audio_made(d: Draft, input: inputs.AudioMade) -> None:
+    """More of a piece was synthesised."""
+    reply = d.reply
+    index = _piece_of(reply, input.effect)
+    if reply is None or index is None:
+        return
+    if reply.pieces[index].filler:
+        if input.done:
+            filler.made(d, index, input.ms)
+        return
+    if not reply.pieces[index].ms:
+        reply = playout.after_a_wait(reply, d.now)
+    d.state.reply = reply = msgspec.structs.replace(playout.resumed(reply, d.now), stamps=sounds(reply, d.now), tts_away=0)
+    _replace_piece(d, index, ms=input.ms, done=input.done)
+    _watch_voice(d)
+    if input.done:
+        speak(d)
+
+
+def sounds(reply: Reply, now: int) -> Stamps:
+    """The stamps of a reply when its first words have become sound: behind a filler they leave when that has."""
+    stamps = msgspec.structs.replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or now)
+    if reply.sent is not None and stamps.first_audio_sent is None:
+        stamps = msgspec.structs.replace(stamps, first_audio_sent=max(now, reply.sent + playout.made_ms(reply) * 1_000))
+    return stamps
+
+
+def _watch_voice(d: Draft) -> None:
+    """The voice may stay silent for as long as there is audio to play, and then for the time a turn may take."""
+    reply = d.reply
+    if reply is not None:
+        played = (d.now - reply.sent) // 1_000 if reply.sent is not None else 0
+        d.set_timer("turn", d.state.turn_timeout_s * 1_000 + max(0, playout.made_ms(reply) - played))
+
+
+def audio_sent(d: Draft, generation: int, sequence: int) -> None:
+    """The first frame of a generation is on its way; a client that reports nothing is taken to play it now."""
+    reply = d.reply
+    turns.sent(d, generation)
+    if reply is None or reply.generation != generation:
+        return
+    d.state.sequence = sequence
+    if reply.stamps.first_audio_sent is not None and reply.sent is None and reply.pieces:
+        # It goes on as a new generation, with words that are there: nothing else would show them.
+        turns.announce(d, playout.text(reply.pieces))
+    stamps = reply.stamps
+    if playout.has_words(reply.pieces):
+        stamps = msgspec.structs.replace(stamps, first_audio_sent=stamps.first_audio_sent or d.now)
+    d.state.reply = msgspec.structs.replace(reply, sent=d.now, stamps=stamps, playing=not d.state.reports_playback)
+    end_speech(d)
+
+
+def close(d: Draft, ms: int) -> None:
+    """All of a realtime model's response is there, `ms` of audio."""
+    filler.give_way(d)
+    reply = d.reply
+    if reply is None:
+        return
+    earlier, last = playout.newest(reply.pieces)
+    last = msgspec.structs.replace(last, text=last.text.strip(), ms=max(last.ms, ms - playout.model_ms(earlier)))
+    pieces = tuple(piece for piece in (*earlier, last) if piece.text or piece.ms)
+    d.state.reply = msgspec.structs.replace(reply, closed=True, pieces=pieces)
+    if not transcripts.line_of(d).over:
+        connection.change(d, counted_ms=ms)
+    if not transcripts.line_of(d).asking:
+        d.cancel_timers(ANSWER)
+    end_speech(d)
+
+
+def end_speech(d: Draft) -> None:
+    """When all of a reply was made, mark its end, and wait until it was heard."""
+    reply = d.reply
+    if reply is None or reply.held or d.state.handoff is not None or not turns.spoken_out(reply):
+        return
+    if d.state.output == "text" or not reply.pieces:
+        turns.finish_reply(d)
+        return
+    turns.end_of_sound(d)
+
+
+def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
+    """A model that the reply needs failed; nothing if the effect is not one of its own."""
+    reply = d.reply
+    index = _piece_of(reply, input.effect)
+    if reply is None:
+        return
+    if index is not None and reply.pieces[index].filler:
+        filler.give_way(d)
+    elif index is not None:
+        _voice_failed(d, reply, index, input.error)
+    elif input.effect == reply.effect:
+        if input.error.code == "TOO_LARGE" and _ask_with_less(d, reply, input.error):
+            return
+        away = model_retry.wait(d, "llm", input.error, reply.llm_away, reply.turn) if not reply.uses else 0
+        if away:
+            d.state.reply = msgspec.structs.replace(reply, effect=None, llm_away=away)
+        else:
+            _failed(d, "llm", input.error)
+
+
+def _ask_with_less(d: Draft, reply: Reply, error: ev.Failure) -> bool:
+    """The conversation did not fit into the model: start the round once more with half of what it was given, if that is worth a try."""
+    if reply.halved >= HALVINGS:
+        return False
+    d.append(ev.ProviderFailed(part="llm", error=error, turn=reply.turn, handled=True))
+    d.state.reply = msgspec.structs.replace(reply, halved=reply.halved + 1)
+    turns.ask_again(d)
+    return True
+
+
+def _voice_failed(d: Draft, reply: Reply, index: int, error: ev.Failure) -> None:
+    """A piece has no sound, or no more of it: say it again from its start, or give up."""
+    away = model_retry.wait(d, "tts", error, reply.tts_away, reply.turn) if not reply.failed else 0
+    if not away:
+        _failed(d, "tts", error)
+        return
+    begun = reply.pieces[index].ms > 0
+    d.state.reply = msgspec.structs.replace(reply, tts_away=away, retrying=True)
+    _replace_piece(d, index, effect=None)
+    if begun:
+        interruption.pause(d, "failure")
+
+
+def try_again(d: Draft) -> None:
+    """Ask the models again that were away."""
+    reply = d.reply
+    if reply is None:
+        return
+    d.state.reply = msgspec.structs.replace(reply, retrying=False)
+    if reply.llm_away and reply.effect is None and not reply.closed:
+        turns.ask_again(d)
+    speak(d)
+
+
+def silent_model(d: Draft) -> None:
+    """The model has shown no sign of life for the time a turn may take."""
+    reply = d.reply
+    if reply is None:
+        return
+    if reply.calls or (reply.effect is None and interruption.waits(d)):
+        d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+        return
+    message = f"Nothing came for {d.state.turn_timeout_s} s."
+    _failed(d, "llm" if reply.effect is not None else "tts", ev.Failure(code="TIMED_OUT", message=message, retryable=True))
+
+
+def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
+    """The reply can't go on: say so in the same turn, once."""
+    reply = d.reply
+    if reply is None:
+        return
+    begun = reply.failed or playout.has_words(reply.pieces) or reply.uses
+    if error.code in ("PROVIDER_REFUSED", "TOO_LARGE") and part == "llm" and not (reply.plain or begun):
+        # A small model that loses itself in a call often has words when it may not call.
+        turns.ask(d, plain=True)
+        return
+    d.append(ev.ProviderFailed(part=part, error=error, turn=reply.turn))
+    if part == "tts" or reply.failed:
+        turns.cancel_reply(d, "failure")
+        d.state.trouble = UNSAID if reply.failed else UNSPOKEN
+        return
+    d.cancel(reply.effect)
+    d.state.reply = msgspec.structs.replace(reply, llm_away=0)
+    apology = APOLOGIES["silence" if error.code == "TIMED_OUT" else "llm"]
+    turns.apologise(d, apology)
+    speak(d)
+
+
+def _of(d: Draft, effect: int) -> Reply | None:
+    return d.reply if d.reply is not None and d.reply.effect == effect else None
+
+
+def _piece_of(reply: Reply | None, effect: int) -> int | None:
+    if reply is None:
+        return None
+    return next((index for index, piece in enumerate(reply.pieces) if piece.effect == effect), None)
+
+
+def _replace_piece(d: Draft, index: int, **changes: Any) -> None:
+    reply = d.reply
+    if reply is not None:
+        pieces = list(reply.pieces)
+        pieces[index] = msgspec.structs.replace(pieces[index], **changes)
+        d.state.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))

@@ -1,0 +1,1 @@
+"""What a language model is told of a conversation, and how much of it fits. Pure."""

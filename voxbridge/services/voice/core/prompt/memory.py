@@ -1,0 +1,94 @@
+"""What the conversation so far is to the next model: who said what, and what calls found. Pure.
+
+`State.history` holds what was heard, not what was made; a call stands beside its result. What no longer fits is told shortened
+(`State.earlier`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.prompt import prompt
+from voxbridge.services.voice.core.state import Reply
+from voxbridge.services.voice.core.transition import Draft
+
+HISTORY_LIMIT: Final = 400
+HISTORY_KEPT: Final = 300
+"""Messages after the history was shortened; of those that go a summary stays (`State.earlier`)."""
+
+RESULT_LIMIT: Final = 4_000
+"""Characters of a call's result that the model is given; the log has all of it."""
+
+
+def remember_round(d: Draft, reply: Reply) -> None:
+    """Put a round's words, calls and results into the history: every call with a result beside it."""
+    text = " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])]))
+    results = dict(d.state.results)
+    _remember(
+        d,
+        out.Message(role="assistant", text=text, uses=reply.uses),
+        *(out.Message(role="tool", call_id=use.call_id, text=as_text(results.get(use.call_id, {}))) for use in reply.uses),
+    )
+    d.state.results = ()
+
+
+def remember_text(d: Draft, text: str) -> None:
+    if text:
+        _remember(d, out.Message(role="assistant", text=text))
+
+
+def remember_user(d: Draft, text: str, *, at: int | None = None) -> None:
+    """Put what the user said into the history: last, or where it stood when so many messages had come into it."""
+    d.state.asked += 1
+    said = out.Message(role="user", text=text)
+    later = d.state.remembered - at if at is not None else 0
+    if later <= 0:
+        _remember(d, said)
+        return
+    place = max(0, len(d.state.history) - later)
+    while place > 0 and d.state.history[place].role == "tool":  # a call and its result stay together
+        place -= 1
+    d.state.history = (*d.state.history[:place], said, *d.state.history[place:])
+    d.state.remembered += 1
+
+
+def remember_more(d: Draft, text: str) -> None:
+    """Put what the user went on to say behind what was said of it before, which stands last in the history."""
+    *before, last = d.state.history
+    d.state.history = (*before, msgspec.structs.replace(last, text=f"{last.text} {text}"))
+
+
+def remember_note(d: Draft, text: str) -> None:
+    """Put what an agent has to know into the history."""
+    d.state.asked += 1
+    _remember(d, out.Message(role="user", text=text))
+
+
+def remember_call(d: Draft, use: out.ToolUse, result: dict[str, Any]) -> None:
+    """Put a call and its result into the history."""
+    _remember(d, out.Message(role="assistant", uses=(use,)), out.Message(role="tool", call_id=use.call_id, text=as_text(result)))
+
+
+def as_text(result: dict[str, Any]) -> str:
+    """A call's result as a model is given it: of a long one the beginning, and how much it was."""
+    text = _json(result)
+    return text if len(text) <= RESULT_LIMIT else f"{text[:RESULT_LIMIT]}… (the first {RESULT_LIMIT:,} of {len(text):,} characters)"
+
+
+def _remember(d: Draft, *messages: out.Message) -> None:
+    """Add to the history; of a long one the oldest turns go, whole."""
+    d.state.remembered += len(messages)
+    history = (*d.state.history, *messages)
+    if len(history) > HISTORY_LIMIT:
+        kept = range(len(history) - HISTORY_KEPT, len(history))
+        start = next((index for index in kept if history[index].role == "user"), kept.start)
+        d.state.earlier = prompt.forget(history[:start], d.state.earlier)
+        history = history[start:]
+    d.state.history = history
+
+
+def _json(value: dict[str, Any]) -> str:
+    return msgspec.json.encode(value).decode()

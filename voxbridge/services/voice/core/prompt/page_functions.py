@@ -1,0 +1,36 @@
+"""Functions that the page of a session declared: whether they can be offered beside the installation's own. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from voxbridge.services.voice.core import agents as session_agents
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import HANDOFF, Agent
+from voxbridge.shared.errors import Code
+
+LOCAL_BYTES: Final = 4_096
+"""Of declarations as JSON that the installation's own language model is offered: it has 4,096 tokens for instructions, functions and
+conversation together."""
+
+
+def wrong(declared: Sequence[Function], own: Sequence[Function], agents: Sequence[Agent]) -> tuple[Code, str]:
+    """Return why a session cannot begin with these functions; an empty message where it can."""
+    taken = {function.name for function in own} | {HANDOFF}
+    clashes = [function.name for function in declared if function.name in taken]
+    if clashes:
+        message = f"`tools` declares {', '.join(clashes)}, which this installation has itself; choose another name."
+        return Code.INVALID_ARGUMENT, message
+    size = sum(len(msgspec.json.encode((one.name, one.description, one.parameters))) for one in declared)
+    if size > LOCAL_BYTES and any(session_agents.thinks_here(agent) for agent in agents):
+        message = f"`tools` has {size} bytes, and the local language model is offered {LOCAL_BYTES} at most: shorten the declarations."
+        return Code.TOO_LARGE, message
+    return Code.INVALID_ARGUMENT, ""
+
+
+def wait_ms(function: Function | None, timeout_ms: int, margin_ms: int) -> int:
+    """Return how long a call is waited for: an executor says by itself that the time is over, a page does not."""
+    return timeout_ms if function is not None and function.kind == "browser" else timeout_ms + margin_ms

@@ -1,0 +1,210 @@
+"""What the language model is told: the standing instructions, and as much of the conversation as it can hold. Pure.
+
+The instructions come first and never change within a session, so that an endpoint can keep them warm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from voxbridge.services.voice.core.outputs import Message
+from voxbridge.services.voice.core.prompt import token_estimate
+from voxbridge.shared.agents.model import Agent, identity
+
+PERSONA: Final = (
+    "You are a friendly voice assistant who also tells stories. You are heard, not read: answer in one or two short spoken sentences, "
+    "in plain words, without lists, markup or emoji. If you do not know something, say so."
+)
+WINDOW_CHARACTERS: Final = 6_000
+"""Of conversation sent to the installation's own models and to endpoints that it names: about 1,500 tokens. Characters of English, as
+in all that follows: of other scripts and of figures it is fewer (`sizes`)."""
+
+WINDOWS: Final = {"anthropic": 100_000, "gemini": 100_000, "openai": 100_000}
+"""The same of vendors' models, by provider: about 25,000 tokens."""
+
+REALTIME_WINDOWS: Final = {"gemini": 100_000, "openai": 64_000}
+"""The same of realtime models. OpenAI's hold 32,000 tokens with all that is spoken later."""
+
+SUMMARY_SHARE: Final = 5
+"""Where a conversation does not fit, a window's n-th part tells what was said before, shortened."""
+
+STEPS: Final = 3
+"""By an n-th part of the rest its beginning moves on at a time: what is sent begins alike for many turns, and an endpoint can keep it."""
+
+EARLIER_CHARACTERS: Final = 20_000
+"""Of what was said before the history begins."""
+
+LINE_SHARE: Final = 8
+"""One line has an n-th part of a summary at most."""
+
+SURPLUS: Final = 2
+"""The last turn may exceed a window by an n-th part of it; what goes beyond is shortened."""
+
+RESULT_SHARE: Final = 8
+"""Before anything else the results of calls are shortened, to an n-th part of a window at the least."""
+
+SHORTER: Final = "{}… (shortened)"
+MIDDLE: Final = "{} … {}"
+
+MANNER: Final = "You are heard, not read: answer in one or two short spoken sentences, in plain words, without lists, markup or emoji."
+SUMMARY_CHARACTERS: Final = 2_000
+"""Of conversation told to a model over a connection that knows the rest."""
+
+BEFORE: Final = "(Note: This was said before, shortened:\n{}\nFrom here on it is word for word.)\n\n{}"
+_GAP: Final = "…"
+_SPEAKERS: Final = {"user": "User", "assistant": "You"}
+
+
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said before the history begins: shortened, and how much of conversation it was."""
+
+    text: str = ""
+    characters: int = 0
+
+
+NOTHING: Final = Earlier()
+
+
+def instructions(custom: str, agent: Agent | None = None) -> str:
+    """The system prompt of an agent; `custom` is what the session's client adds to it."""
+    if agent is None or not agent.name:
+        return "\n\n".join(filter(None, [PERSONA, custom.strip()]))
+    language = f"Speak {agent.language} unless the user speaks another language." if agent.language else ""
+    return "\n\n".join(filter(None, [agent.prompt.strip() or PERSONA, MANNER, language, identity(agent), custom.strip()]))
+
+
+def told(history: Sequence[Message], *, newest: int) -> str:
+    """The newest exchanges, from the user's `newest`-th last words on, as lines of text; empty for none."""
+    start = len(history)
+    for index in range(len(history) - 1, -1, -1):
+        if newest <= 0:
+            break
+        start = index
+        newest -= history[index].role == "user"
+    lines = [f"{_SPEAKERS[one.role]}: {one.text}" for one in history[start:] if one.role in _SPEAKERS and one.text]
+    return "\n".join(lines)[-SUMMARY_CHARACTERS:]
+
+
+def room(agent: Agent) -> int:
+    """How much of the conversation the model of an agent is given, in characters of English."""
+    if agent.realtime is not None:
+        return REALTIME_WINDOWS.get(agent.realtime.provider, WINDOW_CHARACTERS)
+    return WINDOWS.get(agent.llm.provider, WINDOW_CHARACTERS)
+
+
+def with_summary(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> str:
+    """The system prompt, and what was said so far, shortened."""
+    said = shortened([earlier.text, *_lines(history)], limit // SUMMARY_SHARE)
+    return f"{system}\n\n## The conversation so far\nIt was interrupted by a fault and goes on now.\n{said}"
+
+
+def forget(history: Sequence[Message], earlier: Earlier) -> Earlier:
+    """What is still known of the beginning of a conversation once this part of it is let go, too."""
+    text = shortened([earlier.text, *_lines(history)], EARLIER_CHARACTERS)
+    return Earlier(text=text, characters=earlier.characters + sum(map(_size, history)))
+
+
+def shortened(lines: Sequence[str], limit: int) -> str:
+    """Whole lines of the beginning and of the end, with a mark for what is left out between them."""
+    each = max(1, limit // LINE_SHARE)
+    lines = [
+        line if token_estimate.size(line) <= each else f"{token_estimate.first(line, each - token_estimate.size(_GAP))}{_GAP}"
+        for line in "\n".join(filter(None, lines)).split("\n")
+    ]
+    if sum(token_estimate.size(line) + 1 for line in lines) <= limit:
+        return "\n".join(lines)
+    half = (limit - token_estimate.size(_GAP) - 2) // 2
+    first, last = _taken(lines, half), _taken(lines[::-1], half)
+    return "\n".join([*lines[:first], _GAP, *lines[len(lines) - last :]])
+
+
+def begins(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> int:
+    """Where the newest whole turns begin that fit, at the latest with the last turn."""
+    users = [index for index, message in enumerate(history) if message.role == "user"]
+    if not users:
+        return len(history)
+    taken = [_size(message) for message in history]
+    if not earlier.text and sum(taken[users[0] :]) <= limit:
+        return users[0]
+    rest = limit - limit // SUMMARY_SHARE
+    step = max(1, rest // STEPS)
+    # Counted from the beginning of the conversation, so that the same place is found again after more was said.
+    end = earlier.characters + sum(taken)
+    bound = -(-max(0, end - rest) // step) * step
+    at = earlier.characters
+    for index, size in enumerate(taken):
+        if at >= bound and history[index].role == "user":
+            return index
+        at += size
+    return users[-1]
+
+
+def is_cut(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> bool:
+    """Whether a model is given less than everything that was said word for word."""
+    return bool(earlier.text) or any(one.role == "user" for one in history[: begins(history, limit=limit, earlier=earlier)])
+
+
+def window(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> tuple[Message, ...]:
+    """The system prompt and the newest whole turns that fit, at least the last turn, shortened where it does not; the first of them with
+    what was said before, where something was. Messages in a row of the same speaker are one, up to a call."""
+    start = begins(history, limit=limit, earlier=earlier)
+    recent: list[Message] = [Message(role="system", text=system)]
+    for message in history[start:]:
+        if message.role == recent[-1].role and message.role in _SPEAKERS and not recent[-1].uses:
+            text = " ".join(filter(None, [recent[-1].text, message.text]))
+            recent[-1] = Message(role=message.role, text=text, uses=message.uses)
+        else:
+            recent.append(message)
+    if len(recent) > 1 and is_cut(history, limit=limit, earlier=earlier):
+        room = limit // SUMMARY_SHARE - len(BEFORE)
+        recent[1] = Message(role="user", text=BEFORE.format(shortened([earlier.text, *_lines(history[:start])], room), recent[1].text))
+    return (recent[0], *_fitted(recent[1:], limit + limit // SURPLUS))
+
+
+def _fitted(messages: Sequence[Message], limit: int) -> Sequence[Message]:
+    """The messages, with the longest of them shortened where they do not fit: results of calls first, then what was said."""
+    taken = [_size(message) for message in messages]
+    for roles, least in ((("tool",), limit // RESULT_SHARE), (("tool", "user", "assistant"), 0)):
+        if sum(taken) <= limit:
+            break
+        chosen = [index for index, message in enumerate(messages) if message.role in roles]
+        rest = limit - (sum(taken) - sum(taken[index] for index in chosen))
+        most = max(least, token_estimate.level([taken[index] for index in chosen], rest))
+        messages = [_short(message, most) if index in chosen else message for index, message in enumerate(messages)]
+        taken = [_size(message) for message in messages]
+    return messages
+
+
+def _short(message: Message, most: int) -> Message:
+    """A message of at most this size. Of a result the beginning is kept, of what was said the end as well: a question stands there."""
+    over = _size(message) - most
+    if over <= 0:
+        return message
+    room = token_estimate.size(message.text) - over
+    if message.role == "tool":
+        text = SHORTER.format(token_estimate.first(message.text, room - token_estimate.size(SHORTER)))
+    else:
+        room = (room - token_estimate.size(MIDDLE)) // 2
+        text = MIDDLE.format(token_estimate.first(message.text, room), token_estimate.last(message.text, room))
+    return msgspec.structs.replace(message, text=text)
+
+
+def _lines(history: Sequence[Message]) -> list[str]:
+    """What was said, a line each, without the results of calls."""
+    return [f"{_SPEAKERS[one.role]}: {' '.join(one.text.split())}" for one in history if one.role in _SPEAKERS and one.text]
+
+
+def _size(message: Message) -> int:
+    return token_estimate.size(message.text) + sum(token_estimate.size(str(use.arguments)) for use in message.uses)
+
+
+def _taken(lines: Sequence[str], limit: int) -> int:
+    """How many of these lines fit."""
+    for count, line in enumerate(lines):
+        limit -= token_estimate.size(line) + 1
+        if limit < 0:
+            return count
+    return len(lines)

@@ -1,0 +1,60 @@
+"""An interruption of a realtime model by what were no words: a cough, a door. The model goes on with what was not heard. Pure.
+
+The provider stops its model at any sound that it takes for a voice, and waits for words that do not come. When none came and the model says
+nothing of its own accord, it is asked to go on after the words that were heard: so much of the response it knows, since it trims what was
+cut off, or was told where (`outputs.CutShort`). As with the cascade, what follows answers nobody and is no turn.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voxbridge.services.voice.core.realtime import connection
+from voxbridge.services.voice.core.state import Line
+from voxbridge.services.voice.core.transition import Draft
+
+TIMER: Final = "noise"
+WAIT_MS: Final = 3_000
+"""Without a word after the response was cut off; transcripts run behind."""
+
+SURE_MS: Final = 1_500
+"""The same where it is known that nobody speaks any more."""
+
+
+def watch(d: Draft) -> None:
+    """Notice, after each input, whether an interruption is still without words."""
+    state, line = d.state, d.state.line
+    if state.broken is None:
+        return
+    settled = d.reply is not None or state.cut is not None or state.handoff is not None or state.phase != "open"
+    if line is None or settled or line.asked or line.turn or line.calls or line.go_on or line.notice or _words(line):
+        state.broken = None
+        d.cancel_timers(TIMER)
+    elif not state.broken[1]:
+        state.broken = (state.broken[0], True)
+        d.set_timer(TIMER, WAIT_MS)
+
+
+def _words(line: Line) -> bool:
+    return any(text.strip() for _, text in line.words)
+
+
+def due(d: Draft) -> None:
+    """No word came for a while."""
+    line = d.state.line
+    if d.state.broken is None or line is None:
+        return
+    if line.speaking or line.active or not line.ready or d.state.away_since:
+        d.set_timer(TIMER, SURE_MS)
+    else:
+        go_on(d)
+
+
+def go_on(d: Draft) -> None:
+    """There was nothing to understand: have the model go on, as soon as it can be told."""
+    if d.state.broken is None:
+        return
+    heard, d.state.broken = d.state.broken[0], None
+    d.cancel_timers(TIMER)
+    asked = "" if heard else next((one.text for one in reversed(d.state.history) if one.role == "user"), "")
+    connection.change(d, go_on=True, said=heard, asked=asked, asked_again=False, asking=False, words=(), going_on=0, awaited=True)

@@ -1,0 +1,129 @@
+"""Calls that a realtime model asks for. They outlive the response, and the connection, that they stood in. Pure.
+
+A result is a response on the connection that asked for it, and content on any other: no model acts on the response to a call that
+it did not make. The effects are the tools service's, which does each once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from voxbridge.services.voice.core import handoff, provider_events
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.cascade import speaking
+from voxbridge.services.voice.core.prompt import memory, page_functions
+from voxbridge.services.voice.core.realtime import connection, transcripts
+from voxbridge.services.voice.core.state import OpenCall
+from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.turns import playout, turns
+from voxbridge.shared.agents.functions import failed_result
+from voxbridge.shared.agents.model import HANDOFF
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events import voice as ev
+
+CALLS_LIMIT: Final = 32
+"""Calls that may be open at a time."""
+ROUNDS: Final = "A turn may have {rounds} rounds of calls, and this one has had them: answer with what you have."
+RESULT: Final = "The result of {name}, which you asked for before, is: {result}"
+
+
+def call_requested(d: Draft, input: provider_events.CallRequested) -> None:
+    """The model wants a function called."""
+    turns_before = d.state.turns
+    transcripts.expect(d)
+    transcripts.begin_turn(d)
+    if not transcripts.are_due(d):
+        transcripts.final(d)
+    if d.reply is not None and d.reply.line == transcripts.line_of(d).effect and not d.reply.closed and d.state.turns != turns_before:
+        speaking.close(d, playout.made_ms(d.reply))  # it answers nobody, or somebody else
+    line = transcripts.line_of(d)
+    connection.change(d, from_ms=max(line.from_ms, line.audio_ms))  # a call is an answer too
+    if input.name == HANDOFF:
+        refusal = handoff.called(d, input.arguments)
+        if refusal:
+            error = failed_result(Code.INVALID_ARGUMENT.value, refusal)
+            d.outputs.append(out.Answer(effect=line.effect, ref=input.ref, name=input.name, result=error))
+            connection.change(d, called=True, over=False)
+            transcripts.wait_for_an_answer(d)
+        return
+    if len(line.calls) >= CALLS_LIMIT:
+        _refuse(d, input, f"At most {CALLS_LIMIT} calls may be open.")
+        return
+    if not _in_a_round(d):
+        _refuse(d, input, ROUNDS.format(rounds=d.state.tool_rounds))
+        connection.change(d, called=True, over=False)
+        transcripts.wait_for_an_answer(d)
+        return
+    call_id, function, timeout_ms = turns.open_call(d, input.name, input.arguments, turn=d.state.turns)
+    browser = function is not None and function.kind == "browser"
+    call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=line.effect, browser=browser)
+    connection.change(d, calls=(*transcripts.line_of(d).calls, call), called=True, over=False, awaited=True)
+    d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, turns.CALL_MARGIN_MS))
+
+
+def _in_a_round(d: Draft) -> bool:
+    """Count the round that a call belongs to; whether the turn may have that round."""
+    line = transcripts.line_of(d)
+    turn, rounds = line.rounds
+    if turn != d.state.turns:
+        rounds = 0
+    if not rounds or line.answered:
+        rounds += 1
+    if rounds > d.state.tool_rounds > 0:
+        return False
+    connection.change(d, rounds=(d.state.turns, rounds), answered=False)
+    return True
+
+
+def _refuse(d: Draft, input: provider_events.CallRequested, message: str) -> None:
+    error = failed_result(Code.OVERLOADED.value, message)
+    if input.effect:
+        d.outputs.append(out.Answer(effect=input.effect, ref=input.ref, name=input.name, result=error))
+    else:  # the model wrote it
+        connection.say(d, RESULT.format(name=input.name, result=memory.as_text(error)))
+
+
+def waits_for(d: Draft, call_id: str) -> bool:
+    """Whether a realtime model asked for this call."""
+    return d.state.line is not None and any(call.call_id == call_id for call in d.state.line.calls)
+
+
+def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
+    """A call has its result: a response on the connection that asked for it, content on any other. Of several calls of connections that
+    are gone the last result asks for an answer: each request would be answered by itself."""
+    line = transcripts.line_of(d)
+    call = next(call for call in line.calls if call.call_id == call_id)
+    connection.change(d, calls=tuple(other for other in line.calls if other is not call), answered=True)
+    d.cancel_timers(f"call:{call_id}")
+    memory.remember_call(d, out.ToolUse(call_id=call_id, name=call.name, arguments=call.arguments), result)
+    if line.ready and call.effect == line.effect:
+        d.append(ev.ToolDelivered(call_id=call_id, how="response"))
+        d.outputs.append(out.Answer(effect=line.effect, ref=call.ref, name=call.name, result=result))
+    else:
+        d.append(ev.ToolDelivered(call_id=call_id, how="content"))
+        connection.change(d, go_on=False)
+        others = line.ready and any(other.effect != line.effect for other in transcripts.line_of(d).calls)
+        connection.say(d, RESULT.format(name=call.name, result=memory.as_text(result)), respond=not others)
+    transcripts.wait_for_an_answer(d)
+
+
+def call_timed_out(d: Draft, call_id: str) -> None:
+    """No executor answered in time."""
+    call = next(call for call in transcripts.line_of(d).calls if call.call_id == call_id)
+    d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
+    answered(d, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
+    d.forget_call(call_id)
+
+
+def calls_cancelled(d: Draft, input: provider_events.CallsCancelled) -> None:
+    """The provider takes calls back: their results are recorded and told to nobody."""
+    line = transcripts.line_of(d)
+    for call in line.calls:
+        if call.ref in input.refs and call.effect == line.effect:
+            d.cancel_timers(f"call:{call.call_id}")
+            d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="provider"))
+            d.forget_call(call.call_id)
+    kept = tuple(call for call in line.calls if call.call_id not in d.state.dropped)
+    connection.change(d, calls=kept, awaited=line.awaited and bool(kept))
+    if line.going_on:
+        transcripts.wait_for_an_answer(d)

@@ -1,0 +1,84 @@
+"""Going on with a session whose worker is gone. Pure.
+
+The fold gave the state; what lived in the dead process is begun again here, each kind of effect as `outputs` declares. The
+timers that were set are the shell's to set again, with the time that they have left.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.cascade import listening
+from voxbridge.services.voice.core.realtime import connection, faults
+from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.turns import interruption, playout, turns
+from voxbridge.shared.events import voice as ev
+
+
+def taken_over(d: Draft, input: inputs.TakenOver) -> None:
+    """Own the session, begin again what died, and say what became of it."""
+    state = d.state
+    state.term, state.released, state.shown = input.term, False, ("", "")
+    d.append(ev.SessionOwned(worker=input.worker, term=input.term))
+    echo = state.request is not None and state.request.mode == "echo"
+    lost = ["What was to be echoed meanwhile was not."] if echo and input.gap_ms else []
+    if state.cut is not None:
+        turns.resolve_cut(d, playout.estimate(state.cut, d.now - input.gap_ms * 1_000))
+    if state.line is None:
+        turns.cut_trailing(d)
+    if state.line is not None:
+        faults.taken_over(d, left_ms=input.left_ms if d.reply is not None and input.generation == d.reply.generation else 0)
+    else:
+        _reply(d, input)
+    lost += _utterance(d, input)
+    if input.lost_ms:
+        lost.append(f"{_seconds(input.lost_ms)} of the microphone's audio were lost.")
+    if state.line is None:
+        restored = ev.SessionRestored(worker=input.worker, term=input.term, how="reseeded", gap_ms=input.gap_ms, lost=tuple(lost))
+        d.append(restored)
+    else:
+        connection.restored_later(d, input.worker, input.gap_ms, tuple(lost))
+    d.outputs.append(out.Route(listening.route_of(d)))
+
+
+def _reply(d: Draft, input: inputs.TakenOver) -> None:
+    reply = d.reply
+    if reply is None:
+        return
+    effect = reply.effect
+    d.cancel(effect)
+    interruption.pause(d, "takeover", left_ms=input.left_ms if input.generation == reply.generation else 0)
+    reply = d.reply
+    if effect is None or reply is None:
+        return
+    if not reply.uses:
+        turns.ask_again(d)
+        return
+    # Its calls come last: asked again, the model would make them twice.
+    d.state.reply = msgspec.structs.replace(reply, effect=None)
+    turns.next_round(d)
+
+
+def _utterance(d: Draft, input: inputs.TakenOver) -> list[str]:
+    """Hear what was being said again; returns what could not be."""
+    utterance = d.utterance
+    if utterance is None:
+        return []
+    d.cancel(utterance.partial_effect, utterance.final_effect, utterance.turn_effect)
+    if utterance.text is not None:
+        listening.hear_again(d)
+        return []
+    end = utterance.to_ms if utterance.to_ms is not None else out.AUDIO_END
+    first, last = input.audio_from_ms, input.audio_to_ms
+    if first is None or last is None or first >= end or last <= utterance.from_ms:
+        listening.lose(d)
+        return ["What was being said was lost."]
+    listening.hear_again(d)
+    missed = first - utterance.from_ms
+    return [f"{_seconds(missed)} of what was being said were lost."] if missed > 0 else []
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1_000:.1f} s"

@@ -1,0 +1,138 @@
+"""One step in the making: the copied state, the time, and the outputs so far. Pure."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.state import Late, Reply, State, Utterance
+from voxbridge.shared import events
+from voxbridge.shared.bus import moments
+from voxbridge.shared.step.fold import Append
+
+DROPPED_LIMIT: Final = 64
+_OVERDUE: Final = "It takes longer than usual."
+LATE: Final = "late"
+"""The timer of a model that was asked for something."""
+
+LATE_MS: Final = 3_000
+"""Without a sign of life from a model before it is said that it is late: a warm one needs a third of that on a quiet machine."""
+ANSWER: Final = "answer"
+"""The timer for an answer of a realtime model. A reply that the cascade speaks meanwhile has its own, `turn`."""
+
+_AWAY: Final = "The {} is not there. Trying again."
+_LATE: Final = "{}, so this takes longer."
+
+
+class Draft:
+    """What the parts of the core write into; `state` is a copy and may be changed."""
+
+    def __init__(self, state: State, now: int) -> None:
+        self.state = copy.copy(state)
+        self.now = now
+        self.outputs: list[Any] = []
+
+    def append(self, event: events.Event) -> None:
+        """Write an event to the log."""
+        self.outputs.append(Append(event))
+
+    def start(self, effect: out.Effect) -> int:
+        """Start an effect; returns its id, unique in the session."""
+        self.state.effects += 1
+        self.outputs.append(out.StartEffect(self.state.effects, effect))
+        if isinstance(effect, out.Complete | out.Transcribe) or (isinstance(effect, out.Synthesize) and not effect.whole):
+            self.set_timer(LATE, LATE_MS)
+        return self.state.effects
+
+    def cancel(self, *effects: int | None) -> None:
+        """Cancel those of the effects that are there."""
+        self.outputs.extend(out.CancelEffect(effect) for effect in effects if effect is not None)
+
+    def set_timer(self, name: str, after_ms: int) -> None:
+        """Set or replace a timer."""
+        if name == ANSWER:
+            self.state.watched = True
+        self.outputs.append(out.SetTimer(name, max(0, after_ms)))
+
+    def cancel_timers(self, *names: str) -> None:
+        """Forget timers."""
+        if ANSWER in names:
+            self.state.watched = False
+        self.outputs.extend(out.CancelTimer(name) for name in names)
+
+    def tell(self, moment: moments.Moment) -> None:
+        """Tell the client about the moment."""
+        self.outputs.append(out.Tell(moment))
+
+    def forget_call(self, call_id: str) -> None:
+        """Remember that a late result of this call is not wanted."""
+        self.state.dropped = (*self.state.dropped, call_id)[-DROPPED_LIMIT:]
+
+    @property
+    def utterance(self) -> Utterance | None:
+        """What the user is saying."""
+        return self.state.utterance
+
+    @property
+    def reply(self) -> Reply | None:
+        """What the agent is saying."""
+        return self.state.reply
+
+    def show(self) -> None:
+        """Tell the client the state, if it changed."""
+        line = self.state.line
+        if self.reply is not None or self.utterance is not None or (line is not None and line.asking):
+            self.state.trouble = ""
+        state, reason = shown_state(self.state), shown_reason(self.state)
+        if (state, reason) != self.state.shown:
+            self.state.shown = (state, reason)
+            self.tell(moments.StateChanged(state, reason))
+
+
+def shown_state(state: State) -> moments.State:
+    """The state as people see it (docs/protocol.md, `state`)."""
+    if state.phase == "ended":
+        return "ended"
+    if state.phase == "new":
+        return "connecting"
+    if state.utterance is not None and state.utterance.to_ms is None:
+        return "user_speaking"
+    reply, line = state.reply, state.line
+    if reply is not None and reply.playing and not reply.quiet:
+        return "speaking"
+    if line is not None and line.active:
+        return "user_speaking"
+    if (reply is not None and reply.calls) or (line is not None and line.calls):
+        return "calling_tool"
+    waited_for = reply is not None or state.utterance is not None or (line is not None and line.awaited)
+    return "thinking" if waited_for else "listening"
+
+
+def shown_reason(state: State) -> str:
+    """Why nothing can be heard, where a model is waited for."""
+    utterance, reply = state.utterance, state.reply
+    if utterance is not None and utterance.stt_away:
+        return _AWAY.format("speech recognition")
+    if reply is not None and (reply.llm_away or reply.tts_away):
+        return _AWAY.format("language model" if reply.llm_away else "voice")
+    late, waiting = state.late, waited_for(state)
+    if late is not None and late.cause and waiting is not None and waiting.effect == late.effect:
+        return _LATE.format(late.cause[0].upper() + late.cause[1:])
+    return _OVERDUE if state.overdue else state.trouble
+
+
+def waited_for(state: State) -> Late | None:
+    """The model that was asked and that nothing has come of yet, where the user hears nothing meanwhile."""
+    utterance, reply = state.utterance, state.reply
+    if utterance is not None:
+        if utterance.to_ms is None or utterance.final_effect is None:
+            return None
+        return Late(effect=utterance.final_effect, part="stt")
+    if reply is None or reply.calls or reply.uses:
+        return None
+    words = [piece for piece in reply.pieces if not piece.filler]
+    if reply.effect is not None and not words and not reply.unsplit:
+        return Late(effect=reply.effect, part="llm")
+    silent = next((piece for piece in words if not piece.done), None) if not reply.playing else None
+    return Late(effect=silent.effect, part="tts") if silent is not None and silent.effect is not None and not silent.ms else None

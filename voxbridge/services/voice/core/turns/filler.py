@@ -1,0 +1,249 @@
+"""A few words that cover a wait ("One moment."), so that nobody wonders whether the line is dead. Pure.
+
+A person waits for a model, or for a function; after `AFTER_MS` in which nothing is heard the installation's own voice says so, once in a
+turn, and again after each `AGAIN_MS` of further silence. The words lead the answer's own generation (`Piece.filler`), so that what was
+heard of both is one account. They are in `agent.said` and in no history: a model would copy them. Nobody is spoken over: not the user, not
+the model, and an answer that comes before the words were made takes their place.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from zlib import crc32
+
+import msgspec
+
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.realtime import connection
+from voxbridge.services.voice.core.state import Piece, Reply
+from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.turns import playout, turns
+from voxbridge.shared.bus.moments import PartialTranscript
+
+TIMER: Final = "filler"
+QUIET: Final = "quiet"
+"""The timer for the end of the words."""
+
+AFTER_MS: Final = 1_200
+AGAIN_MS: Final = 10_000
+UNSURE_MS: Final = 800
+"""Longer where nobody says when the user has ceased to speak, but for the words that come of it."""
+
+LIMIT: Final = 3
+"""In a turn."""
+
+FIRST: Final[dict[str, tuple[str, ...]]] = {
+    "ar": ("لحظة من فضلك.",),
+    "cs": ("Okamžik.", "Moment, prosím."),
+    "da": ("Et øjeblik.",),
+    "de": ("Einen Moment.", "Einen Augenblick.", "Moment, bitte."),
+    "el": ("Μια στιγμή.",),
+    "en": ("One moment.", "Just a moment.", "Let me see."),
+    "es": ("Un momento.", "Un segundo."),
+    "fi": ("Hetkinen.",),
+    "fr": ("Un instant.", "Une seconde.", "Un petit instant."),
+    "hi": ("एक पल रुकिए।",),
+    "hu": ("Egy pillanat.",),
+    "id": ("Sebentar.",),
+    "it": ("Un momento.", "Un attimo."),
+    "ja": ("少々お待ちください。",),
+    "ko": ("잠시만요.",),
+    "nb": ("Et øyeblikk.",),
+    "nl": ("Een moment.", "Een ogenblik."),
+    "no": ("Et øyeblikk.",),
+    "pl": ("Chwileczkę.", "Moment."),
+    "pt": ("Um momento.", "Só um instante."),
+    "ro": ("Un moment.",),
+    "ru": ("Одну минуту.", "Секунду."),
+    "sv": ("Ett ögonblick.",),
+    "tr": ("Bir saniye.", "Bir dakika."),
+    "uk": ("Хвилинку.",),
+    "vi": ("Xin chờ một chút.",),
+    "zh": ("请稍等。", "稍等一下。"),
+}
+"""By language, as ISO 639-1 names it. Of another one the words are English."""
+
+FURTHER: Final[dict[str, tuple[str, ...]]] = {
+    "de": ("Es dauert noch einen Moment.", "Ich bin noch dabei."),
+    "en": ("This takes a little longer.", "Still working on it."),
+    "es": ("Un momento más.",),
+    "fr": ("Encore un instant.",),
+    "it": ("Ancora un momento.",),
+    "nl": ("Nog een moment.",),
+    "pt": ("Mais um momento.",),
+}
+"""After more silence; where there are none, those above."""
+
+
+def phrase(language: str, sid: str, turn: int, count: int) -> str:
+    """What is said the `count`-th time in a turn: always the same for the same call, so that a replay says it again."""
+    spoken = language.split("-")[0].lower()
+    spoken = spoken if spoken in FIRST else "en"
+    variants = (FURTHER.get(spoken) if count else None) or FIRST[spoken]
+    return variants[crc32(f"{sid}:{turn}:{count}".encode()) % len(variants)]
+
+
+def watch(d: Draft) -> None:
+    """Notice, after each input, where a wait begins and where it is over."""
+    line, reply = d.state.line, d.reply
+    if line is not None and line.awaited and not (line.asking or line.going_on or line.calls or line.go_on or line.notice):
+        connection.change(d, awaited=False)  # it owes nothing
+    if reply is not None and reply.filler and not _for_the_model(d):
+        _finish(d, reply)
+    waits = _waits(d)
+    if waits and not d.state.waits:
+        d.set_timer(TIMER, AFTER_MS)
+    elif d.state.waits and not waits:
+        d.cancel_timers(TIMER)
+        d.state.overdue = False
+    d.state.waits = waits
+
+
+def due(d: Draft) -> None:
+    """Nothing was heard for a while: say so."""
+    if not _waits(d):
+        return
+    left = max(_left_to_play(d), _since_words(d))
+    if left > 0:
+        d.set_timer(TIMER, left)
+        return
+    d.state.overdue = True
+    turn = _turn(d)
+    count = d.state.filled[1] if d.state.filled[0] == turn else 0
+    if _on(d) and count < LIMIT:
+        d.state.filled = (turn, count + 1)
+        _say(d, phrase(d.state.agent.language or d.state.language, d.state.sid, turn, count), turn)
+    d.set_timer(TIMER, AGAIN_MS)
+
+
+def over(d: Draft) -> None:
+    """The words were heard: what is waited for is shown again."""
+    reply = d.reply
+    if reply is not None and d.state.waits and _left_to_play(d) <= 0:
+        d.state.reply = msgspec.structs.replace(reply, quiet=True)
+
+
+def made(d: Draft, index: int, ms: int) -> None:
+    """The words are sound."""
+    reply = d.reply
+    if reply is not None:
+        reply = playout.resumed(playout.after_a_wait(reply, d.now), d.now)
+        pieces = list(reply.pieces)
+        pieces[index] = msgspec.structs.replace(pieces[index], ms=ms, done=True)
+        d.state.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))
+        d.set_timer(QUIET, ms + 300)
+
+
+def give_way(d: Draft) -> None:
+    """The answer is there, or the words cannot be made: those that are no sound yet are not said."""
+    reply = d.reply
+    if reply is None or all(piece.done or not piece.filler for piece in reply.pieces):
+        return
+    d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
+    pieces = tuple(piece for piece in reply.pieces if piece.done or not piece.filler)
+    d.state.reply = msgspec.structs.replace(reply, pieces=pieces)
+
+
+def drop(d: Draft) -> bool:
+    """A fault stops the words of a reply that has no others; whether it was one. They are not said again."""
+    reply = d.reply
+    if reply is None or not reply.filler:
+        return False
+    give_way(d)
+    d.outputs.append(out.Flush(reply.generation))
+    d.cancel_timers(QUIET)
+    d.state.reply = None
+    return True
+
+
+def _on(d: Draft) -> bool:
+    request, agent = d.state.request, d.state.agent
+    for wish in (request.filler if request is not None else None, agent.filler):
+        if wish is not None:
+            return wish
+    return d.state.fills
+
+
+def _waits(d: Draft) -> bool:
+    """Whether somebody waits for a model or a function."""
+    state, reply = d.state, d.reply
+    if state.phase != "open" or state.output != "audio" or not state.owns_up or state.ending is not None:
+        return False
+    if d.utterance is not None or state.cut is not None or state.away_since or state.handoff is not None or state.released:
+        return False
+    if state.line is not None:
+        return _for_the_model(d)
+    if reply is None or not reply.turn or reply.held or reply.failed or reply.closed or reply.unsplit.strip():
+        return False
+    waiting = reply.effect is not None or reply.calls or reply.llm_away
+    return bool(waiting) and all(piece.done or piece.filler for piece in reply.pieces)
+
+
+def _for_the_model(d: Draft) -> bool:
+    line = d.state.line
+    return line is not None and line.awaited and not (line.active or line.speaking)
+
+
+def _left_to_play(d: Draft) -> int:
+    """ms that what was made of the reply has still to be heard, and then the time that may be silent."""
+    reply = d.reply
+    total = playout.made_ms(reply) if reply is not None else 0
+    if reply is None or not total:
+        return 0
+    played = (d.now - reply.sent) // 1_000 if reply.sent is not None else 0
+    left = total - played
+    return left + AFTER_MS if left > 0 else 0
+
+
+def _since_words(d: Draft) -> int:
+    """ms until a realtime model is late."""
+    line = d.state.line
+    if line is None or line.calls:
+        return 0
+    unsure = bool(line.words) and not d.state.agent.manual_activity and not connection.can(line).detects_voice
+    return AFTER_MS + (UNSURE_MS if unsure else 0) - (d.now - line.ended_at) // 1_000
+
+
+def _turn(d: Draft) -> int:
+    line, reply = d.state.line, d.reply
+    if line is None:
+        return reply.turn if reply is not None else 0
+    return line.going_on or line.turn or d.state.turns + 1
+
+
+def _say(d: Draft, text: str, turn: int) -> None:
+    reply = d.reply
+    if reply is None:
+        d.state.generation += 1
+        d.state.unplayed = None
+        reply = Reply(generation=d.state.generation, turn=turn, filler=True, goes_on=True, agent=d.state.agent.name)
+    elif reply.line and reply.closed:
+        return  # it was the model's, and its end is not told yet
+    tts = d.state.agent.tts
+    voice = d.state.voice if d.state.agent.realtime is None else ""
+    effect = d.start(
+        out.Synthesize(
+            generation=reply.generation,
+            text=text,
+            voice=voice,
+            language=d.state.agent.language,
+            provider=tts.provider,
+            model=tts.model,
+            whole=True,
+        )
+    )
+    piece = Piece(text="", filler=text, effect=effect)
+    d.state.reply = msgspec.structs.replace(reply, pieces=(*reply.pieces, piece))
+    if not any(piece.text for piece in reply.pieces):
+        d.tell(PartialTranscript("assistant", text, turn=turn, generation=reply.generation))
+
+
+def _finish(d: Draft, reply: Reply) -> None:
+    """Nobody waits any more, and no answer came: the words were all there is."""
+    give_way(d)
+    reply = d.reply or reply
+    if reply.sent is None:
+        drop(d)
+        return
+    d.outputs.append(out.FinishSpeech(reply.generation))
+    turns.finish_reply(d)

@@ -1,0 +1,143 @@
+"""A reply that is stopped though nobody wanted it to stop, and goes on: its worker died, its client was lost, its voice failed. Pure.
+
+Its generation ends where it is. What was heard of it is settled as after an interruption, by the client's word or by the
+clock; then the sentence that was last heard in part is said again from its start, as a new generation of the same turn. Nothing is
+heard twice beyond that one sentence, and nothing is lost. Its completion and its calls go on all the while.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.state import Reply
+from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.turns import playout
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.events import voice as ev
+
+REPORT_WAIT_MS: Final = 250
+"""How long a client that is there has to report what it had played."""
+
+
+def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms: int | None = None) -> None:
+    """Stop speaking the reply, to go on with it. `left_ms` is how much of its audio had left for the client, where that is known."""
+    reply = d.reply
+    if reply is None or d.state.output == "text" or not (reply.pieces or left_ms):
+        return
+    d.cancel(*(piece.effect for piece in reply.pieces if not piece.done))
+    d.cancel_timers("played")
+    if reply.effect is None:
+        d.cancel_timers("turn")
+    unspoken = tuple(msgspec.structs.replace(piece, effect=None, ms=0, done=False) for piece in reply.pieces)
+    if reply.held or (by == "takeover" and reply.sent is None and not left_ms):
+        unspoken, first = (unspoken, reply.first_piece) if reply.held else playout.without_fillers(unspoken, reply.first_piece)
+        d.state.reply = msgspec.structs.replace(reply, pieces=unspoken, first_piece=first)
+        _watch(d)
+        return
+    d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
+    blind = by == "disconnect" or d.state.away_since != 0
+    d.state.paused = msgspec.structs.replace(reply, calls=(), effect=None, left_ms=left_ms, sent=reply.sent or d.now, blind=blind)
+    d.state.generation += 1
+    d.state.reply = msgspec.structs.replace(
+        reply, generation=d.state.generation, pieces=unspoken, sent=None, playing=False, played_ms=0, played_at=None, held=True, reopens=0
+    )
+    ask(d)
+
+
+def ask(d: Draft) -> None:
+    """Have the client drop the paused reply and say how much of it was heard; one that is away is asked when it is back."""
+    paused = d.state.paused
+    if paused is None:
+        return
+    d.outputs.append(out.Flush(paused.generation))
+    if not d.state.away_since:
+        d.set_timer("paused", REPORT_WAIT_MS if d.state.reports_playback else 0)
+
+
+def lose_sight(d: Draft) -> None:
+    """The client is lost: what it had not told it may not have heard."""
+    pause(d, "disconnect")
+    if d.state.paused is not None:
+        d.state.paused = msgspec.structs.replace(d.state.paused, blind=True)
+        d.cancel_timers("paused")
+
+
+def reported(d: Draft, generation: int, played_ms: int, *, done: bool) -> None:
+    """The client told how far it had played a generation; `done` when it plays no more of it."""
+    paused = d.state.paused
+    if paused is None or generation != paused.generation:
+        return
+    if done:
+        settle(d, max(played_ms, paused.played_ms))  # a page that was loaded anew has heard nothing
+    else:
+        d.state.paused = msgspec.structs.replace(paused, played_ms=max(paused.played_ms, played_ms), played_at=d.now)
+
+
+def settle(d: Draft, played_ms: int | None) -> None:
+    """Say what was heard of the paused reply, by the clock where the client did not tell, and let the rest be spoken."""
+    paused, reply = d.state.paused, d.reply
+    if paused is None or reply is None:
+        return
+    d.state.paused = None
+    d.cancel_timers("paused")
+    if played_ms is None:
+        played_ms = _by_the_clock(d, paused)
+    most = paused.left_ms if paused.left_ms is not None else playout.made_ms(paused)
+    said, unheard, again = playout.resume(paused.pieces, min(played_ms, most))
+    unheard = " ".join(filter(None, [unheard, paused.unsplit.strip()]))
+    dropped = reply.pieces[:again]
+    kept, first = playout.without_fillers(reply.pieces[again:], max(0, reply.first_piece - again))
+    before = " ".join(filter(None, [reply.before, *(piece.text for piece in dropped[reply.first_piece :])]))
+    whole = playout.text(paused.pieces[: max(again, reply.first_piece)])
+    d.state.reply = reply = msgspec.structs.replace(
+        reply,
+        pieces=kept,
+        first_piece=first,
+        before=before,
+        part=said[len(whole) :].strip() or reply.part,
+        held=False,
+    )
+    covered = playout.fillers(paused.pieces, min(played_ms, most))
+    if said or covered:
+        d.append(
+            ev.AgentSaid(
+                text=said,
+                unheard=unheard,
+                turn=paused.turn,
+                generation=paused.generation,
+                interrupted=not was_heard(reply),
+                played_ms=min(played_ms, most),
+                filler=covered,
+            )
+        )
+    if kept and reply.stamps.first_audio_sent is None:  # else its words are shown with its first audio
+        d.tell(PartialTranscript("assistant", playout.text(kept), turn=reply.turn, generation=reply.generation))
+    _watch(d)
+
+
+def was_heard(reply: Reply) -> bool:
+    """Whether there is nothing left of a reply that was paused."""
+    return reply.closed and not reply.pieces and not reply.unsplit.strip() and not reply.held
+
+
+def waits(d: Draft) -> bool:
+    """Whether the reply may not be spoken now."""
+    return d.state.away_since != 0 or (d.reply is not None and d.reply.held)
+
+
+def _by_the_clock(d: Draft, paused: Reply) -> int:
+    if not d.state.reports_playback:
+        since = paused.played_at or paused.sent or d.now  # the first: where it had played all there was and more came
+        return paused.played_ms + (d.now - since) // 1_000
+    if paused.played_at is None or paused.blind:
+        return paused.played_ms
+    return paused.played_ms + min(playout.REPORT_EVERY_MS, (d.now - paused.played_at) // 1_000)
+
+
+def _watch(d: Draft) -> None:
+    """From now on silence is a fault again."""
+    if not d.state.away_since:
+        d.set_timer("turn", d.state.turn_timeout_s * 1_000)

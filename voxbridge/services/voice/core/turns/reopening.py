@@ -1,0 +1,93 @@
+"""A turn that was taken for over and is not: the user paused within a sentence and speaks on, and no answer was heard yet. Pure.
+
+The answer that is being thought of is withdrawn: nothing of it was heard, so nothing of it is put down as said. What is said next goes on
+with the same turn (`UserSaid.continues`), and the model is asked once more, with all of it as one message. If it was no speech, the turn is
+answered after all.
+
+A turn can be reopened until the first audio of its answer was sent, words that cover a wait included; from then on speech is a barge-in,
+and begins a turn. So it is where the model has called a function, whose result stays; where the answer failed; where another agent goes on;
+and where the user had typed. In a row a turn is reopened `LIMIT` times. Each part is transcribed for itself: at most what the ears keep of
+one utterance.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.prompt import memory
+from voxbridge.services.voice.core.state import Reply, Stamps
+from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.turns import turns
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.events import voice as ev
+
+LIMIT: Final = 8
+"""With the first, nine parts of at most 55 s: eight minutes of speech, or what may be typed at once."""
+
+
+def withdraw(d: Draft) -> bool:
+    """Withdraw the answer to a turn that the user may be going on with; return whether it could be."""
+    reply = d.reply
+    if reply is None or not reply.reopens or reply.sent is not None or reply.failed or d.state.trailing or d.state.handoff is not None:
+        return False
+    d.cancel(reply.effect, *(piece.effect for piece in reply.pieces if not piece.done))
+    d.cancel_timers("turn", "played")
+    d.append(ev.GenerationCancelled(generation=reply.generation, by="barge_in"))
+    d.outputs.append(out.Flush(reply.generation))
+    if reply.pieces:  # whose words are shown already
+        d.tell(PartialTranscript("assistant", "", turn=reply.turn, generation=reply.generation))
+    d.state.reply = None
+    d.state.withdrawn = msgspec.structs.replace(reply, effect=None, reopens=reply.reopens - 1)
+    return True
+
+
+def goes_on(d: Draft, text: str, *, stamps: Stamps, **audio: Any) -> bool:
+    """Take what the user said as the next part of the turn that was reopened; return whether there is one."""
+    before = _taken(d)
+    if before is None:
+        return False
+    d.append(ev.UserSaid(text=text, turn=before.turn, source="speech", **audio, continues=True))
+    memory.remember_more(d, text)
+    _ask(d, before, stamps)
+    return True
+
+
+def answer_after_all(d: Draft) -> bool:
+    """Say what was withdrawn, or have it thought of again: what reopened the turn was no speech. Return whether there is such a turn."""
+    before = _taken(d)
+    if before is None:
+        return False
+    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    words = " ".join(filter(None, [*(piece.text for piece in before.pieces), before.unsplit.strip()]))
+    if before.closed and words:
+        reply = turns.say(d, words, turn=before.turn, stamps=before.stamps)
+        d.state.reply = msgspec.structs.replace(reply, reopens=before.reopens, usage=before.usage)
+    else:
+        asked = before.stamps
+        _ask(d, before, Stamps(speech_ended=asked.speech_ended, end_of_turn=asked.end_of_turn, stt_final=asked.stt_final))
+    return True
+
+
+def give_up(d: Draft) -> None:
+    """Nobody waits for the answer to a turn that was reopened, and nothing takes its place: it is over."""
+    before = _taken(d)
+    if before is not None:
+        d.state.cut, d.state.cut_by_speech = before, False
+        turns.resolve_cut(d, 0)
+
+
+def turn(d: Draft) -> int:
+    """Return the number of the turn that belongs to what is being said."""
+    return d.state.withdrawn.turn if d.state.withdrawn is not None else d.state.turns + 1
+
+
+def _taken(d: Draft) -> Reply | None:
+    before, d.state.withdrawn = d.state.withdrawn, None
+    return before
+
+
+def _ask(d: Draft, before: Reply, stamps: Stamps) -> None:
+    turns.begin_reply(d, before.turn, stamps, reopens=before.reopens, usage=before.usage)

@@ -1,0 +1,160 @@
+"""Replies that are still being heard while the one after them is made already. Pure.
+
+A model goes on faster than it is heard, and one agent's voice follows another's: then the next reply begins and the one before it trails.
+It is in the history as it was made. What was heard of it is told when that is known: by the page's word, when the next one begins to be
+heard, by the clock, or when something cuts it off; of one that was cut the history keeps what was heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from voxbridge.services.voice.core.state import Reply
+from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.turns import playout
+from voxbridge.shared.events import voice as ev
+
+TIMER: Final = "trailed"
+LIMIT: Final = 8
+"""Replies that may trail; of more, the oldest is taken to have been heard."""
+
+MARGIN_MS: Final = 3_000
+"""After its end by the clock, for a client that should have told."""
+
+Close = Callable[[Draft, Reply, ev.TurnReason], None]
+"""Ends the turn of a reply."""
+
+
+def follow(d: Draft, reply: Reply, close: Close) -> None:
+    """Another voice follows this reply, all of which was made."""
+    if d.state.output == "text" or not playout.made_ms(reply):
+        _whole(d, reply, close)
+        return
+    d.state.trailing = (*d.state.trailing, reply)
+    if len(d.state.trailing) > LIMIT:
+        _whole(d, d.state.trailing[0], close)
+    d.set_timer(TIMER, left_ms(d) + MARGIN_MS)
+
+
+def left_ms(d: Draft) -> int:
+    """ms that are still to be heard of it, by the clock."""
+    if not d.state.trailing:
+        return 0
+    return sum(playout.made_ms(one) for one in d.state.trailing) - playout.estimate(d.state.trailing[0], d.now)
+
+
+def heard_to_the_end(d: Draft, close: Close) -> None:
+    """What trails was heard: by the clock, or since what follows it was."""
+    for reply in d.state.trailing:
+        _whole(d, reply, close)
+
+
+def reported(d: Draft, generation: int, played_ms: int, state: str, close: Close) -> None:
+    """The client told how far it has played a generation: what came before that one was played."""
+    for reply in d.state.trailing:
+        if reply.generation == generation and state == "flushed":
+            _cut(d, reply, played_ms, close)
+        elif reply.generation < generation if state != "finished" else reply.generation <= generation:
+            _whole(d, reply, close)
+        elif reply.generation == generation:
+            _replace(d, reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now)
+
+
+def sent(d: Draft, generation: int, close: Close) -> None:
+    """The first frame of a generation left; where no client tells, what came before it was heard."""
+    for reply in d.state.trailing:
+        if reply.generation == generation:
+            _replace(d, reply, sent=d.now, playing=not d.state.reports_playback)
+        elif reply.generation < generation and not d.state.reports_playback:
+            _whole(d, reply, close)
+
+
+def cut(d: Draft, close: Close) -> None:
+    """Nothing of it is heard from now on. What was heard until now is told by the clock since the client's last word."""
+    for reply in d.state.trailing:
+        _cut(d, reply, playout.estimate(reply, d.now), close)
+
+
+def recall(d: Draft) -> None:
+    """Make the last one the reply again, where there is no other: it is what is being heard."""
+    if d.state.reply is None and d.state.trailing:
+        *before, last = d.state.trailing
+        d.state.trailing = tuple(before)
+        d.state.reply = msgspec.structs.replace(last, goes_on=False)
+        if not before:
+            d.cancel_timers(TIMER)
+
+
+def _whole(d: Draft, reply: Reply, close: Close) -> None:
+    _forget(d, reply)
+    text, filler = playout.text(reply.pieces), playout.fillers(reply.pieces)
+    if text or filler:
+        spoken = playout.made_ms(reply) if d.state.output == "audio" else None
+        d.append(said(d, reply, text, played_ms=spoken, filler=filler))
+    if not reply.goes_on:
+        close(d, reply, "failed" if reply.failed else "completed")
+
+
+def _cut(d: Draft, reply: Reply, played_ms: int, close: Close) -> None:
+    _forget(d, reply)
+    played_ms = min(played_ms, playout.made_ms(reply))
+    text, unheard = playout.split(reply.pieces, played_ms)
+    if not unheard and (text or played_ms == playout.made_ms(reply)):
+        _whole(d, reply, close)
+        return
+    filler = playout.fillers(reply.pieces, played_ms)
+    if unheard or filler:
+        d.append(said(d, reply, text, unheard=unheard, interrupted=True, played_ms=played_ms, filler=filler))
+    if unheard:
+        shorten(d, reply, text)
+    line, whole = d.state.line, playout.text(reply.pieces)
+    if line is not None and reply.goes_on and line.said.endswith(whole):
+        d.state.line = msgspec.structs.replace(line, said=f"{line.said.removesuffix(whole)}{text}".strip())
+    if not reply.goes_on:
+        close(d, reply, "interrupted")
+
+
+def shorten(d: Draft, reply: Reply, text: str) -> None:
+    """Have the history keep `text` of a reply that it has whole."""
+    whole = " ".join(filter(None, [reply.before, playout.text(reply.pieces[reply.first_piece :])]))
+    heard_of_it = " ".join(filter(None, [reply.before, text]))
+    history = list(d.state.history)
+    for index in range(len(history) - 1, -1, -1):
+        if history[index].role == "assistant" and history[index].text == whole and not history[index].uses:
+            history[index : index + 1] = [msgspec.structs.replace(history[index], text=heard_of_it)] if heard_of_it else []
+            d.state.remembered += len(history) - len(d.state.history)
+            d.state.history = tuple(history)
+            return
+
+
+def said(
+    d: Draft, reply: Reply, text: str, *, unheard: str = "", interrupted: bool = False, played_ms: int | None = None, filler: str = ""
+) -> ev.AgentSaid:
+    """What was heard of a reply, for the log."""
+    return ev.AgentSaid(
+        text=text,
+        unheard=unheard,
+        turn=reply.turn,
+        generation=reply.generation,
+        interrupted=interrupted,
+        played_ms=played_ms,
+        output=d.state.output,
+        agent=reply.agent,
+        voice=reply.voice,
+        apology=reply.apology,
+        filler=filler,
+    )
+
+
+def _forget(d: Draft, reply: Reply) -> None:
+    d.state.trailing = tuple(one for one in d.state.trailing if one.generation != reply.generation)
+    if not d.state.trailing:
+        d.cancel_timers(TIMER)
+
+
+def _replace(d: Draft, reply: Reply, **changes: object) -> None:
+    changed = msgspec.structs.replace(reply, **changes)
+    d.state.trailing = tuple(changed if one.generation == reply.generation else one for one in d.state.trailing)

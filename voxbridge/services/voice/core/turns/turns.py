@@ -1,0 +1,489 @@
+"""Turns, whatever model takes part in them: what was said and heard, replies, calls, notices. Pure.
+
+A turn begins with what the user said and ends when the reply was heard, was cut off, or failed. The parts that
+know how speech becomes text (`listening`) and text becomes speech (`speaking`) call in here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from voxbridge.services.voice.core import agents
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.prompt import memory, page_functions, prompt
+from voxbridge.services.voice.core.state import Call, Reply, Stamps
+from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.turns import interruption, ledger, playout, trailing
+from voxbridge.services.voice.core.turns import usage as turns_usage
+from voxbridge.shared.agents.functions import Function, failed_result
+from voxbridge.shared.agents.model import HANDOFF
+from voxbridge.shared.bus.moments import PartialTranscript
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events import voice as ev
+
+REPORT_WAIT_MS: Final = 400
+"""How long a flushed client has to report what it had played."""
+
+PLAYED_MARGIN_MS: Final = 250
+REPORT_MARGIN_MS: Final = 3_000
+"""After the end of a reply by the clock: for a client that reports nothing, and for one that should have."""
+
+CALL_MARGIN_MS: Final = 5_000
+ROUNDS: Final = 5
+"""Of calls in a turn, for a session that was opened without a number."""
+
+CALLS_LIMIT: Final = 8
+REFUSALS_LIMIT: Final = 2 * CALLS_LIMIT
+"""Calls in one round that the model gets an answer to: what was called, and then what was not."""
+NOTICES_LIMIT: Final = 16
+
+CancelledBy = Literal["barge_in", "client", "text", "end", "failure", "handoff"]
+
+
+def user_said(d: Draft, text: str, *, source: Literal["speech", "text"], stamps: Stamps, **audio: Any) -> None:
+    """The user's turn is final: record it and let the agent answer."""
+    cancel_reply(d, "text" if source == "text" else "barge_in")
+    resolve_cut(d, None)
+    d.state.resume, d.state.redo = "", 0
+    ledger.settle(d)
+    turn = ledger.begin(d)
+    d.append(ev.UserSaid(text=text, turn=turn, source=source, **audio))
+    memory.remember_user(d, text)
+    begin_reply(d, turn, stamps, reopens=d.state.reopens if source == "speech" else 0)
+
+
+def begin_reply(d: Draft, turn: int, stamps: Stamps, *, reopens: int = 0, usage: ev.Usage | None = None) -> None:
+    """Ask the language model for an answer to the conversation so far. Where somebody else is to go on, that one is asked for it.
+    `usage` is what the turn has cost until now."""
+    d.state.generation += 1
+    d.state.results = ()
+    d.state.unplayed = None
+    name, voice = speaker(d)
+    d.state.reply = Reply(
+        generation=d.state.generation,
+        turn=turn,
+        stamps=stamps,
+        agent=name,
+        voice=voice,
+        closed=leaves(d),
+        usage=usage or ev.Usage(),
+        reopens=reopens,
+    )
+    if not leaves(d):
+        ask(d)
+
+
+def leaves(d: Draft) -> bool:
+    """Whether somebody else goes on at once. While the user speaks to the one who leaves, that one stays."""
+    handoff = d.state.handoff
+    return handoff is not None and handoff.target != d.state.agent.name and d.utterance is None
+
+
+def ask(d: Draft, *, plain: bool = False) -> None:
+    """Start one round of the language model for the current reply; a `plain` one may call nothing."""
+    reply = new_round(_reply(d))
+    d.state.reply = msgspec.structs.replace(reply, plain=plain, rounds=reply.rounds + 1, unsplit="", calls=(), closed=False)
+    d.state.results = ()
+    _complete(d)
+
+
+def ask_again(d: Draft) -> None:
+    """Start the current round once more: its completion died with its worker. What it had written is said as it was written, and
+    what the new one writes beyond that follows."""
+    reply = _reply(d)
+    d.state.reply = msgspec.structs.replace(reply, known=reply.written, again="")
+    _complete(d)
+
+
+def _complete(d: Draft) -> None:
+    reply = _reply(d)
+    functions = d.state.functions if reply.rounds <= (d.state.tool_rounds or ROUNDS) and not reply.plain else ()
+    if reply.turn == d.state.handed[1]:
+        functions = tuple(function for function in functions if function.name != HANDOFF)
+    limit = prompt.room(d.state.agent) >> reply.halved
+    messages = prompt.window(d.state.instructions, d.state.history, limit=limit, earlier=d.state.earlier)
+    llm = d.state.agent.llm
+    model = d.state.model if llm.provider in ("", "local") else llm.model
+    shared = agents.shared(d.state)
+    effect = d.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions, shared=shared))
+    d.state.reply = msgspec.structs.replace(reply, effect=effect)
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+
+
+def new_round(reply: Reply) -> Reply:
+    """The reply with what it said so far behind it: that stands in the history."""
+    return msgspec.structs.replace(reply, uses=(), first_piece=len(reply.pieces), before="", part="", written="", known="", again="")
+
+
+def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed: bool = False) -> Reply:
+    """Begin a reply whose words are known: a greeting, a notice, an apology."""
+    d.state.generation += 1
+    name, voice = speaker(d)
+    d.state.reply = reply = Reply(
+        generation=d.state.generation,
+        turn=turn,
+        unsplit=text,
+        closed=True,
+        failed=failed,
+        apology=failed and d.state.owns_up,
+        stamps=stamps or Stamps(),
+        agent=name,
+        voice=voice,
+    )
+    d.state.unplayed = None
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    return reply
+
+
+def apologise(d: Draft, apology: str) -> None:
+    """The model cannot go on with the current reply: what is being said is said to its end, and then why there is no more."""
+    reply = _reply(d)
+    if not reply.pieces and not reply.uses:
+        say(d, apology, turn=reply.turn, stamps=reply.stamps, failed=True)
+        return
+    _cancel_calls(d, reply, "failure")
+    if reply.uses:
+        memory.remember_round(d, reply)
+        reply = new_round(reply)
+    changed = msgspec.structs.replace(reply, effect=None, calls=(), unsplit=apology, closed=True, failed=True)
+    d.state.reply = msgspec.structs.replace(changed, apology=d.state.owns_up)
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+
+
+def notice(d: Draft, text: str) -> None:
+    """Have the agent say something when nobody speaks; of too many, the oldest are kept."""
+    if len(d.state.notices) < NOTICES_LIMIT:
+        d.state.notices = (*d.state.notices, text)
+
+
+def announce(d: Draft, spoken: str) -> None:
+    """Show what of the reply goes to the voice."""
+    reply = _reply(d)
+    d.tell(PartialTranscript("assistant", spoken, turn=reply.turn, generation=reply.generation))
+
+
+def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
+    """The model wants a function called."""
+    reply = _reply(d)
+    if len(reply.uses) >= CALLS_LIMIT:
+        if len(reply.uses) < REFUSALS_LIMIT:
+            refuse_call(d, name, arguments, f"At most {CALLS_LIMIT} functions are called at once: this one was not.", Code.OVERLOADED)
+        return
+    call_id, function, timeout_ms = open_call(d, name, arguments, turn=reply.turn)
+    call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
+    use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
+    d.state.reply = msgspec.structs.replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use), reopens=0)
+    d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
+
+
+def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, code: Code = Code.INVALID_ARGUMENT) -> None:
+    """The model asked for what cannot be done: it is told so with the other results of the round."""
+    reply = _reply(d)
+    d.state.calls += 1
+    use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.state.calls}", name=name, arguments=arguments)
+    d.state.reply = msgspec.structs.replace(reply, uses=(*reply.uses, use), reopens=0)
+    d.state.results = (*d.state.results, (use.call_id, failed_result(code.value, message)))
+
+
+def open_call(d: Draft, name: str, arguments: dict[str, Any], *, turn: int) -> tuple[str, Function | None, int]:
+    """Have a function called: the call's id, the function if there is one of this name, and the ms it may take."""
+    d.state.calls += 1
+    call_id = f"fc_{d.state.sid[:8]}_{d.state.calls}"
+    function = next((f for f in d.state.functions if f.name == name), None)
+    kind = function.kind if function is not None else "server"
+    timeout_ms = int((function.timeout_s if function is not None else 30) * 1_000)
+    account = d.state.request.account if d.state.request is not None else "local"
+    d.append(ev.ToolCalled(call_id=call_id, name=name, arguments=arguments, kind=kind, turn=turn, deadline_ms=timeout_ms, account=account))
+    return call_id, function, timeout_ms
+
+
+def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
+    """A call has its result: give it to the model, or drop it when nobody waits for it any more."""
+    reply = d.reply
+    if reply is None or all(call.call_id != call_id for call in reply.calls):
+        if call_id in d.state.dropped:
+            d.state.dropped = tuple(dropped for dropped in d.state.dropped if dropped != call_id)
+            d.append(ev.ToolDelivered(call_id=call_id, how="dropped"))
+        return
+    d.cancel_timers(f"call:{call_id}")
+    d.append(ev.ToolDelivered(call_id=call_id, how="response"))
+    d.state.results = (*d.state.results, (call_id, result))
+    d.state.reply = msgspec.structs.replace(reply, calls=tuple(call for call in reply.calls if call.call_id != call_id))
+    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    next_round(d)
+
+
+def call_timed_out(d: Draft, call_id: str) -> None:
+    """No executor answered in time: the call is cancelled and the model told so."""
+    reply = d.reply
+    call = next((call for call in reply.calls if call.call_id == call_id), None) if reply is not None else None
+    if call is None:
+        return
+    d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
+    answered(d, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
+    d.forget_call(call.call_id)
+
+
+def next_round(d: Draft) -> None:
+    """When the model has stopped and every call is answered, let it go on with the results."""
+    reply = _reply(d)
+    if reply.effect is not None or reply.calls or not reply.uses:
+        return
+    words = reply_in_result(d, reply)
+    memory.remember_round(d, reply)
+    if leaves(d):
+        d.state.reply = msgspec.structs.replace(new_round(reply), closed=True)
+    elif words:
+        d.state.reply = msgspec.structs.replace(new_round(reply), unsplit=words, closed=True)
+    else:
+        ask(d)
+
+
+def reply_in_result(d: Draft, reply: Reply) -> str:
+    """What a result says should be said of it, where the session takes it at its word instead of asking the model again."""
+    results = dict(d.state.results)
+    if not d.state.speak_results or len(reply.uses) != 1:
+        return ""
+    spoken = results.get(reply.uses[0].call_id, {}).get("spoken")
+    return spoken if isinstance(spoken, str) else ""
+
+
+def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
+    """The client told how far it has played."""
+    d.state.reported = d.state.reports_playback
+    trailing.reported(d, generation, played_ms, state, _close_turn)
+    cut, reply = d.state.cut, d.reply
+    if cut is not None and generation == cut.generation and state != "playing":
+        resolve_cut(d, played_ms)
+    interruption.reported(d, generation, played_ms, done=state != "playing")
+    if reply is None or generation != reply.generation:
+        return
+    played(d, played_ms)
+    if not spoken_out(_reply(d)) or not reply.pieces or reply.held or reply.goes_on:
+        return
+    if state == "finished":
+        finish_reply(d)
+    elif d.state.handoff is None:
+        _wait_until_heard(d)
+
+
+def played(d: Draft, played_ms: int) -> None:
+    """Audio of the current reply is being heard."""
+    reply = _reply(d)
+    stamps = reply.stamps
+    if stamps.first_audio_heard is None and (playout.model_ms(reply.pieces, played_ms) or not playout.fillers(reply.pieces)):
+        stamps = msgspec.structs.replace(stamps, first_audio_heard=d.now)
+    d.state.reply = msgspec.structs.replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now, stamps=stamps)
+
+
+def spoken_out(reply: Reply) -> bool:
+    """Whether all of a reply was synthesised."""
+    return reply.closed and not reply.unsplit and all(piece.done for piece in reply.pieces)
+
+
+def end_of_sound(d: Draft) -> None:
+    """All of the reply was made: mark its end, and wait until it was heard."""
+    reply = _reply(d)
+    d.outputs.append(out.FinishSpeech(reply.generation))
+    d.cancel_timers("turn")
+    _wait_until_heard(d)
+
+
+def _wait_until_heard(d: Draft) -> None:
+    reply = _reply(d)
+    since = reply.played_at if reply.played_at is not None else reply.sent
+    elapsed = (reply.played_ms if reply.played_at is not None else 0) + ((d.now - since) // 1_000 if since is not None else 0)
+    waits = trailing.left_ms(d) if reply.sent is None else 0
+    d.set_timer("played", waits + playout.made_ms(reply) - elapsed + (REPORT_MARGIN_MS if d.state.reported else PLAYED_MARGIN_MS))
+
+
+def finish_reply(d: Draft) -> None:
+    """The reply was heard to its end."""
+    reply = _reply(d)
+    trailing.heard_to_the_end(d, _close_turn)
+    text, filler = playout.text(reply.pieces), playout.fillers(reply.pieces)
+    d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
+    if text or filler:
+        spoken = playout.made_ms(reply) if d.state.output == "audio" else None
+        d.append(trailing.said(d, reply, text, played_ms=spoken, filler=filler))
+    _remember_reply(d, reply)
+    if not reply.goes_on:
+        _close_turn(d, reply, "failed" if reply.failed else "completed")
+    d.state.reply = None
+    d.cancel_timers("played", "turn")
+
+
+def hand_on(d: Draft, *, goes_on: bool = True) -> None:
+    """Another voice follows the reply as soon as it was played; with `goes_on` it goes on with its turn."""
+    interruption.settle(d, None)
+    reply = msgspec.structs.replace(_reply(d), goes_on=goes_on, closed=True, calls=(), effect=None)
+    d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
+    if d.state.output == "audio":
+        d.outputs.append(out.FinishSpeech(reply.generation))
+    _remember_reply(d, reply)
+    d.state.reply = None
+    d.cancel_timers("played", "turn")
+    trailing.follow(d, msgspec.structs.replace(reply, remembered=True), _close_turn)
+
+
+def _remember_reply(d: Draft, reply: Reply) -> None:
+    if not (reply.failed or reply.remembered):  # an apology in the history would be taken for the way to answer
+        memory.remember_text(d, " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])])))
+
+
+def cancel_reply(d: Draft, by: CancelledBy) -> None:
+    """Stop the reply now: its effects, its calls, its sound. What was heard is settled when the client has told."""
+    interruption.settle(d, None)
+    trailing.recall(d)
+    reply = d.reply
+    if reply is None:
+        return
+    resolve_cut(d, None)
+    if interruption.was_heard(reply):
+        finish_reply(d)
+        return
+    d.cancel(reply.effect, *(piece.effect for piece in reply.pieces if not piece.done))
+    d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
+    d.outputs.append(out.Flush(reply.generation))
+    if reply.line:
+        stop_playing(d, reply.line)
+    d.cancel_timers("turn", "played")
+    cut_trailing(d)
+    _cancel_calls(d, reply, by)
+    if reply.uses:
+        memory.remember_round(d, reply)
+        reply = new_round(reply)
+    rest = " ".join(filter(None, [*(piece.text for piece in reply.pieces), reply.unsplit]))
+    d.state.redo = reply.turn if by == "barge_in" and not rest and d.state.line is None else 0
+    d.state.reply = None
+    d.state.cut = msgspec.structs.replace(reply, calls=(), effect=None, failed=reply.failed or by == "failure", goes_on=False)
+    d.state.cut_by_speech = by == "barge_in"
+    if reply.sent is None:
+        resolve_cut(d, 0)
+    else:
+        d.set_timer("heard", REPORT_WAIT_MS if d.state.reports_playback else 0)
+
+
+def stop_playing(d: Draft, effect: int) -> None:
+    """What a connection's model says from now on is of the next reply, and counted from there."""
+    d.outputs.append(out.Play(effect, 0))
+    if d.state.line is not None:
+        d.state.line = msgspec.structs.replace(d.state.line, counted_ms=0)
+
+
+def _cancel_calls(d: Draft, reply: Reply, by: CancelledBy) -> None:
+    why = "The reply failed." if by == "failure" else "Cancelled by the user."
+    for call in reply.calls:
+        d.cancel_timers(f"call:{call.call_id}")
+        d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason=by))
+        d.forget_call(call.call_id)
+        d.state.results = (*d.state.results, (call.call_id, failed_result(Code.CANCELLED.value, why)))
+
+
+def resolve_cut(d: Draft, played_ms: int | None) -> None:
+    """Settle what was heard of the reply that was stopped; by the clock when the client did not tell."""
+    cut = d.state.cut
+    if cut is None:
+        return
+    d.state.cut = None
+    d.cancel_timers("heard")
+    if played_ms is None:
+        played_ms = playout.estimate(cut, d.now)
+    played_ms = min(played_ms, playout.made_ms(cut))
+    if cut.line and cut.left_ms is not None:
+        played_ms = min(played_ms, cut.left_ms)
+    said, unheard = playout.split(cut.pieces, played_ms)
+    unheard, filler = " ".join(one for one in (unheard, cut.unsplit.strip()) if one), playout.fillers(cut.pieces, played_ms)
+    if said or unheard or filler:
+        d.append(trailing.said(d, cut, said, unheard=unheard, interrupted=True, played_ms=played_ms, filler=filler))
+    earlier = playout.split(cut.pieces[: cut.first_piece], played_ms)[0]
+    last = said[len(earlier) :].strip() or cut.part
+    if cut.remembered:
+        trailing.shorten(d, cut, said)
+    elif not cut.failed:
+        memory.remember_text(d, " ".join(filter(None, [cut.before, last])))
+    if cut.line:
+        left = unheard or not cut.closed or playout.made_ms(cut) > played_ms
+        d.state.broken = (said, False) if d.state.cut_by_speech and d.state.owns_up and left else None
+        d.outputs.append(out.CutShort(cut.line, playout.model_ms(cut.pieces, played_ms)))
+    if cut.goes_on and _goes_on(d, cut, said):
+        return
+    d.state.resume = unheard if d.state.cut_by_speech and d.state.line is None else ""
+    _close_turn(d, cut, "failed" if cut.failed else "interrupted")
+
+
+def cut_trailing(d: Draft) -> None:
+    """Nothing of the replies that are still being heard while another one follows is heard from now on."""
+    trailing.cut(d, _close_turn)
+
+
+def trailed(d: Draft) -> None:
+    """By the clock they were heard."""
+    trailing.heard_to_the_end(d, _close_turn)
+
+
+def sent(d: Draft, generation: int) -> None:
+    """The first frame of a generation left."""
+    trailing.sent(d, generation, _close_turn)
+
+
+def _goes_on(d: Draft, cut: Reply, said: str) -> bool:
+    """Keep what was heard for the model that goes on after it; whether there is one still."""
+    line = d.state.line
+    if line is None or not (line.go_on or (line.going_on and line.going_on == cut.turn)):
+        return False
+    d.state.line = msgspec.structs.replace(line, said=" ".join(filter(None, [line.said, said])))
+    return True
+
+
+def no_words(d: Draft) -> None:
+    """What sounded like speech had no words: go on with what it cut off."""
+    resolve_cut(d, None)
+    rest, turn, d.state.resume, d.state.redo = d.state.resume, d.state.redo, "", 0
+    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    if d.reply is None and rest:
+        say(d, rest, turn=0)
+    elif d.reply is None and turn:  # which was completed when it was cut off
+        begin_reply(d, ledger.begin(d), Stamps(speech_ended=d.now))
+
+
+def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
+    if reply.turn:
+        usage = turns_usage.added(reply.usage, d.state.uncounted)
+        d.state.uncounted = ev.Usage()
+        ledger.complete(d, reply.turn, reason, latency=latency(reply.stamps), usage=usage)
+        line = d.state.line
+        if line is not None and line.going_on == reply.turn:
+            line = msgspec.structs.replace(line, going_on=0)
+            if reason == "completed":  # the provider may say later that its turn is over
+                line = msgspec.structs.replace(line, asked="", asked_again=False, said="", tries=0, deaths=0)
+            d.state.line = line
+    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+
+
+def latency(stamps: Stamps) -> ev.Latency:
+    """The stamps in ms after the end of speech."""
+    start = stamps.speech_ended
+    if start is None:
+        return ev.Latency()
+    names = ("end_of_turn", "stt_final", "llm_first_token", "first_sentence", "tts_first_audio", "first_audio_sent", "first_audio_heard")
+    found = {name: getattr(stamps, name) for name in names}
+    return ev.Latency(**{name: (at - start) // 1_000 for name, at in found.items() if at is not None})
+
+
+def speaker(d: Draft) -> tuple[str, str]:
+    """Who says a reply and with which voice, where the session's agents have names."""
+    return (d.state.agent.name, d.state.voice) if d.state.agent.name else ("", "")
+
+
+def made(reply: Reply) -> bool:
+    """Whether all words of a reply that there will be in this round were synthesised."""
+    return reply.effect is None and not reply.unsplit and all(piece.done for piece in reply.pieces)
+
+
+def _reply(d: Draft) -> Reply:
+    if d.reply is None:
+        raise RuntimeError("a reply was expected")
+    return d.reply

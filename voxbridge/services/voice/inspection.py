@@ -1,0 +1,232 @@
+"""The state of any session at any moment, folded from the log for whoever asks: `vx.svc.voice.state`.
+
+Asked `{sid, at}` (µs of the Unix clock) or `{sid, seq}` (a position of the log), it answers with the state after the inputs that were
+taken until then, in JSON. One fold runs at a time, in a thread, and gives way to live calls; the sessions that were asked about last
+are kept with snapshots on the way, so that moving through one costs little. Owns no session and writes nothing; all is a cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from bisect import bisect_right
+from collections import OrderedDict
+from typing import Any, Final
+
+import msgspec
+from nats.micro.request import Request
+
+from voxbridge.services.voice.core import inputs, step
+from voxbridge.services.voice.core.outputs import Message
+from voxbridge.services.voice.core.outstanding import Outstanding
+from voxbridge.services.voice.core.state import Reply, State
+from voxbridge.services.voice.core.transition import shown_state
+from voxbridge.services.voice.core.turns import playout
+from voxbridge.services.voice.ownership.questions import Questions
+from voxbridge.shared import events
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.journal import VoiceJournal
+from voxbridge.shared.log.reader import Log, decode, position
+from voxbridge.shared.step.fold import LogInput
+
+SUBJECT: Final = "vx.svc.voice.state"
+KEPT: Final = 4
+"""Sessions whose inputs are kept."""
+
+SESSION_BYTES: Final = 64 * 1024 * 1024
+"""Of the log of one session; about ten hours of talk."""
+
+SNAPSHOT_EVERY: Final = 256
+PAGE: Final = 512
+HISTORY_SHOWN: Final = 40
+TEXT_SHOWN: Final = 2_000
+LIST_SHOWN: Final = 64
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What is asked; without a time or a position, the newest state."""
+
+    sid: str
+    at: int | None = None
+    seq: int | None = None
+
+
+class Snapshot(msgspec.Struct):
+    """The state after some inputs, and what was running."""
+
+    state: State
+    running: Outstanding
+    since: dict[int, int]
+    """When each effect was started, µs."""
+
+    worker: str = ""
+
+
+class Past:
+    """The inputs of one session, as far as they were read. Not for two threads at a time."""
+
+    def __init__(self, sid: str) -> None:
+        self.after = 0
+        self._sid = sid
+        self._bytes = 0
+        self._by_seq: dict[int, events.Recorded] = {}
+        self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(inputs.Input)
+        self._inputs: list[Any] = []
+        self._times: list[int] = []
+        self._latest: list[int] = []
+        """The greatest time up to each input: a worker's clock may be behind that of the one before."""
+        self._journals: list[tuple[int, int]] = []
+        """Position of each journal entry, and how many inputs there are with it."""
+        self._snapshots = [Snapshot(step.initial(sid), Outstanding(), {})]
+
+    def read(self, messages: list[Any]) -> None:
+        """Take a page of the log."""
+        for message in messages:
+            self._bytes += len(message.data)
+            self.after = position(message)
+            if self._bytes > SESSION_BYTES:
+                raise VoxbridgeError(
+                    Code.TOO_LARGE,
+                    f"The log of this session is over {SESSION_BYTES >> 20} MiB: its state is not folded.",
+                    limit=SESSION_BYTES,
+                )
+            recorded = decode(message)
+            if not isinstance(recorded.event, VoiceJournal):
+                self._by_seq[recorded.seq] = recorded
+                continue
+            for taken in recorded.event.inputs:
+                if taken.seq is None:
+                    self._inputs.append(self._decoder.decode(taken.input))
+                elif taken.seq in self._by_seq:
+                    self._inputs.append(LogInput(self._by_seq[taken.seq]))
+                else:
+                    raise VoxbridgeError(Code.NOT_FOUND, "The beginning of this session is older than the log keeps.", field="sid")
+                self._times.append(taken.at)
+                self._latest.append(max(taken.at, self._latest[-1] if self._latest else 0))
+            self._journals.append((recorded.seq, len(self._inputs)))
+
+    def answer(self, question: Question) -> bytes:
+        """The state that was asked for, as JSON."""
+        count = len(self._inputs)
+        if question.at is not None:
+            count = bisect_right(self._latest, question.at)
+        elif question.seq is not None:
+            known = bisect_right(self._journals, question.seq, key=lambda entry: entry[0])
+            count = self._journals[known - 1][1] if known else 0
+        at = question.at if question.at is not None else self._latest[count - 1] if count else 0
+        return msgspec.json.encode(_shown(self._sid, self._fold(count), at, count))
+
+    def _fold(self, count: int) -> Snapshot:
+        nearest = min(count // SNAPSHOT_EVERY, len(self._snapshots) - 1)
+        now = _copied(self._snapshots[nearest])
+        for number in range(nearest * SNAPSHOT_EVERY, count):
+            if number == len(self._snapshots) * SNAPSHOT_EVERY:
+                self._snapshots.append(_copied(now))
+                time.sleep(0)  # in a thread: lets the event loop have the interpreter
+            input, at = self._inputs[number], self._times[number]
+            now.state, outputs = step.step(now.state, input, at)
+            now.running.watch(input, outputs, at)
+            now.since = {id: now.since.get(id, at) for id in now.running.effects}
+            if isinstance(input, inputs.Opened | inputs.TakenOver | inputs.Refused):
+                now.worker = input.worker
+        return now
+
+
+class Inspector:
+    """Answers what the state of a session was."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._pasts: OrderedDict[str, Past] = OrderedDict()
+        self._questions = Questions(Question, "state", self._answer)
+
+    async def serve(self, request: Request) -> None:
+        """Answer one request; what is wrong is answered as a typed error."""
+        await self._questions.serve(request)
+
+    async def _answer(self, question: Question) -> bytes:
+        sid = question.sid
+        past = self._pasts.pop(sid, None) or Past(sid)
+        try:
+            await self._read_on(past, sid)
+            answer = await asyncio.to_thread(past.answer, question)
+        except VoxbridgeError:
+            raise
+        except Exception as error:  # an old recording that this release cannot take again must not end the service
+            reason = f"{type(error).__name__}: {error}"[:TEXT_SHOWN]
+            raise VoxbridgeError(Code.UNAVAILABLE, f"This release cannot fold the session: {reason}", retryable=False) from error
+        self._pasts[sid] = past
+        if len(self._pasts) > KEPT:
+            self._pasts.popitem(last=False)
+        return answer
+
+    async def _read_on(self, past: Past, sid: str) -> None:
+        more = True
+        while more:
+            page = await self._log.page(sid, after=past.after, limit=PAGE)
+            await asyncio.to_thread(past.read, page.messages)
+            more = page.more
+
+
+def _copied(one: Snapshot) -> Snapshot:
+    running = copy.copy(one.running)
+    running.timers, running.effects, running.taken = dict(running.timers), dict(running.effects), dict(running.taken)
+    return Snapshot(one.state, running, dict(one.since), one.worker)
+
+
+def _shown(sid: str, found: Snapshot, at: int, count: int) -> dict[str, Any]:
+    state, running = found.state, found.running
+    speech = state.utterance
+    timers = sorted(running.timers.items(), key=lambda one: one[1]) if state.phase != "ended" else []
+    return {
+        "sid": sid,
+        "at": at,
+        "inputs": count,
+        "state": "restoring" if state.released else shown_state(state),
+        "phase": state.phase,
+        "worker": found.worker,
+        "term": state.term,
+        "turns": state.turns,
+        "model": state.model,
+        "voice": state.voice,
+        "client_away_since": state.away_since or None,
+        "history": [_line(message) for message in state.history[-HISTORY_SHOWN:]],
+        "history_count": len(state.history),
+        "speech": None
+        if speech is None
+        else {"from_ms": speech.from_ms, "to_ms": speech.to_ms, "text": _cut(speech.text), "complete": speech.complete},
+        "reply": _reply(state.reply),
+        "cut": _reply(state.cut or state.paused or state.withdrawn),
+        "notices": [_cut(notice) for notice in state.notices],
+        "timers": [{"name": name, "due": due} for name, due in timers[:LIST_SHOWN]],
+        "effects": [
+            {"id": id, "kind": str(effect.__struct_config__.tag), "since": found.since.get(id, at)}
+            for id, effect in list(running.effects.items())[-LIST_SHOWN:]
+        ],
+    }
+
+
+def _line(message: Message) -> dict[str, Any]:
+    calls = [_cut(f"{use.name}({msgspec.json.encode(use.arguments).decode()})") for use in message.uses]
+    return {"role": message.role, "text": _cut(message.text), "calls": calls}
+
+
+def _reply(reply: Reply | None) -> dict[str, Any] | None:
+    if reply is None:
+        return None
+    return {
+        "generation": reply.generation,
+        "turn": reply.turn,
+        "text": _cut(" ".join(piece.text for piece in reply.pieces)),
+        "unsplit": _cut(reply.unsplit),
+        "closed": reply.closed,
+        "playing": reply.playing,
+        "made_ms": playout.made_ms(reply),
+        "played_ms": reply.played_ms,
+        "calls": [{"call_id": call.call_id, "name": call.name, "browser": call.browser} for call in reply.calls],
+    }
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= TEXT_SHOWN else f"{text[: TEXT_SHOWN - 1]}…"

@@ -1,0 +1,1 @@
+"""Vendors and endpoints, each behind one of two seams: `realtime` and `cascade`."""

@@ -1,0 +1,196 @@
+"""The seam to language models: a conversation in, text and calls out. Each vendor is one class behind it.
+
+Owns what all of them share: the protocol, the bounds, the conversation as turns that alternate, and how an HTTP failure becomes a
+`VoxbridgeError`. Does not own which model is asked (`models`) nor with which key (`endpoints`). A crash here loses the answer that
+was being written; it is asked for again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, Literal, Protocol
+
+import msgspec
+
+from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
+from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.log.storable import storable
+
+CONNECT_TIMEOUT_S: Final = 3.0
+READ_TIMEOUT_S: Final = 60.0
+RETRIES: Final = 1
+RETRY_WAIT_S: Final = 2.0
+"""A wait that a vendor asks for and that is waited out before the one retry; a longer one is an error at once."""
+
+RETRY_AFTER_LIMIT_MS: Final = 60_000
+"""At most this is handed on of the wait that a vendor asks for."""
+
+ARGUMENTS_LIMIT: Final = 64 * 1024
+"""Characters of the arguments of one call."""
+
+WORDS_LIMIT: Final = 300
+"""Characters of a vendor's own words in an error."""
+
+OPENING: Final = "(The call begins.)"
+GO_ON: Final = "(Go on.)"
+"""What the user is taken to say where a vendor wants the user first or last, and the user said nothing."""
+
+UNANSWERED: Final = '{"success":false,"error":"The call was interrupted; it has no result.","code":"INTERRUPTED"}'
+
+TOO_LONG: Final = ("context_length", "context length", "context window")
+"""Words of servers that refuse a conversation for its length with no status of its own."""
+
+_BUSY: Final = frozenset({408, 409, 425, 429})
+_KEY_REFUSED: Final = frozenset({401, 403})
+
+Written = TextDelta | ToolRequested | Completed
+
+
+class LanguageModel(Protocol):
+    """One vendor's language models."""
+
+    def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
+        """Run the model; yields inputs for the core as they come: text, then all calls, then `Completed`. Calls come only when every
+        one of them could be read. Raises `VoxbridgeError`."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call gave: JSON as `text`. `failed`: it is an error."""
+
+    use: ToolUse
+    text: str
+    failed: bool
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything one side said before the other went on. Only the user's has `results`, only the assistant's has `uses`."""
+
+    role: Literal["user", "assistant"]
+    text: str = ""
+    uses: tuple[ToolUse, ...] = ()
+    results: tuple[Result, ...] = ()
+
+
+def turns(messages: Sequence[Message]) -> tuple[str, list[Turn]]:
+    """The standing instructions, and the conversation as turns that alternate, the user's first and last. All calls of a turn are
+    answered in the next one: a result that is missing is made up as an interruption, one that nobody asked for is left out."""
+    results = {message.call_id: message.text for message in messages if message.role == "tool"}
+    found: list[Turn] = []
+    for message in messages:
+        if message.role == "user":
+            _add(found, Turn(role="user", text=message.text))
+        elif message.role == "assistant":
+            _add(found, Turn(role="assistant", text=message.text, uses=message.uses))
+            if message.uses:
+                answers = tuple(_result(use, results.get(use.call_id, UNANSWERED)) for use in message.uses)
+                found.append(Turn(role="user", results=answers))
+    if not found or found[0].role == "assistant":
+        found.insert(0, Turn(role="user", text=OPENING))
+    if found[-1].role == "assistant":
+        found.append(Turn(role="user", text=GO_ON))
+    return "\n\n".join(message.text for message in messages if message.role == "system" and message.text.strip()), found
+
+
+def _add(found: list[Turn], turn: Turn) -> None:
+    if not turn.text.strip() and not turn.uses:
+        return
+    last = found[-1] if found else None
+    if last is None or last.role != turn.role:
+        found.append(turn)
+        return
+    text = " ".join(part.strip() for part in (last.text, turn.text) if part.strip())
+    found[-1] = msgspec.structs.replace(last, text=text, uses=(*last.uses, *turn.uses))
+
+
+def _result(use: ToolUse, text: str) -> Result:
+    try:
+        value = msgspec.json.decode(text, type=dict[str, Any])
+        failed = value.get("success") is False or bool(value.get("error"))
+    except msgspec.DecodeError:
+        failed = text.startswith(('{"success":false', '{"error":'))  # a long result was cut
+    return Result(use=use, text=text, failed=failed)
+
+
+def bounded(arguments: str) -> None:
+    """Refuse arguments that have grown beyond the bound."""
+    if len(arguments) > ARGUMENTS_LIMIT:
+        message = f"The language model wrote more than {ARGUMENTS_LIMIT} characters of arguments."
+        raise VoxbridgeError(Code.PROVIDER_REFUSED, message, limit=ARGUMENTS_LIMIT)
+
+
+def arguments(text: str) -> dict[str, Any]:
+    """The arguments of a call as the model wrote them; none are an empty object."""
+    try:
+        found = msgspec.json.decode(text or "{}", type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise VoxbridgeError(Code.PROVIDER_REFUSED, f"The language model wrote arguments that are not JSON: {error}.") from error
+    return storable(found)  # type: ignore[no-any-return]
+
+
+def cut_off(part: str = "language") -> VoxbridgeError:
+    """The error of an answer that stopped without its end."""
+    return VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model stopped in the middle of its answer.")
+
+
+def refused(words: str) -> VoxbridgeError:
+    """The error of a language model that will not go on, however often it is asked."""
+    return VoxbridgeError(Code.PROVIDER_REFUSED, f"The language model {words}"[:WORDS_LIMIT], retryable=False)
+
+
+def timed_out(part: str) -> VoxbridgeError:
+    """The error of a silent model."""
+    return VoxbridgeError(Code.TIMED_OUT, f"The {part} model did not answer in time.")
+
+
+def unreachable(part: str, error: Exception, key: str = "") -> VoxbridgeError:
+    """The error of a connection that could not be made, or broke."""
+    return VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model cannot be reached: {without(key, str(error))}")
+
+
+def unreadable(part: str, error: Exception, key: str = "") -> VoxbridgeError:
+    """The error of an answer that makes no sense."""
+    told = without(key, f"{error!r:.200}")
+    return VoxbridgeError(Code.PROVIDER_REFUSED, f"The {part} model answered something that cannot be read: {told}", retryable=False)
+
+
+def failed(part: str, status: int, words: str, *, key: str = "", headers: Mapping[str, str] | None = None) -> VoxbridgeError:
+    """The error of an HTTP status: overload and failure pass, the rest does not. What is said of a refused key is never repeated,
+    since vendors quote the key."""
+    if status in _KEY_REFUSED:
+        return VoxbridgeError(Code.PROVIDER_REFUSED, f"The {part} model refused the key (HTTP {status}).", retryable=False)
+    told = without(key, words)[:WORDS_LIMIT]
+    if status == 413 or (status == 400 and any(phrase in words for phrase in TOO_LONG)):
+        return VoxbridgeError(Code.TOO_LARGE, f"The {part} model finds the conversation too long: {told}", field="messages")
+    if status in _BUSY or status >= 500:
+        wait = retry_after_s(headers or {})
+        wait_ms = None if wait is None else min(round(wait * 1_000), RETRY_AFTER_LIMIT_MS)
+        return VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model failed: {told}", retry_after_ms=wait_ms)
+    return VoxbridgeError(Code.PROVIDER_REFUSED, f"The {part} model refused: {told}", retryable=False)
+
+
+def without(key: str, words: str) -> str:
+    """The words without the key."""
+    return words.replace(key, "[key]") if key else words
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How long a vendor asks to wait, in seconds from now; nothing where it does not say."""
+    for name, divisor in (("retry-after-ms", 1_000), ("retry-after", 1)):
+        text = headers.get(name, "")
+        try:
+            wait = float(text) / divisor
+        except ValueError:
+            continue
+        return max(wait, 0.0) if math.isfinite(wait) else None
+    try:
+        at = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max((at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)

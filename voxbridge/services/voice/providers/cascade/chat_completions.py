@@ -1,0 +1,166 @@
+"""Language models behind OpenAI's chat completions: voxbridge/services/models, Ollama, vLLM, OpenAI itself.
+
+Owns the encoding of a conversation and the reading of the stream. Does not own the connection (`endpoints`). A crash here loses the
+answer that was being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Final
+
+import httpx2
+import msgspec
+import openai
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
+from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse
+from voxbridge.services.voice.providers.cascade import base, endpoints
+from voxbridge.services.voice.providers.cascade.base import Written
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import VoxbridgeError
+
+MAX_TOKENS: Final = 320
+VENDOR_MAX_TOKENS: Final = 1_024
+
+_WITHOUT_REASONING: Final = ("gpt-5.", "gpt-6")
+"""Models that reason unless they are told not to, and that call functions over chat completions only if they are."""
+
+Client = Callable[[], AbstractAsyncContextManager[endpoints.Held[AsyncOpenAI]]]
+
+
+def client(url: str, key: str, *, hook: bool = True) -> AsyncOpenAI:
+    """A client of the SDK with this installation's time-outs."""
+    timeout = openai.Timeout(base.READ_TIMEOUT_S, connect=base.CONNECT_TIMEOUT_S)
+    http = DefaultAsyncHttpxClient(timeout=timeout, event_hooks={"response": [endpoints.no_long_wait]}) if hook else None
+    return AsyncOpenAI(base_url=url, api_key=key or "local", max_retries=base.RETRIES, timeout=timeout, http_client=http)
+
+
+class ChatCompletions:
+    """One endpoint. `vendor`: it is OpenAI's own, whose newer models refuse what older ones and other servers need. `keeps`: it is
+    voxbridge/services/models, which keeps prompts on disk where it is told that it may."""
+
+    def __init__(self, client: Client, default_model: str, *, vendor: bool = False, keeps: bool = False) -> None:
+        self._client = client
+        self._default_model = default_model
+        self._vendor = vendor
+        self._keeps = keeps
+
+    async def close(self) -> None:
+        """The client is its owner's to close."""
+
+    async def warm(self, model: str, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
+        """Have the model read what every request of a session begins with. `shared` as with `Complete`."""
+        async with self._client() as held:
+            with named("language", held.key):
+                await held.client.chat.completions.create(
+                    model=model or self._default_model,
+                    messages=[{"role": "system", "content": instructions}, {"role": "user", "content": "Hi"}],
+                    tools=[_tool(function) for function in functions] or openai.omit,
+                    max_tokens=1,
+                    temperature=0.0,
+                    extra_body=self._kept(shared=shared),
+                )
+
+    async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
+        """As `LanguageModel.complete`."""
+        calls: dict[int, dict[str, str]] = {}
+        usage: Any = None
+        finished = ""
+        model = request.model or self._default_model
+        async with self._client() as held:
+            with named("language", held.key):
+                stream = await held.client.chat.completions.create(
+                    model=model,
+                    messages=[_message(message) for message in request.messages],
+                    tools=[_tool(function) for function in request.functions] or openai.omit,
+                    stream=True,
+                    stream_options={"include_usage": True},
+                    extra_body=self._kept(shared=request.shared),
+                    **self._manner(model),
+                )
+                async with stream:
+                    async for chunk in stream:
+                        usage = chunk.usage or usage
+                        for choice in chunk.choices:
+                            finished = choice.finish_reason or finished
+                            if choice.delta.content:
+                                yield TextDelta(effect, choice.delta.content)
+                            for call in choice.delta.tool_calls or ():
+                                into = calls.setdefault(call.index, {"name": "", "arguments": ""})
+                                if call.function is not None:
+                                    into["name"] += call.function.name or ""
+                                    into["arguments"] += call.function.arguments or ""
+                                    base.bounded(into["arguments"])
+        if finished == "content_filter":
+            raise base.refused("was stopped by its content filter.")
+        if finished == "length" and calls:
+            raise base.refused("reached its limit of tokens in the middle of a call.")
+        # All are read before the first is called: a reply with a broken call has no effect at all.
+        requested = [
+            ToolRequested(effect=effect, name=parts["name"], arguments=base.arguments(parts["arguments"])) for parts in calls.values()
+        ]
+        for request_of_tool in requested:
+            yield request_of_tool
+        yield Completed(
+            effect=effect, input_tokens=usage.prompt_tokens if usage else 0, output_tokens=usage.completion_tokens if usage else 0
+        )
+
+    def _kept(self, *, shared: bool) -> dict[str, bool] | None:
+        return {"keep_prompt": True} if shared and self._keeps else None
+
+    def _manner(self, model: str) -> dict[str, Any]:
+        if not self._vendor:
+            return {"max_tokens": MAX_TOKENS, "temperature": 0.0}
+        effort = {"reasoning_effort": "none"} if model.startswith(_WITHOUT_REASONING) else {}
+        return {"max_completion_tokens": VENDOR_MAX_TOKENS, **effort}
+
+
+def _message(message: Message) -> Any:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+    if message.uses:
+        return {"role": "assistant", "content": message.text or None, "tool_calls": [_call(use) for use in message.uses]}
+    return {"role": message.role, "content": message.text}
+
+
+def _call(use: ToolUse) -> Any:
+    arguments = msgspec.json.encode(use.arguments).decode()
+    return {"id": use.call_id, "type": "function", "function": {"name": use.name, "arguments": arguments}}
+
+
+def _tool(function: Function) -> Any:
+    return {
+        "type": "function",
+        "function": {"name": function.name, "description": function.description, "parameters": function.parameters},
+    }
+
+
+@contextmanager
+def named(part: str, key: str = "") -> Iterator[None]:
+    """Turn what the clients raise, and what they stumble over in an answer that is none, into an error that names the part and
+    does not hold the key. With a key the cause is left out too: its text may quote it."""
+    try:
+        yield
+    except VoxbridgeError:
+        raise
+    except (openai.OpenAIError, httpx2.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _error(part, key, error) from (None if key else error)
+
+
+def _error(part: str, key: str, error: Exception) -> VoxbridgeError:
+    match error:
+        case openai.APITimeoutError() | httpx2.TimeoutException():
+            return base.timed_out(part)
+        case openai.APIConnectionError() | httpx2.TransportError():
+            return base.unreachable(part, error, key)
+        case openai.APIStatusError():
+            return base.failed(part, error.status_code, error.message, key=key, headers=error.response.headers)
+        case openai.APIError():
+            return base.failed(part, 400, error.message, key=key)
+        case httpx2.HTTPStatusError():
+            return base.failed(part, 503, f"HTTP {error.response.status_code}", key=key)
+        case _:
+            return base.unreadable(part, error, key)

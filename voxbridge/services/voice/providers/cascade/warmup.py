@@ -1,0 +1,82 @@
+"""Keeping the language model warm: it reads the standing part of a conversation before anybody waits for its answer.
+
+A cold prompt of 400 tokens costs a small machine seconds, a warm one nothing. This is never needed for a right answer, so
+a failure is logged and tried again, and a crash loses a few seconds of one answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from voxbridge.services.voice.providers.cascade.models import Models
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.store.store import Store
+
+LOOK_S: Final = 2.0
+"""Between two looks at whether the catalogue changed or the model came back."""
+
+LOOKS_UNTIL_REFRESHED: Final = 15
+"""Looks after which the prompt is read again, in case the model was restarted or forgot it; costs nothing if it did not."""
+
+READ_AHEAD_TRIES: Final = 3
+
+_log = logging.getLogger(__name__)
+
+
+class Warmth:
+    """Warms the standing prompt of the installation, again whenever its functions change."""
+
+    def __init__(self, models: Models, store: Store, model: str, instructions: str, *, idle: Callable[[], bool]) -> None:
+        """`idle` says that no conversation is going on, whose own words the model would forget for these."""
+        self._models = models
+        self._store = store
+        self._model = model
+        self._instructions = instructions
+        self._warm: Sequence[Function] | None = None
+        self._reading = asyncio.Lock()
+        self._idle = idle
+
+    async def keep(self) -> None:
+        """Run until cancelled."""
+        looks = 0
+        while True:
+            await self._look(again=looks % LOOKS_UNTIL_REFRESHED == 0 and self._idle())
+            looks += 1
+            await asyncio.sleep(LOOK_S)
+
+    async def warm_session(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
+        """Warm the prompt of one session, while its greeting plays.
+
+        Not the standing one, which `keep` reads, and not while another is read: prompts that wait in line at the model would delay
+        the answers they are read for.
+        """
+        if instructions != self._instructions and not self._reading.locked():
+            await self._read(instructions, functions, shared=shared)
+
+    async def read_ahead(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
+        """Warm the prompt of an agent who may be handed a session, behind what is being read: nobody waits for that one yet. What a busy
+        machine does not finish in one request, it has half read for the next."""
+        for _ in range(READ_AHEAD_TRIES):
+            if await self._read(instructions, functions, shared=shared):
+                return
+
+    async def _look(self, *, again: bool) -> None:
+        try:
+            functions = await self._store.functions()
+        except VoxbridgeError:
+            return
+        if (again or functions != self._warm) and await self._read(self._instructions, functions):
+            self._warm = functions
+
+    async def _read(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> bool:
+        try:
+            async with self._reading:
+                await self._models.warm(self._model, instructions, functions, shared=shared)
+        except VoxbridgeError as error:
+            _log.debug("the language model is not warm yet: %s", error.message)
+            return False
+        return True

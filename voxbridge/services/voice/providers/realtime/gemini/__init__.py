@@ -1,0 +1,1 @@
+"""Gemini Live, through the google-genai SDK."""

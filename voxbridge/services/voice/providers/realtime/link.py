@@ -1,0 +1,431 @@
+"""One session's connection to its realtime model, at work: opened, fed with the microphone, listened to, closed.
+
+Owns the socket's life, the last seconds of the microphone, and the order in which things are sent: what waits to be said goes before
+audio, and audio in the order it was heard. Decides nothing (`live`, `dialogue`) and knows no provider (`realtime`). A crash loses
+the connection; the bus keeps the audio.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from voxbridge.services.voice.audio.catch_up import samples as samples_of
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core import provider_events
+from voxbridge.services.voice.providers.realtime import base
+from voxbridge.services.voice.providers.realtime.base import Connection, ConnectionLost, Setup
+from voxbridge.services.voice.providers.realtime.handles import Handles, Kept, reference
+from voxbridge.services.voice.providers.realtime.registry import Vendors
+from voxbridge.shared.audio.frames import INPUT_RATE, OUTPUT_RATE, PREFIX_SIZE
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.events.voice import Failure
+
+KEPT_MS: Final = 10_000
+"""Of the microphone, for a connection that is opened in the middle of speech."""
+
+RESTING_MS: Final = 3_000
+"""The same while a connection hears it and nobody waits for an answer: what is heard again then is `live.REPLAY_MS`, or begins a second
+before words that came a moment ago."""
+
+KEPT_LIMIT: Final = 4_096
+"""Frames, and what is said between them, that are kept of it; of tiny frames the oldest go sooner."""
+
+CONNECT_S: Final = 10.0
+CLOSE_S: Final = 1.0
+WAITING_LIMIT: Final = 128
+"""Things that may wait to be sent; a connection that takes none for so long is dead."""
+
+REPORT_MS: Final = 1_000
+QUIET: Final = 64
+"""Of 32,768: a response whose sampled audio stays below is silent to the ear."""
+
+FAILURE_LIMIT: Final = 1_000
+_SAMPLES_PER_MS: Final = INPUT_RATE // 1_000
+_OUT_BYTES_PER_MS: Final = OUTPUT_RATE * 2 // 1_000
+_Saying = Callable[[Connection], Awaitable[None]]
+_log = logging.getLogger(__name__)
+
+
+class House(Protocol):
+    """The session that this serves."""
+
+    sid: str
+
+    def take(self, input: Any) -> None:
+        """An input for the core."""
+
+    def play(self, generation: int, pcm: bytes) -> None:
+        """Have this heard."""
+
+    def position(self) -> int:
+        """The newest position of the session's log."""
+
+    def asking(self) -> bool:
+        """Whether the user says, or said, something that is not answered yet."""
+
+    def now_us(self) -> int:
+        """The time, µs."""
+
+    def background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside."""
+
+
+@dataclass(frozen=True)
+class _Activity:
+    """The user began or ceased to speak."""
+
+    speaking: bool
+
+    async def __call__(self, connection: Connection) -> None:
+        await connection.activity(speaking=self.speaking)
+
+
+class Heard:
+    """The `Listener` of one connection: once another one is opened, nothing of it counts."""
+
+    def __init__(self, uplink: Uplink, effect: int) -> None:
+        self.effect = effect
+        self._uplink = uplink
+
+    @property
+    def audio_ms(self) -> int:
+        """Microphone audio heard so far, ms."""
+        return self._uplink.audio_ms
+
+    def take(self, input: provider_events.ProviderInput) -> None:
+        """What the model says."""
+        if self.effect == self._uplink.effect:
+            self._uplink.take(input)
+
+    def play(self, pcm: bytes) -> None:
+        """Audio of the model's response."""
+        if self.effect == self._uplink.effect:
+            self._uplink.play(pcm)
+
+    def keep_handle(self, handle: str) -> str:
+        """Keep a resumption handle; returns its reference."""
+        return self._uplink.keep_handle(handle) if self.effect == self._uplink.effect else reference(handle)
+
+
+class Uplink:
+    """Keeps one connection at a time."""
+
+    def __init__(self, house: House, models: Vendors, handles: Handles) -> None:
+        self.effect = 0
+        self._house = house
+        self._models = models
+        self._handles = handles
+        self._connection: Connection | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        """The tasks that close the connections before."""
+
+        self._kept: deque[tuple[int, int, bytes | _Saying]] = deque(maxlen=KEPT_LIMIT)
+        """Microphone frames, and between them what is said where they are, such as that speech ends: each with its number and the sample
+        it ends at. A connection that hears the audio again is told these again."""
+
+        self._number = 0
+        self._opened = 0
+        """The number of what came last before this connection was asked for."""
+
+        self._samples = 0
+        self._asked: out.Connect | None = None
+        self._waiting: asyncio.Queue[_Saying] = asyncio.Queue(WAITING_LIMIT)
+        self._generation = 0
+        self._made = 0
+        self._reported = 0
+        self._loud = False
+
+    @property
+    def audio_ms(self) -> int:
+        """Microphone audio heard so far, ms."""
+        return self._samples // _SAMPLES_PER_MS
+
+    def open(self, effect: int, asked: out.Connect) -> None:
+        """Open a connection in place of the one there is."""
+        self.close(self.effect)
+        self.effect, self._asked = effect, asked
+        self._waiting = asyncio.Queue(WAITING_LIMIT)
+        self._opened = self._number
+        # What the last one was told is not so for this one, whose `Connect` says whether the user speaks.
+        self._kept = deque((one for one in self._kept if not isinstance(one[2], _Activity)), maxlen=KEPT_LIMIT)
+        self._generation = self._made = self._reported = 0
+        self._loud = False
+        self._running = asyncio.create_task(self._serve(effect, asked))
+
+    def close(self, effect: int) -> None:
+        """Close this connection, if it is the one there is."""
+        if effect != self.effect:
+            return
+        self.effect = 0
+        running, self._running = self._running, None
+        connection, self._connection = self._connection, None
+        if running is not None or connection is not None:
+            closing = asyncio.create_task(_closed(running, connection))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            self._house.background(_over(closing))
+
+    async def _until_closed(self) -> None:
+        """Return when no connection before is open, or after `CLOSE_S`: providers refuse to resume what is open still."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                while self._closing:
+                    await asyncio.wait(self._closing)
+
+    def restore(self, start: int, frames: Iterable[bytes]) -> int:
+        """What nobody, or a dead worker, heard: frames from the sample `start` on. Returns the sample where they end."""
+        self._samples = start
+        for frame in frames:
+            self._samples += samples_of(frame)
+            self._keep(frame)
+        return self._samples
+
+    def hear(self, frame: bytes, samples: int) -> None:
+        """A microphone frame, which ends at this sample of the session."""
+        kept = self._kept
+        self._samples = samples
+        self._keep(frame)
+        connection = self._connection
+        if kept[0][1] < samples - RESTING_MS * _SAMPLES_PER_MS:
+            resting = connection is not None and not self._house.asking()
+            first = samples - (RESTING_MS if resting else KEPT_MS) * _SAMPLES_PER_MS
+            while kept[0][1] < first:
+                kept.popleft()
+        if connection is not None:
+            try:
+                connection.send_audio(memoryview(frame)[PREFIX_SIZE:])
+            except ConnectionLost:
+                self._connection = None  # `run` says so
+
+    def do(self, output: Any) -> None:
+        """What the core wants said over the connection `output.effect`."""
+        if output.effect != self.effect:
+            return
+        match output:
+            case out.Play(generation=generation):
+                if generation != self._generation:
+                    self._generation, self._made, self._reported = generation, 0, 0
+            case out.Say(text=text, respond=respond):
+                self._later(lambda connection: connection.say(text, respond=respond))
+            case out.Answer(ref=ref, name=name, result=result):
+                answers = (base.Answer(ref=ref, name=name, result=result),)
+                self._later(lambda connection: connection.answer(answers))
+            case out.Interrupt():
+                self._later(lambda connection: connection.interrupt())
+            case out.CutShort(heard_ms=heard_ms):
+                self._later(lambda connection: connection.cut_short(heard_ms))
+            case out.Activity(speaking=speaking):
+                self._mark(_Activity(speaking))
+            case out.EndAudio():
+                self._mark(lambda connection: connection.end_audio())
+
+    def take(self, input: provider_events.ProviderInput) -> None:
+        """What the model says."""
+        if isinstance(input, provider_events.AgentAudio):
+            return  # told by `play`, which counts for itself
+        if isinstance(input, provider_events.GenerationDone | provider_events.ModelTurnDone):
+            ms = self._made // _OUT_BYTES_PER_MS
+            if isinstance(input, provider_events.GenerationDone):
+                input = provider_events.GenerationDone(effect=self.effect, ms=ms)
+            else:
+                input = provider_events.ModelTurnDone(
+                    effect=self.effect,
+                    reason=input.reason,
+                    waiting=input.waiting,
+                    ms=ms,
+                    quiet=not self._loud and ms > 0,
+                    input_tokens=input.input_tokens,
+                    output_tokens=input.output_tokens,
+                )
+                self._house.take(input)
+                self._made = self._reported = 0
+                self._loud = False
+                return
+        elif isinstance(input, provider_events.AgentWords):
+            input = provider_events.AgentWords(effect=self.effect, text=input.text, ms=self._made // _OUT_BYTES_PER_MS, piece_ms=0)
+        elif isinstance(input, provider_events.Interrupted):
+            self._made = self._reported = 0
+        self._house.take(input)
+
+    def play(self, pcm: bytes) -> None:
+        """Audio of the model's response."""
+        if not self._made or self._made - self._reported >= REPORT_MS * _OUT_BYTES_PER_MS:
+            self._reported = self._made
+            ms, effect = (self._made + len(pcm)) // _OUT_BYTES_PER_MS, self.effect
+            piece_ms = max(1, len(pcm) // _OUT_BYTES_PER_MS)
+            self._house.take(provider_events.AgentAudio(effect=effect, ms=max(1, ms), audio_ms=self.audio_ms, piece_ms=piece_ms))
+            if effect != self.effect:
+                return  # with it the call went on to another connection, of which this is none
+        self._made += len(pcm)
+        if not self._loud:
+            self._loud = _is_loud(pcm)
+        if self._generation:
+            self._house.play(self._generation, pcm)
+
+    def keep_handle(self, handle: str) -> str:
+        """Keep a resumption handle; returns its reference."""
+        asked, house = self._asked, self._house
+        ref = reference(handle)
+        if asked is not None:
+            kept = Kept(
+                ref=ref,
+                handle=handle,
+                provider=asked.provider,
+                model=asked.model,
+                config=reference(f"{asked.instructions}|{asked.voice}|{[function.name for function in asked.functions]}"),
+                position=house.position(),
+                at=house.now_us(),
+            )
+            self._handles.hold(house.sid, kept)
+            house.background(self._handles.save(house.sid))
+        return ref
+
+    def _later(self, send: _Saying) -> None:
+        try:
+            self._waiting.put_nowait(send)
+        except asyncio.QueueFull:
+            self._lost(self.effect, ConnectionLost(f"The connection took nothing of {WAITING_LIMIT} things to be sent."))
+
+    def _keep(self, what: bytes | _Saying) -> None:
+        self._number += 1
+        self._kept.append((self._number, self._samples, what))
+
+    def _mark(self, saying: _Saying) -> None:
+        self._keep(saying)
+        if self._connection is not None:
+            self._later(saying)
+
+    async def _serve(self, effect: int, asked: out.Connect) -> None:
+        connection: Connection | None = None
+        try:
+            if asked.delay_ms:
+                await asyncio.sleep(asked.delay_ms / 1_000)
+            connection = await self._connect(asked)
+            if effect != self.effect:
+                return
+            self._house.take(provider_events.ProviderReady(effect=effect, resumed=connection.resumed, audio_ms=self.audio_ms))
+            if effect != self.effect:
+                return
+            await self._converse(effect, asked, connection)
+        except ConnectionLost as error:
+            self._lost(effect, error)
+        except VoxbridgeError as error:
+            self._lost(effect, ConnectionLost(error.message, retryable=error.retryable))
+        except Exception as error:  # noqa: BLE001 - whatever it was, the core must know that the connection is over
+            _log.exception("session %s: its connection to the model failed", self._house.sid)
+            self._lost(effect, ConnectionLost(f"The connection failed: {type(error).__name__}."))
+        finally:
+            if connection is not None and self._connection is not connection:
+                await _shut(connection)
+
+    async def _connect(self, asked: out.Connect) -> Connection:
+        model = await self._models.get(asked.provider)
+        if model is None:
+            raise ConnectionLost(f"No provider {asked.provider!r} is known here.", close_code=0, retryable=False)
+        handle = ""
+        if asked.handle:
+            kept = await self._handles.find(self._house.sid, asked.handle)
+            if kept is None:
+                raise ConnectionLost("The resumption handle is gone.", close_code=0, handle_refused=True)
+            handle = kept.handle
+        setup = Setup(
+            model=asked.model,
+            voice=asked.voice,
+            language=asked.language,
+            instructions=asked.instructions,
+            functions=asked.functions,
+            history=asked.history,
+            handle=handle,
+            closed=self._until_closed,
+            manual_activity=asked.manual_activity,
+            search=asked.search,
+        )
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                return await model.connect(setup)
+        except TimeoutError:
+            raise ConnectionLost(f"The connection was not there within {CONNECT_S:.0f} s.") from None
+
+    async def _converse(self, effect: int, asked: out.Connect, connection: Connection) -> None:
+        await self._say_what_waits(connection)  # before what else became due with the connection has its turn: the caller waits for this
+        listening = asyncio.create_task(connection.run(Heard(self, effect)))
+        sending = asyncio.create_task(self._send(asked, connection))
+        try:
+            done, _ = await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            listening.cancel()
+            sending.cancel()
+            await asyncio.wait({listening, sending})
+            if self._connection is connection:
+                self._connection = None
+        if effect == self.effect:
+            raise ConnectionLost("The connection is over.")
+
+    async def _send(self, asked: out.Connect, connection: Connection) -> None:
+        await self._say_what_waits(connection)
+        start, opened = asked.audio_from_ms * _SAMPLES_PER_MS, self._opened
+        sent = next((number for number, end, _ in self._kept if end > start or number > opened), self._number + 1) - 1
+        if asked.speaking:
+            await connection.activity(speaking=True)
+        # More comes while what was kept is sent: live audio begins when none is left.
+        while late := [(number, what) for number, _, what in self._kept if number > sent]:
+            for number, what in late:
+                sent = number
+                if isinstance(what, bytes):
+                    connection.send_audio(memoryview(what)[PREFIX_SIZE:])
+                else:
+                    await what(connection)
+        self._connection = connection
+        while True:
+            await (await self._waiting.get())(connection)
+
+    async def _say_what_waits(self, connection: Connection) -> None:
+        waiting = self._waiting
+        while not waiting.empty():
+            await waiting.get_nowait()(connection)
+
+    def _lost(self, effect: int, error: ConnectionLost) -> None:
+        if effect == self.effect:
+            self._connection = None
+            failure = Failure(code=error.code, message=error.message[:FAILURE_LIMIT], retryable=error.retryable)
+            self._house.take(
+                provider_events.ProviderLost(
+                    effect=effect, code=error.close_code, error=failure, handle_refused=error.handle_refused, audio_ms=self.audio_ms
+                )
+            )
+
+
+async def _over(task: asyncio.Task[None]) -> None:
+    await asyncio.wait({task})
+
+
+async def _shut(connection: Connection) -> None:
+    """Close a connection, also where the next one is asked for meanwhile."""
+    closing = asyncio.create_task(connection.close())
+    try:
+        await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        await asyncio.wait({closing}, timeout=CLOSE_S)
+        raise
+
+
+async def _closed(running: asyncio.Task[None] | None, connection: Connection | None) -> None:
+    if connection is not None:
+        await connection.close()
+    if running is not None and not running.done():
+        running.cancel()
+        await asyncio.wait({running}, timeout=CLOSE_S)
+
+
+def _is_loud(pcm: bytes) -> bool:
+    samples = memoryview(pcm[: len(pcm) & ~1]).cast("h")[::8].tolist()
+    return bool(samples) and (max(samples) >= QUIET or min(samples) <= -QUIET)

@@ -1,0 +1,1 @@
+"""OpenAI Realtime, through the openai SDK."""

@@ -1,0 +1,82 @@
+"""What a worker left of a session: the state that its log folds to, and what had been begun and not ended.
+
+Reading it changes nothing; a crash in between leaves the session to the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
+
+from voxbridge.services.voice.audio import catch_up
+from voxbridge.services.voice.audio.speaker import FRAME_MS, LEAD_MS
+from voxbridge.services.voice.core import inputs, step
+from voxbridge.services.voice.core.outstanding import Outstanding
+from voxbridge.services.voice.core.state import State
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.clock import wall_ms32
+from voxbridge.shared.log import streams
+from voxbridge.shared.step.fold import Folded, fold
+
+KEPT_MS: Final = streams.REPLY_S * 1_000 - 500
+"""A generation that began to be sent less than this ago stands wholly in what the bus keeps of the audio."""
+
+GIVE_WAY: Final = 32
+"""Inputs after which a fold gives way to the event loop: about a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A folded session. `alive_at`: when its worker last wrote, µs."""
+
+    folded: Folded[State]
+    outstanding: Outstanding
+    alive_at: int
+
+    def left_ms(self, kept: catch_up.Kept, now: int) -> int:
+        """ms of the newest generation's audio that had left for the client; `now` in µs."""
+        state = self.folded.state
+        reply = state.reply
+        left = kept.left_ms(state.generation)
+        if reply is None or reply.sent is None or now - reply.sent < KEPT_MS * 1_000:
+            return left
+        if not kept.spoken:
+            return max(left, (self.alive_at - reply.sent) // 1_000 + LEAD_MS)
+        last_at = now // 1_000 - frames.age_ms(frames.parse(kept.spoken[-1]).time_ms, wall_ms32())
+        return max(left, last_at - reply.sent // 1_000 + LEAD_MS)
+
+    def next_sequence(self, kept: catch_up.Kept) -> int:
+        """The number of the next frame for the client."""
+        found = kept.next_sequence()
+        if found is not None:
+            return found
+        state = self.folded.state
+        return state.sequence + (_LONGEST_MS // FRAME_MS if state.generation else 0)
+
+
+_LONGEST_MS: Final = 600_000
+"""No reply is longer: the numbers of the last one's frames are passed over when none of them is kept."""
+
+
+async def read(sid: str, log: list[events.Recorded]) -> Past:
+    """Fold a session's whole log, beside the loop. Raises what the step raises, and `INTERNAL` for a journal that names what is gone."""
+    return await asyncio.to_thread(_fold, sid, log)
+
+
+def _fold(sid: str, log: list[events.Recorded]) -> Past:
+    outstanding = Outstanding()
+    seen = count()
+
+    def watch(input: Any, outputs: Sequence[Any], now: int) -> None:
+        outstanding.watch(input, outputs, now)
+        if next(seen) % GIVE_WAY == 0:
+            time.sleep(0)  # the event loop, which has calls to serve, has the interpreter meanwhile
+
+    folded = fold(step.step, step.initial(sid), inputs.Input, "voice", log, watch=watch)
+    alive_at = max((one.ts for one in log if one.writer == "voice"), default=0)
+    return Past(folded, outstanding, alive_at)

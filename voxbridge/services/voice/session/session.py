@@ -1,0 +1,495 @@
+"""The shell of one voice session: gives the core its inputs and does what it asks for.
+
+Owns the session's subscriptions, running effects, timers and audio routing; decides nothing. Microphone frames
+go where the last step routed them, without passing through the core. A crash loses what the journal does not
+hold, the inputs of the last 100 ms; another worker goes on with the rest (`restore`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import aclosing
+from typing import Any, Final, Literal
+
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+from voxbridge.services.voice.audio import catch_up
+from voxbridge.services.voice.audio.inbound import Incoming
+from voxbridge.services.voice.audio.microphone import Microphone
+from voxbridge.services.voice.audio.speaker import Speaker
+from voxbridge.services.voice.core import inputs, step
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.outstanding import between_turns
+from voxbridge.services.voice.core.state import State
+from voxbridge.services.voice.core.turns import reopening
+from voxbridge.services.voice.providers.realtime.link import Uplink
+from voxbridge.services.voice.session import bounds
+from voxbridge.services.voice.session import failure as session_failure
+from voxbridge.services.voice.session.outbound import Outlet
+from voxbridge.services.voice.session.recovery import Past
+from voxbridge.services.voice.session.worker import Offer, Workplace
+from voxbridge.services.voice.speakable.loader import speakable
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import moments, subjects
+from voxbridge.shared.bus.partials import Pieces
+from voxbridge.shared.clock import wall_ms32
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.log.feed import Feed
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.step.fold import Folded, LogInput
+from voxbridge.shared.step.runner import Stepper
+
+ECHO_GENERATION: Final = 1
+MID_TURN_S: Final = 1.8
+"""How long a session that is to be given up may finish its turn."""
+
+STT_PATIENCE: Final = 2
+"""So many times as long as for other models speech recognition is waited for: without it the user has to say everything again."""
+
+_log = logging.getLogger(__name__)
+
+
+class Session:
+    """One live session, owned by this process."""
+
+    def __init__(self, place: Workplace, sid: str, term: int, *, ended: Callable[[Session], None], past: Past | None = None) -> None:
+        """`ended` is called once, when the session is over, lost or given up. `past` is what another worker left of it."""
+        self.sid = sid
+        self.term = term
+        self._place = place
+        self._ended = ended
+        self._over = self._buried = False
+        self._route = "nobody"
+        self._ears = Microphone(place.vad, self.take, lambda: place.audio_nc.is_connected and not self.incoming.holds)
+        self._speaker: Speaker | None = None
+        self._sequence = 0
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._effects: dict[int, asyncio.Task[None]] = {}
+        self._sending: set[asyncio.Task[None]] = set()
+        self._feeds: list[Feed] = []
+        self._audio: Subscription | None = None
+        self._uplink: Uplink | None = None
+        self._leaving: asyncio.TimerHandle | None = None
+        self._why: Literal["drain", "move"] = "drain"
+        self.incoming = Incoming(place.log, sid, self._microphone)
+        self._overdue: list[tuple[str, asyncio.TimerHandle]] = []
+        self._going_on = asyncio.Event()
+        """The log says that the session is this process's, and what came in a gap was taken."""
+
+        self._partials = Pieces()
+        self._outlet = Outlet(place.audio_nc, subjects.audio_out(sid), place.tenure, self._going_on)
+        folded = past.folded if past is not None else Folded(step.initial(sid), 0, 0, 0)
+        self._writer = SessionWriter(
+            place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq, on_failed=self._lost, hold=place.tenure.hold
+        )
+        self._stepper: Stepper[State] = Stepper(
+            step.step, folded.state, writer=self._writer, clock=place.clock, perform=self._perform, taken=folded.taken
+        )
+
+    @property
+    def state(self) -> State:
+        """The state as it is now."""
+        return self._stepper.state
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether nobody is to go on with it."""
+        return self.state.phase == "ended" or self._buried
+
+    def check_bounds(self, now_us: int) -> None:
+        """End the session where it met a bound of the installation."""
+        met = bounds.reached(self.state, self._place.config, written=self._writer.number, now_us=now_us)
+        if met is not None:
+            self.take(met)
+
+    async def open(self, requested: events.Recorded, offer: Offer) -> None:
+        """Begin a session that was requested: subscribe first, then let the core start it. Returns when the log says who owns it.
+
+        Raises `UNAVAILABLE` when a subscription fails, and what stopped the writer when the log refuses this process.
+        """
+        config = self._place.config
+        try:
+            self._audio = await self._place.audio_nc.listen(subjects.audio_in(self.sid), self.incoming.take)
+        except NatsError as error:
+            raise Unavailable(f"The bus takes no subscription: {error}.") from error
+        self.take(LogInput(requested))
+        self.take(
+            inputs.Opened(
+                worker=self._place.worker,
+                term=self.term,
+                model=config.llm_model,
+                voice="",
+                greeting=config.greeting,
+                functions=offer.functions,
+                providers=offer.providers,
+                idle_timeout_s=config.idle_timeout_s,
+                turn_timeout_s=config.turn_timeout_s,
+                speak_results=self._place.models.local,
+                resume_window_s=config.resume_window_s,
+                model_patience_s=config.model_patience_s,
+                stt_patience_s=STT_PATIENCE * config.model_patience_s,
+                cast=offer.cast,
+                record=offer.record,
+                tool_rounds=config.tool_rounds,
+                filler=config.filler == "on",
+                language=config.language,
+                prices=config.price_list,
+                reopens=reopening.LIMIT,
+            )
+        )
+        self._going_on.set()
+        await self._follow({"gateway": requested.seq, "tools": requested.seq})
+        await self._writer.flushed()
+
+    async def restore(self, past: Past, gap_ms: int) -> None:
+        """Go on with a session whose worker is gone: own it, begin again what died, hear what was said meanwhile. Returns when
+        it goes on.
+
+        Raises `UNAVAILABLE` when the bus does not answer, `Conflict` when the log is not as it was read: then it is to be read again.
+        """
+        place, state = self._place, self.state
+        self.incoming.take_over()
+        try:
+            self._audio = await place.audio_nc.listen(subjects.audio_in(self.sid), self.incoming.take)
+            await place.audio_nc.flush()  # what comes from here on is heard live, what came before is kept by the bus
+        except (NatsError, OSError) as error:
+            raise Unavailable(f"The bus takes no subscription: {error}.") from error
+        kept = await catch_up.read(place.log, self.sid)
+        placed = catch_up.place(kept.microphone, state.microphone)
+        self._sequence = past.next_sequence(kept)
+        for due in past.folded.missing:
+            self._writer.submit(due.event, ts=due.ts, cause=due.cause)
+        self._set_again(past.outstanding.timers)
+        if state.line is not None:
+            self._ears.skip_to(self._line().restore(placed.start, (*placed.heard, *placed.unheard)))
+        self.take(
+            inputs.TakenOver(
+                worker=place.worker,
+                term=self.term,
+                gap_ms=gap_ms,
+                generation=state.generation,
+                left_ms=past.left_ms(kept, place.clock.now_us()),
+                audio_from_ms=placed.start_ms if kept.microphone else None,
+                audio_to_ms=placed.end_ms if kept.microphone else None,
+                lost_ms=placed.lost_ms,
+            )
+        )
+        if self._route == "detector":  # at once: what was begun again just now may be to transcribe it
+            self._ears.recall(self.state, placed)
+        await self._writer.flushed()
+        newer = self.incoming.go_on(kept.microphone)
+        if self._route == "detector":
+            self._ears.catch_up((*placed.unheard, *newer))
+        elif self._route == "provider":
+            for frame in newer:
+                self._line().hear(frame, self._ears.pass_by(frame))
+        if self.incoming.holds and place.audio_nc.is_connected:  # the bus was lost and is back; while it is away, its return does this
+            await self.incoming.catch_up()
+        await self._follow(past.outstanding.taken)
+        self._going_on.set()
+        for name, timer in self._overdue:
+            if self._timers.get(name) is timer:
+                self._fire(name)
+
+    async def _follow(self, after: Mapping[str, int]) -> None:
+        self.incoming.reach(after.get("gateway", 0))
+        for writer, visibility in (("gateway", "i"), ("tools", "c")):
+            feed = Feed(self._place.log, self.sid, self._event, writer=writer, visibility=visibility, after=after.get(writer, 0))
+            self._feeds.append(feed)
+            if not self._over:
+                await feed.start()
+        if self._over:  # the end came in between, when there was less to stop
+            await self._unsubscribe()
+
+    def _set_again(self, timers: Mapping[str, int]) -> None:
+        now, loop = self._place.clock.now_us(), asyncio.get_running_loop()
+        for name, due in timers.items():
+            self._timers[name] = loop.call_later(max(0, due - now) / 1_000_000, self._fire, name)
+
+    def take(self, input: Any) -> None:
+        """Give the core an input. Raises `TOO_LARGE` when it cannot be journalled: then it was not taken."""
+        if self._over:
+            return
+        try:
+            self._stepper.take(input)
+        except VoxbridgeError as error:
+            if self._writer.failed is None:
+                raise
+            self._lost(error)
+        except Exception as error:  # noqa: BLE001 - one session must not take the others along
+            _log.exception("session %s: its core failed", self.sid)
+            self._break(error)
+        if self.state.utterance is None:
+            self._ears.release()
+        if self._leaving is not None and between_turns(self.state):
+            self._release()
+
+    def _break(self, error: Exception) -> None:
+        """End this session, and no other, after an error that nobody foresaw: whoever took it over would meet the same."""
+        failure = session_failure.failure(error)
+        try:
+            if self.state.phase == "new":
+                self._stepper.take(inputs.Refused(worker=self._place.worker, term=self.term, error=failure))
+            else:
+                self._stepper.take(inputs.Broken(failure))
+        except Exception:  # noqa: BLE001 - the state may be as wrong as it likes
+            _log.exception("session %s cannot even be ended and is buried", self.sid)
+            session_failure.bury(self._writer, failure, self._place.clock.now_us())
+            self._buried = True
+        self._finish()
+
+    async def refuse(self, requested: events.Recorded, error: VoxbridgeError) -> None:
+        """End a session that could not be opened, and tell its client why. Returns when the log says so."""
+        if self.state.request is None:
+            self.take(LogInput(requested))
+        self.take(inputs.Refused(worker=self._place.worker, term=self.term, error=session_failure.of(error)))
+        await self._writer.flushed()
+
+    def drain(self, why: Literal["drain", "move"] = "drain", *, after_s: float = 0.0) -> None:
+        """Give the session up because this worker stops, or another one is to have it: between two turns, or after `MID_TURN_S`.
+        What was not begun is left to another worker as if it had never been here. `after_s` is when its place in the line of those that
+        are given up together comes."""
+        if self._leaving is None:
+            self._why = why
+        if self.state.phase == "new":
+            self._finish()
+        elif between_turns(self.state) and not after_s:
+            self._release()
+        elif self._leaving is None:
+            wait_s = after_s if between_turns(self.state) else MID_TURN_S + after_s
+            self._leaving = asyncio.get_running_loop().call_later(wait_s, self._release)
+
+    def _release(self) -> None:
+        if self._leaving is not None:
+            self._leaving.cancel()
+            self._leaving = None
+        self.take(inputs.Released(self._place.worker, self.term, self._why))
+
+    def give_up(self, error: VoxbridgeError) -> None:
+        """Somebody else owns the session: say nothing more."""
+        if not self._over:
+            self._writer.stop(error)
+
+    async def close(self) -> None:
+        """Stop everything this session holds and write the rest of its journal."""
+        self._finish()
+        await self._unsubscribe()
+        if not self._outlet.ready():
+            for sending in self._sending:  # a takeover that failed, or a bus that is away: these wait for what may never come
+                sending.cancel()
+        await asyncio.gather(*self._effects.values(), *self._sending, return_exceptions=True)
+        try:
+            await self._stepper.close()
+        except VoxbridgeError as error:
+            _log.warning("session %s: the end of its journal was not written: %s", self.sid, error.message)
+
+    async def _unsubscribe(self) -> None:
+        try:
+            for feed in self._feeds:
+                await feed.stop()
+            if self._audio is not None and not self._place.audio_nc.is_closed:
+                audio, self._audio = self._audio, None
+                await audio.unsubscribe()
+        except (NatsError, OSError) as error:
+            _log.warning("session %s: a subscription was left behind: %s", self.sid, error)
+
+    def _event(self, recorded: events.Recorded) -> None:
+        if isinstance(recorded.event, events.gateway.AudioEnded):
+            self._ears.close()
+        elif isinstance(recorded.event, events.gateway.ClientConnected):
+            self._partials.forget()
+        self.take(LogInput(recorded))
+        if recorded.writer == "gateway":
+            self.incoming.reach(recorded.seq)
+
+    def _lost(self, error: VoxbridgeError) -> None:
+        """The log refuses this process, or does not answer: the session is not ours any more."""
+        _log.error("session %s is given up: %s", self.sid, error.message)
+        self._finish()
+
+    def _finish(self) -> None:
+        if self._over:
+            return
+        self._over = True
+        self._route = "nobody"
+        self._ears.stop()
+        if self._leaving is not None:
+            self._leaving.cancel()
+        for timer in self._timers.values():
+            timer.cancel()
+        for effect in self._effects.values():
+            effect.cancel()
+        if self._uplink is not None:
+            self._uplink.close(self._uplink.effect)
+        if self._speaker is not None:
+            self._speaker.stop()
+        self._ended(self)
+
+    def _microphone(self, frame: bytes) -> None:
+        if self._route == "echo":
+            payload = memoryview(frame)[frames.PREFIX_SIZE :]
+            prefix = frames.PREFIX.pack(frames.VERSION, frames.PCM16, frames.RATE_16K, ECHO_GENERATION, self._sequence, wall_ms32())
+            self._sequence += 1
+            if self._place.tenure.steady():
+                self._outlet.publish(prefix + payload)
+        elif self._route == "detector":
+            self._ears.hear(frame)
+        elif self._route == "provider":
+            listen = self._ears.hear if self.state.agent.manual_activity else self._ears.pass_by
+            self._line().hear(frame, listen(frame))
+
+    def _perform(self, output: Any) -> None:
+        if self._over and not isinstance(output, out.Tell):
+            return
+        match output:
+            case out.StartEffect(id=id, effect=out.Connect() as asked):
+                self._line().open(id, asked)
+            case out.StartEffect(id=id, effect=effect):
+                self._effects[id] = asyncio.create_task(self._run(id, effect))
+            case out.CancelEffect(id=id):
+                task = self._effects.pop(id, None)
+                if task is not None:
+                    task.cancel()
+                if self._uplink is not None:
+                    self._uplink.close(id)
+            case out.Play() | out.Say() | out.Answer() | out.Interrupt() | out.CutShort() | out.Activity() | out.EndAudio():
+                self._line().do(output)
+            case out.SetTimer(name=name, after_ms=after_ms):
+                self._cancel_timer(name)
+                self._timers[name] = asyncio.get_running_loop().call_later(after_ms / 1_000, self._fire, name)
+            case out.CancelTimer(name=name):
+                self._cancel_timer(name)
+            case out.Route(microphone=microphone):
+                self._route = microphone
+            case out.FinishSpeech(generation=generation):
+                self._voice().finish(generation)
+            case out.Flush(generation=generation):
+                self._send(self._voice().flush(generation))
+            case out.FindCause(effect=effect, provider=provider):
+                self._send(self._find_cause(effect, provider))
+            case out.Tell(moment=moment):
+                self._send(self._tell(moment))
+            case out.Close():
+                self._finish()
+
+    def _voice(self) -> Speaker:
+        if self._speaker is None:
+            self._speaker = Speaker(self._outlet, self._sent, sequence=self._sequence)
+        return self._speaker
+
+    def _line(self) -> Uplink:
+        if self._uplink is None:
+            place = self._place
+            if place.handles is None or place.vendors is None:
+                raise RuntimeError("this workplace has no realtime models")
+            self._uplink = Uplink(self, place.vendors, place.handles)
+        return self._uplink
+
+    def play(self, generation: int, pcm: bytes) -> None:
+        """Have what a realtime model says heard."""
+        if not self._voice().put_now(generation, pcm):
+            _log.warning("session %s: the model is more than five minutes ahead; what it says is dropped", self.sid)
+
+    def position(self) -> int:
+        """The position of the newest event of this service that the log has."""
+        return self._writer.last_seq
+
+    def asking(self) -> bool:
+        """Whether the user says, or said, something that the model has not answered yet."""
+        line = self.state.line
+        return line is not None and (line.asking or line.active)
+
+    def now_us(self) -> int:
+        """The time, µs."""
+        return self._place.clock.now_us()
+
+    def background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something that ends with the session at the latest."""
+        self._send(work)
+
+    def _sent(self, generation: int, sequence: int) -> None:
+        self.take(inputs.AudioSent(generation, sequence))
+
+    async def _find_cause(self, effect: int, provider: str) -> None:
+        cause = await self._place.models.why_late(provider)
+        if not self._over:
+            self.take(inputs.CauseFound(effect, cause))
+
+    async def _tell(self, moment: moments.Moment) -> None:
+        await self._place.tenure.hold()
+        if isinstance(moment, moments.PartialTranscript):
+            moment = self._partials.cut(moment)
+        await subjects.publish_moment(self._place.audio_nc, self.sid, moment)
+
+    def _send(self, sending: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(sending)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    def _cancel_timer(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _fire(self, name: str) -> None:
+        if not self._going_on.is_set():
+            self._overdue.append((name, self._timers[name]))  # what came in the gap is taken first
+            return
+        self._timers.pop(name, None)
+        self.take(inputs.TimerFired(name))
+
+    async def _run(self, id: int, effect: out.Effect) -> None:
+        try:
+            await self._effect(id, effect)
+        except VoxbridgeError as error:
+            self.take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
+        except Exception as error:  # noqa: BLE001 - whatever it was, the core must know that the effect is over
+            _log.exception("session %s: effect %d failed", self.sid, id)
+            self.take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
+        finally:
+            self._effects.pop(id, None)
+
+    async def _effect(self, id: int, effect: out.Effect) -> None:
+        models = self._place.models
+        match effect:
+            case out.Transcribe(from_ms=from_ms, to_ms=to_ms):
+                found = await models.transcribe(
+                    self._heard(from_ms, to_ms), provider=effect.provider, model=effect.model, language=effect.language
+                )
+                self.take(inputs.Transcribed(effect=id, text=found.text, language=found.language, confidence=found.confidence))
+            case out.JudgeTurn(from_ms=from_ms, to_ms=to_ms):
+                self.take(inputs.TurnJudged(id, await models.judge_turn(self._heard(from_ms, to_ms))))
+            case out.Complete():
+                async with aclosing(models.complete(id, effect)) as written:
+                    async for input in written:
+                        self.take(input)
+            case out.Synthesize():
+                await self._synthesize(id, effect)
+
+    async def _synthesize(self, id: int, asked: out.Synthesize) -> None:
+        made = 0
+        speaker = self._voice()
+        text = await speakable(asked.text, asked.language or self._place.config.language)
+        speech = self._place.models.synthesize(text, asked.voice, provider=asked.provider, model=asked.model)
+        whole = bytearray()
+        async with aclosing(speech) as spoken:
+            async for pcm in spoken:
+                if asked.whole:
+                    whole += pcm
+                else:
+                    await speaker.put(asked.generation, pcm)
+                    if not made:
+                        self.take(inputs.AudioMade(effect=id, ms=len(pcm) * 1_000 // (2 * frames.OUTPUT_RATE), done=False))
+                made += len(pcm)
+        if whole:
+            speaker.put_whole(asked.generation, bytes(whole))
+        if not made:
+            raise VoxbridgeError(Code.PROVIDER_REFUSED, "The speech model made no sound.", retryable=False)
+        self.take(inputs.AudioMade(effect=id, ms=made * 1_000 // (2 * frames.OUTPUT_RATE), done=True))
+
+    def _heard(self, from_ms: int, to_ms: int) -> bytes:
+        return self._ears.audio(from_ms, to_ms)
