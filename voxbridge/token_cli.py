@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from voxbridge.services.gateway.messages import MODES
+from voxbridge.services.gateway.core.messages import MODES
 from voxbridge.shared.config import Config
 from voxbridge.shared.secrets import access_tokens
 from voxbridge.shared.secrets.access_tokens import Wishes

@@ -27,7 +27,7 @@ from voxbridge.credentials import (
     VAULT_FILE,
     VAULT_HOLDERS,
 )
-from voxbridge.services.gateway.guard import Guard
+from voxbridge.services.gateway.door.origin_guard import Guard
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.config import Config, env_name
 from voxbridge.shared.embedded.servers import GOGC, GOMEMLIMIT

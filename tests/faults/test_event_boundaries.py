@@ -21,7 +21,8 @@ from tests.voice.live_world import LiveWorld
 from tests.voice.realtime.test_live_world import END_MS, QUESTIONS, SCRIPTS, consistent, question, told_to_the_end
 from tests.voice.world import TAKEOVER_MS
 from voxbridge import replay
-from voxbridge.services.gateway import outbound, tokens
+from voxbridge.services.gateway.core import outbound
+from voxbridge.services.gateway.vox import tokens
 from voxbridge.services.tools import core as executor
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import step as worker

@@ -19,7 +19,7 @@ from tests.faults.installation import Installation, installed
 from tests.voice.realtime_calls import UTTERANCE
 from tests.voice.replaying import causes_come_first
 from tests.voice.sounds import speech
-from voxbridge.services.gateway import outbound
+from voxbridge.services.gateway.core import outbound
 from voxbridge.shared import events
 from voxbridge.shared.events import tools
 from voxbridge.shared.events import voice as ev

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from voxbridge.services.gateway import core, messages
+from voxbridge.services.gateway.core import messages, step
 from voxbridge.shared import events, nesting
 from voxbridge.shared import websocket as shared_websocket
 from voxbridge.shared.agents import files as agents_files
@@ -79,7 +79,7 @@ def client(data: bytes) -> None:
     else:
         assert not nesting.is_deep(msgspec.to_builtins(message))
     for v1 in (True, False):
-        connection = core.Connection(sid="0" * 32, v1=v1, gateway="g", name="n", resume_token="t", resume_hash="h")
+        connection = step.Connection(sid="0" * 32, v1=v1, gateway="g", name="n", resume_token="t", resume_hash="h")
         connection.receive_binary(data, 1)
         for _ in range(2):
             for output in connection.receive_text(data, 1):
@@ -141,7 +141,7 @@ TARGETS: Final = {
     "nats": Target(nats, (_file(framing),), (b"MSG s 1 5\r\n", b"HMSG s 7 3 9\r\n", b"\r\n", b"PING\r\n", b"MSG ", b" -9\r\n")),
     "client": Target(
         client,
-        (_file(messages), _file(core), _file(nesting), _file(frames)),
+        (_file(messages), _file(step), _file(nesting), _file(frames)),
         _words(
             b'"type": "start" "audio" "text" "end" "playback" "interrupt" "audio_end" "resume" "mode" "local" "data" { } [ ] : ,',
             b"null",

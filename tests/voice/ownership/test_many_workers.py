@@ -25,8 +25,8 @@ from tests.ports import free_port
 from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, becomes, left
 from tests.voice.ownership.fleet import name, pause_ms, serves
 from voxbridge import move
-from voxbridge.services.gateway import core as gateway_core
-from voxbridge.services.gateway.outputs import TRY_LATER
+from voxbridge.services.gateway.core import step as gateway_core
+from voxbridge.services.gateway.core.outputs import TRY_LATER
 from voxbridge.services.gateway.service import Gateway
 from voxbridge.services.voice import service as service_module
 from voxbridge.services.voice.ownership import load, migration

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
-from voxbridge.services.gateway.access import Access, Arrival
-from voxbridge.services.gateway.admission import Admission
-from voxbridge.services.gateway.buffers import Budget
-from voxbridge.services.gateway.core import Phase
-from voxbridge.services.gateway.endpoint import Door
-from voxbridge.services.gateway.front import Front
-from voxbridge.services.gateway.guard import Guard
-from voxbridge.services.gateway.http import application
-from voxbridge.services.gateway.lobby import Lobby, raise_descriptors
+from voxbridge.services.gateway.core.step import Phase
+from voxbridge.services.gateway.door.access import Access, Arrival
+from voxbridge.services.gateway.door.admission import Admission
+from voxbridge.services.gateway.door.asgi import Door
+from voxbridge.services.gateway.door.byte_budget import Budget
+from voxbridge.services.gateway.door.connection_limits import Lobby, raise_descriptors
+from voxbridge.services.gateway.door.http_front import Front
+from voxbridge.services.gateway.door.origin_guard import Guard
 from voxbridge.services.gateway.metrics import Metrics
-from voxbridge.services.gateway.microphones import Microphones
-from voxbridge.services.gateway.readiness import Readiness
-from voxbridge.services.gateway.sessions import Sessions
-from voxbridge.services.gateway.socket import FIRST_LIMIT, Socket
-from voxbridge.services.gateway.vox import Vox
+from voxbridge.services.gateway.rest.app import application
+from voxbridge.services.gateway.rest.readiness import Readiness
+from voxbridge.services.gateway.rest.sessions import Sessions
+from voxbridge.services.gateway.vox.microphones import Microphones
+from voxbridge.services.gateway.vox.shell import Vox
+from voxbridge.services.gateway.vox.transport import FIRST_LIMIT, Socket
 from voxbridge.shared.cancellation import ended
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.ids import new_session_id

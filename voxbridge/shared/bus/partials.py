@@ -1,7 +1,7 @@
 """A text that grows, on the bus: each message has what is new in it, and now and then one has all of it.
 
 Owns what of a text is sent, and how whoever hears it makes the text of it again. Does not own what is said (`voxbridge/services/voice`), or
-how often it is shown (`voxbridge/services/gateway/captions.py`). The bus may lose a message, and some begin to listen in the middle: a
+how often it is shown (`voxbridge/services/gateway/core/captions.py`). The bus may lose a message, and some begin to listen in the middle: a
 piece that does not join on to what was heard shows nothing, and the next message with the whole text mends it. A crash loses nothing:
 whoever goes on with the session begins with a whole text.
 """

@@ -1,7 +1,7 @@
 """The subjects of the system and its live traffic on core NATS: audio, and what is only true for a moment.
 
 Owns the names of subjects. Nothing here is kept: what must not be lost goes through `voxbridge.shared.log.reader`. A moment published while
-the server is away is dropped; audio waits where it is made (`voxbridge.services.gateway.microphones`,
+the server is away is dropped; audio waits where it is made (`voxbridge.services.gateway.vox.microphones`,
 `voxbridge.services.voice.session.outbound`).
 """
 

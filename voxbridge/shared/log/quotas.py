@@ -1,7 +1,7 @@
 """Quotas of the log: how much of it one client, one account and the whole installation may fill, and how fast.
 
 Owns the counting, in memory, with the time given to it, and the errors that say which bound was met. Does not own where it is asked
-(`voxbridge.services.gateway.admission`, `voxbridge.shared.log.writer`). A crash here forgets what was counted: the next process counts
+(`voxbridge.services.gateway.door.admission`, `voxbridge.shared.log.writer`). A crash here forgets what was counted: the next process counts
 anew.
 """
 

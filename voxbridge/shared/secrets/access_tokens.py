@@ -1,7 +1,7 @@
 """Access tokens: what somebody who is no administrator may do here, signed with the administrators' token.
 
-Owns the form, the signature and the terms. Does not own who is asked for one (`voxbridge.services.gateway.access`). A token is made without
-asking anybody and is stored nowhere; a new administrators' token makes all of them void. Pure.
+Owns the form, the signature and the terms. Does not own who is asked for one (`voxbridge.services.gateway.door.access`). A token is made
+without asking anybody and is stored nowhere; a new administrators' token makes all of them void. Pure.
 """
 
 from __future__ import annotations

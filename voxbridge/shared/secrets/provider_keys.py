@@ -1,8 +1,8 @@
 """The keys of the providers that agents talk to: stored by an administrator, sealed, or given by the environment.
 
 Owns `vx:key:<provider>` in Valkey and which environment variables count. Does not own the sealing (`voxbridge.shared.secrets.vault`) nor
-who may set a key (`voxbridge.services.gateway.admins`). A key never stands in a repr, a log line or an error. A crash here loses the last
-known values, which are read again.
+who may set a key (`voxbridge.services.gateway.door.admin_auth`). A key never stands in a repr, a log line or an error. A crash here loses
+the last known values, which are read again.
 """
 
 from __future__ import annotations

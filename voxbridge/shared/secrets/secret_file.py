@@ -1,7 +1,7 @@
 """A secret in a file of its own: 256 random bits as text, made once, whole or not at all, for its owner alone.
 
 Owns how such a file is made, checked and read. Does not own what the secret is good for (`voxbridge.shared.secrets.vault`,
-`voxbridge.services.gateway.admins`). A crash here leaves either no file or a whole one.
+`voxbridge.services.gateway.door.admin_auth`). A crash here leaves either no file or a whole one.
 """
 
 from __future__ import annotations

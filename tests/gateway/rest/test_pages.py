@@ -1,0 +1,97 @@
+"""The files a browser loads, how long they may be kept, and what stands there when they are not built."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from tests.gateway.conftest import Running
+from voxbridge.services.gateway.rest import pages
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> TestClient:
+    """The pages of a small build."""
+    studio, client = tmp_path / "studio", tmp_path / "client"
+    (studio / "assets").mkdir(parents=True)
+    client.mkdir()
+    (studio / "index.html").write_text("<title>Studio</title>")
+    (studio / "assets" / "app-1a2b.js").write_text("studio()")
+    (client / "client.js").write_text("client()")
+    app = FastAPI()
+    pages.mount(app, studio=studio, client=client)
+    return TestClient(app)
+
+
+@pytest.mark.parametrize("path", ["/", "/agents", "/keys", "/sessions", f"/sessions/{'0' * 32}"])
+def test_every_page_of_the_studio_is_its_one_document(built: TestClient, path: str) -> None:
+    answer = built.get(path)
+    assert answer.text == "<title>Studio</title>"
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-cache"
+    assert built.head(path).status_code == 200
+
+
+def test_assets_are_kept_for_ever(built: TestClient) -> None:
+    answer = built.get("/assets/app-1a2b.js")
+    assert answer.text == "studio()"
+    assert "immutable" in answer.headers["cache-control"]
+    assert built.get("/assets/../../client/client.js").status_code == 404
+    assert built.get("/assets/%2e%2e/index.html").status_code == 404
+
+
+def test_a_bundle_is_sent_once_and_then_only_when_it_changed(built: TestClient) -> None:
+    first = built.get("/client.js")
+    assert first.headers["content-type"] == "text/javascript; charset=utf-8"
+    again = built.get("/client.js", headers={"If-None-Match": f'W/{first.headers["etag"]}, "other"'})
+    assert (again.status_code, again.content) == (304, b"")
+    assert built.get("/client.js", headers={"If-None-Match": '"other"'}).content == b"client()"
+
+
+def test_what_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
+    app = FastAPI()
+    pages.mount(app, studio=tmp_path, client=tmp_path)
+    client = TestClient(app)
+    for path in ("/", "/react.js"):
+        answer = client.get(path)
+        assert answer.status_code == 503
+        assert "make up" in answer.text
+    assert client.get("/assets/app.js").status_code == 404
+    (tmp_path / "index.html").write_text("now")
+    assert client.get("/").text == "now"
+
+
+async def test_the_reference_lists_every_operation_and_loads_nothing(running: Running) -> None:
+    page = (await running.get("/docs")).text
+    document = (await running.get("/openapi.json")).json()
+    for path, methods in document["paths"].items():
+        for method in methods:
+            assert f"{method.upper()} {path}" in page
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", page)
+    assert "<script" not in page
+
+
+async def test_every_answer_carries_the_security_headers(running: Running) -> None:
+    for path in ("/", "/docs", "/healthz", "/api/sessions", "/nothing", "/api/sessions?limit=0"):
+        headers = (await running.get(path)).headers
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+    refused = await running.get("/", headers={"Host": "evil.example"})
+    assert "default-src 'none'" in refused.headers["content-security-policy"]
+
+
+async def test_a_page_reaches_its_own_gateway_and_nothing_else(running: Running) -> None:
+    host = f"127.0.0.1:{running.port}"
+    policy = (await running.get("/")).headers["content-security-policy"]
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert directives["connect-src"] == f"'self' ws://{host} wss://{host}"
+    assert (directives["base-uri"], directives["form-action"], directives["object-src"]) == ("'none'", "'none'", "'none'")
+
+
+async def test_what_tells_of_calls_is_kept_by_no_cache(running: Running) -> None:
+    for path in ("/api/sessions", f"/api/sessions/{'0' * 32}", "/api/vox/status", "/metrics", "/readyz"):
+        assert (await running.get(path)).headers["cache-control"] == "no-store"

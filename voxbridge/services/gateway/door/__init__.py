@@ -1,0 +1,1 @@
+"""Who gets in: HTTP connections within bounds, Host and Origin, access, admission."""

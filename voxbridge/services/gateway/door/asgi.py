@@ -1,0 +1,102 @@
+"""The outermost ASGI application: the guard, the VOX socket, and the HTTP application behind them.
+
+Owns the handshake of `/ws/vox` and the security headers of every answer. The socket is served here and not through FastAPI,
+whose WebSocket class costs several microseconds a frame.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from voxbridge.services.gateway.door.access import arrival
+from voxbridge.services.gateway.door.origin_guard import Guard
+from voxbridge.services.gateway.vox.transport import EXTENSION
+from voxbridge.shared.errors import Code, VoxbridgeError
+
+if TYPE_CHECKING:
+    from voxbridge.services.gateway.service import Gateway
+
+PATH: Final = "/ws/vox"
+PROTOCOL_V1: Final = "voxbridge.v1"
+SOCKET_LIMIT: Final = 2_000
+"""Sockets that one gateway process holds at a time."""
+
+_STATUS: Final = {Code.FORBIDDEN_ORIGIN: 403, Code.NOT_FOUND: 404, Code.OVERLOADED: 503, Code.UNAVAILABLE: 503}
+_POLICY: Final = (
+    "default-src 'self'; worker-src 'self' blob:; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; "
+    "connect-src 'self' ws://{host} wss://{host}; img-src 'self' data:; media-src 'self' blob:; font-src 'self'; object-src 'none'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""`host` is the one that was asked for, and is in the allow-list by then: not every browser takes 'self' to mean its sockets."""
+_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+_REFUSAL: Final = ((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),)
+_NO_STORE: Final = (b"cache-control", b"no-store")
+_READ: Final = ("/api/", "/metrics", "/readyz")
+"""Answers from here tell of calls, or of the installation: no cache keeps them."""
+
+
+class Door:
+    """What uvicorn serves."""
+
+    def __init__(self, guard: Guard, gateway: Gateway, http: ASGIApp) -> None:
+        self._guard = guard
+        self._gateway = gateway
+        self._http = http
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request or one socket."""
+        kind = scope["type"]
+        try:
+            self._guard.check(scope)  # type: ignore[arg-type]
+            if kind == "websocket":
+                self._admit(scope)
+        except VoxbridgeError as error:
+            await _refuse(kind, error, send)
+            return
+        if kind == "websocket":
+            await self._serve_socket(scope, receive, send)
+        else:
+            await self._http(scope, receive, _with_headers(scope, send))
+
+    def _admit(self, scope: Scope) -> None:
+        if scope["path"] != PATH:
+            raise VoxbridgeError(Code.NOT_FOUND, f"There is no socket here; it is at {PATH}.")
+        if self._gateway.draining:
+            raise VoxbridgeError(Code.UNAVAILABLE, "The gateway is restarting. Connect again.", retry_after_ms=1_000)
+        if len(self._gateway.connections) >= SOCKET_LIMIT:
+            raise VoxbridgeError(Code.OVERLOADED, f"This gateway holds {SOCKET_LIMIT} sockets, its limit.", limit=SOCKET_LIMIT)
+
+    async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()  # websocket.connect
+        v1 = PROTOCOL_V1 in scope["subprotocols"]
+        await send({"type": "websocket.accept", "subprotocol": PROTOCOL_V1 if v1 else None})
+        await self._gateway.serve_socket(scope["extensions"][EXTENSION], arrival(scope["headers"]), v1=v1)
+
+
+async def _refuse(kind: str, error: VoxbridgeError, send: Send) -> None:
+    prefix = "websocket.http.response" if kind == "websocket" else "http.response"
+    body = msgspec.json.encode(error.as_dict())
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *_REFUSAL, *_HEADERS]
+    await send({"type": f"{prefix}.start", "status": _STATUS[error.code], "headers": headers})
+    await send({"type": f"{prefix}.body", "body": body})
+
+
+def _with_headers(scope: Scope, send: Send) -> Send:
+    host = next(value.decode("latin-1") for name, value in scope["headers"] if name == b"host")
+    added = [(b"content-security-policy", _POLICY.format(host=host).encode("latin-1")), *_HEADERS]
+    if scope["path"].startswith(_READ):
+        added.append(_NO_STORE)
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], *added]
+        await send(message)
+
+    return sending

@@ -1,0 +1,1 @@
+"""The REST interface and the files that a browser loads."""

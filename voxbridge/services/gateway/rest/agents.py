@@ -1,0 +1,226 @@
+"""`/api/agents`: who there is to talk to; and `/api/sessions/{id}/handoff`: another agent is to go on (docs/protocol.md, section 9).
+
+Owns the routes and what is told of an agent, which is never its prompt. Does not own the files (`voxbridge.shared.agents.files`), who may
+hand over (`voxbridge.services.gateway.door.access`), nor the handoff itself: the voice service does it. Nothing is lost in a crash here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+from fastapi import APIRouter, Depends, Path, Request
+from pydantic import BaseModel
+
+from voxbridge.services.gateway.core import resume_rules
+from voxbridge.services.gateway.core.messages import AGENT_LIMIT
+from voxbridge.services.gateway.rest import bodies, schemas
+from voxbridge.services.gateway.vox import resume_reader
+from voxbridge.shared import events
+from voxbridge.shared.agents import model
+from voxbridge.shared.agents.files import Agents
+from voxbridge.shared.agents.providers import PROVIDERS
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.log.writer import SessionWriter
+
+if TYPE_CHECKING:
+    from voxbridge.services.gateway.service import Gateway
+
+APPEND_S: Final = 5.0
+"""How long the log may take for a request to hand over."""
+
+_TOKEN: Final[dict[int | str, dict[str, Any]]] = {401: {"model": schemas.Problem, "description": "A token is needed"}}
+_HANDOFF: Final[dict[int | str, dict[str, Any]]] = {
+    401: {"model": schemas.Problem, "description": "An administrator's token is needed"},
+    403: {"model": schemas.Problem, "description": "This Host or Origin is not allowed"},
+    404: {"model": schemas.Problem, "description": "There is no such session, or it has ended"},
+    409: {"model": schemas.Problem, "description": "The session cannot be handed over now"},
+    422: {"model": schemas.Problem, "description": "An argument is out of its range"},
+    503: {"model": schemas.Problem, "description": "Something the answer needs is away"},
+    504: {"model": schemas.Problem, "description": "The body did not come in time"},
+}
+_BODY: Final = {
+    "type": "object",
+    "required": ["to"],
+    "properties": {
+        "to": {"type": "string", "minLength": 1, "maxLength": AGENT_LIMIT},
+        "reason": {"type": "string", "maxLength": model.REASON_LIMIT},
+    },
+}
+
+
+class AgentView(BaseModel):
+    """An agent. `kind` says whether one model hears and speaks (`realtime`) or several in a row do; `missing` are the providers that it
+    needs and that have no key."""
+
+    name: str
+    role: str
+    description: str
+    scope: str
+    voice: str
+    language: str
+    kind: Literal["realtime", "cascade"]
+    models: dict[str, str]
+    """By part, `provider` or `provider:model`: `realtime`, or `stt`, `llm` and `tts`."""
+
+    output: Literal["audio", "text"]
+    tools: list[str] | None
+    handoffs: list[str]
+    missing: list[str]
+
+
+class StageView(BaseModel):
+    """A phase of a pipeline."""
+
+    phase: str
+    agent: str
+    next: list[str]
+
+
+class PipelineView(BaseModel):
+    """A team: the first stage begins."""
+
+    name: str
+    description: str
+    hand_back: bool
+    stages: list[StageView]
+    missing: list[str]
+
+
+class FileProblem(BaseModel):
+    """Something that is wrong in a file; `line` counts from 1, and is 0 where it is no line's."""
+
+    path: str
+    line: int
+    field: str
+    message: str
+
+
+class AgentsView(BaseModel):
+    """Agents and pipelines of the last good files; `problems` says what is wrong with the files as they are."""
+
+    agents: list[AgentView]
+    pipelines: list[PipelineView]
+    problems: list[FileProblem]
+
+
+class Accepted(BaseModel):
+    """The request is in the log at this position; `handoff.started` follows there when the voice service takes it up."""
+
+    seq: int
+
+
+class _Handoff(msgspec.Struct, frozen=True):
+    to: Annotated[str, msgspec.Meta(min_length=1, max_length=AGENT_LIMIT)]
+    reason: Annotated[str, msgspec.Meta(max_length=model.REASON_LIMIT)] = ""
+
+
+def router(gateway: Gateway) -> APIRouter:
+    """The routes of a gateway."""
+    files = Agents(gateway.resources.config.agents_dir)
+    reading = asyncio.Lock()
+    made = APIRouter(prefix="/api", tags=["agents"])
+
+    @made.get("/agents", response_model=AgentsView, responses=_TOKEN, dependencies=[Depends(gateway.access.caller)])
+    async def known() -> Any:
+        """Who there is to talk to, and what is wrong with their files."""
+        async with reading:
+            roster = await asyncio.to_thread(files.current)
+            problems = files.problems
+        keys = await gateway.keys.usable()
+        missing = {agent.name: [name for name in _needs(agent) if name in PROVIDERS and not keys[name]] for agent in roster.agents}
+        return {
+            "agents": [_agent(one, missing[one.name]) for one in roster.agents],
+            "pipelines": [_pipeline(one, missing) for one in roster.pipelines],
+            "problems": [msgspec.to_builtins(one) for one in problems],
+        }
+
+    async def reachable(name: str) -> None:
+        """Raise unless there are keys for all that this agent needs. The session has the last word: it may have begun with other files."""
+        async with reading:
+            roster = await asyncio.to_thread(files.current)
+        keys = await gateway.keys.usable()
+        for agent in roster.agents:
+            missing = [one for one in _needs(agent) if one in PROVIDERS and not keys[one]] if agent.name == name else []
+            if missing:
+                message = f"{name} cannot be reached: there is no key for {' and '.join(missing)}. Set one in Keys."
+                raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, message, field="to", retryable=False)
+
+    @made.post(
+        "/sessions/{session_id}/handoff",
+        status_code=202,
+        response_model=Accepted,
+        responses=_HANDOFF,
+        dependencies=[Depends(gateway.access.administrator)],
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _BODY}}}},
+    )
+    async def hand_over(session_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")], request: Request) -> Any:
+        """Ask that another agent of the session goes on; the body is `{"to", "reason"?}`."""
+        asked = _asked(await bodies.read(request))
+        await _check(gateway, session_id, asked.to)
+        await reachable(asked.to)
+        stem = f"{gateway.resources.process_id}-{secrets.token_hex(4)}"
+        writer = SessionWriter(gateway.log, session_id, "gateway", stem=stem, fenced=False, give_up_s=APPEND_S)
+        event = events.gateway.HandoffRequested(target=asked.to, reason=asked.reason)
+        return {"seq": await writer.append(event, ts=gateway.resources.clock.now_us(), cause=None)}
+
+    return made
+
+
+def _asked(body: bytes) -> _Handoff:
+    try:
+        return msgspec.json.decode(body, type=_Handoff)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        message = f'The body must be JSON: `{{"to": "…", "reason": "…"}}`. {str(error)[:200]}.'
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="body") from None
+
+
+async def _check(gateway: Gateway, sid: str, target: str) -> None:
+    """Raise unless this session is live and can be handed over to this agent."""
+    by_type = {one.type: one for one in await resume_reader.facts(gateway.log, sid)}
+    if not by_type or "session.ended" in by_type:
+        raise VoxbridgeError(Code.NOT_FOUND, "There is no session with this id, or it has ended.", field="session_id")
+    speaker = resume_rules.speaker(by_type)
+    if not speaker.agents:
+        raise VoxbridgeError(Code.CONFLICT, "This session has no agents to hand over to.", field="session_id")
+    if target not in speaker.agents:
+        known = ", ".join(speaker.agents)
+        message = f"There is no agent {target!r} in this session; there is {known}.{model.nearest(target, speaker.agents)}"
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="to", limit=known)
+    begun, done = by_type.get("handoff.started"), by_type.get("handoff.completed")
+    if begun is not None and (done is None or done.seq < begun.seq) and isinstance(begun.event, events.voice.HandoffStarted):
+        message = f"A handoff to {begun.event.target} is under way. Ask again when it is done."
+        raise VoxbridgeError(Code.CONFLICT, message, field="session_id", retryable=True)
+    if target == speaker.agent:
+        raise VoxbridgeError(Code.CONFLICT, f"{target} speaks already.", field="to")
+
+
+def _agent(agent: model.Agent, missing: list[str]) -> dict[str, Any]:
+    return {
+        **{name: getattr(agent, name) for name in ("name", "role", "description", "scope", "voice", "language", "output")},
+        "kind": "cascade" if agent.realtime is None else "realtime",
+        "models": {part: ":".join(filter(None, (one.provider or "local", one.model))) for part, one in _parts(agent).items()},
+        "tools": None if agent.tools is None else list(agent.tools),
+        "handoffs": list(agent.handoffs),
+        "missing": missing,
+    }
+
+
+def _pipeline(pipeline: model.Pipeline, missing: dict[str, list[str]]) -> dict[str, Any]:
+    needed = dict.fromkeys(name for stage in pipeline.stages for name in missing[stage.agent])
+    stages = [{"phase": one.phase, "agent": one.agent, "next": list(one.next)} for one in pipeline.stages]
+    about = {"name": pipeline.name, "description": pipeline.description, "hand_back": pipeline.hand_back}
+    return {**about, "stages": stages, "missing": list(needed)}
+
+
+def _parts(agent: model.Agent) -> dict[str, model.ModelName]:
+    if agent.realtime is not None:
+        return {"realtime": agent.realtime}
+    return {"stt": agent.stt, "llm": agent.llm, "tts": agent.tts}
+
+
+def _needs(agent: model.Agent) -> list[str]:
+    """The providers of an agent, each once."""
+    return list(dict.fromkeys(one.provider for one in _parts(agent).values() if one.provider not in ("", "local")))

@@ -1,0 +1,133 @@
+"""The files a browser loads: the Studio, the client bundles, and the page of the REST interface.
+
+Owns their addresses and how long they may be kept. Does not own their making: `studio/` and `client/` do. Nothing is lost in a
+crash here.
+"""
+
+from __future__ import annotations
+
+import html
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from starlette.responses import HTMLResponse
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+_ROOT: Final = Path(__file__).resolve().parents[4]
+STUDIO: Final = _ROOT / "studio" / "dist"
+CLIENT: Final = _ROOT / "client" / "dist"
+_REVALIDATE: Final = "no-cache"
+_IMMUTABLE: Final = "public, max-age=31536000, immutable"
+_STYLE: Final = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
+    "code,pre{font-family:ui-monospace,monospace}section{border-top:1px solid #8884;padding:.5rem 0}"
+)
+
+
+def mount(app: FastAPI, *, studio: Path = STUDIO, client: Path = CLIENT) -> None:
+    """Add the pages; files that are built later are found without a restart."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.api_route("/", methods=["GET", "HEAD"])
+    @router.api_route("/agents", methods=["GET", "HEAD"])
+    @router.api_route("/keys", methods=["GET", "HEAD"])
+    @router.api_route("/sessions", methods=["GET", "HEAD"])
+    @router.api_route("/sessions/{session_id}", methods=["GET", "HEAD"])
+    def page(request: Request) -> Response:
+        index = studio / "index.html"
+        return _file(request, index, "text/html; charset=utf-8") if index.is_file() else HTMLResponse(_NOT_BUILT, status_code=503)
+
+    @router.api_route("/client.js", methods=["GET", "HEAD"])
+    @router.api_route("/react.js", methods=["GET", "HEAD"])
+    def bundle(request: Request) -> Response:
+        path = client / request.url.path.removeprefix("/")
+        if not path.is_file():
+            return Response(f"{path.name} is not built. Run `make up`.\n", status_code=503, media_type="text/plain")
+        return _file(request, path, "text/javascript; charset=utf-8")
+
+    @router.get("/docs")
+    def docs() -> HTMLResponse:
+        return HTMLResponse(reference(app.openapi()))
+
+    app.include_router(router)
+    app.mount("/assets", _Assets(directory=studio / "assets", check_dir=False))
+
+
+class _Assets(StaticFiles):
+    """Files whose names carry their digest; 404 for each while they are not built."""
+
+    async def check_config(self) -> None:
+        """Do without the folder: it is there once the Studio is built."""
+
+    def file_response(self, full_path: Any, stat_result: Any, scope: Scope, status_code: int = 200) -> Response:
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["Cache-Control"] = _IMMUTABLE
+        return response
+
+
+def _file(request: Request, path: Path, media_type: str) -> Response:
+    content = path.read_bytes()
+    etag = f'"{sha256(content).hexdigest()[:32]}"'
+    headers = {"ETag": etag, "Cache-Control": _REVALIDATE}
+    if etag in (tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")):
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=media_type)
+
+
+def reference(document: dict[str, Any]) -> str:
+    """The OpenAPI document as a page that loads nothing."""
+    parts = [f"<h1>{html.escape(document['info']['title'])}</h1><p>{html.escape(document['info'].get('description', ''))}</p>"]
+    parts.append('<p>The same as a document: <a href="/openapi.json">openapi.json</a>. The socket: <code>docs/protocol.md</code>.</p>')
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            parts.append(_operation(path, method, operation))
+    return _page("Voxbridge REST", "".join(parts))
+
+
+def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
+    rows = "".join(
+        f"<li><code>{html.escape(one['name'])}</code> ({html.escape(one['in'])}): <code>{html.escape(_shape(one['schema']))}</code></li>"
+        for one in operation.get("parameters", [])
+    )
+    answers = "".join(
+        f"<li><code>{status}</code> {html.escape(answer['description'])}"
+        + "".join(f" <code>{html.escape(_shape(body.get('schema', {})))}</code>" for body in answer.get("content", {}).values())
+        + "</li>"
+        for status, answer in operation["responses"].items()
+    )
+    about = html.escape(operation.get("description", ""))
+    return f"<section><h2><code>{method.upper()} {html.escape(path)}</code></h2><p>{about}</p><ul>{rows}</ul><ul>{answers}</ul></section>"
+
+
+def _shape(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if "anyOf" in schema:
+        return " or ".join(_shape(one) for one in schema["anyOf"])
+    limits = [f"{word} {schema[key]}" for key, word in (("minimum", "from"), ("maximum", "to"), ("pattern", "like")) if key in schema]
+    return " ".join([str(schema.get("type", "any")), *limits])
+
+
+def missing(path: str) -> Response:
+    """What a person gets who asks for a page that there is not."""
+    places = (
+        "There are <a href=/>Talk</a>, <a href=/sessions>Sessions</a>, <a href=/agents>Agents</a> and <a href=/keys>Keys</a>, "
+        "and the <a href=/docs>REST interface</a>."
+    )
+    body = f"<h1>There is no such page</h1><p>Nothing is at <code>{html.escape(path)}</code>. {places}</p>"
+    return HTMLResponse(_page("Voxbridge", body), status_code=404)
+
+
+def _page(title: str, body: str) -> str:
+    return f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><style>{_STYLE}</style><body>{body}"
+
+
+_NOT_BUILT: Final = _page(
+    "Voxbridge",
+    "<h1>The Studio is not built yet</h1><p>The gateway runs. Its web page is made by <code>make up</code>; "
+    "in a checkout run <code>npm ci &amp;&amp; npm run build</code> and load this page again.</p>"
+    '<p>The REST interface is at <a href="/docs">/docs</a>, the state of the services at <a href="/readyz">/readyz</a>.</p>',
+)

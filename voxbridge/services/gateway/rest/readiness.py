@@ -1,0 +1,168 @@
+"""What the gateway depends on, each by name: `ok`, `degraded` or `down`, and a sentence that says what to do.
+
+Owns `/readyz`. Checks run side by side, each within a second, and an answer is kept for half a second so that a probe that asks
+often costs little. Nothing is lost in a crash here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
+from nats.js.errors import NotFoundError
+
+from voxbridge.services.gateway.door.admission import Admission
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.condition import Condition, read, worst
+from voxbridge.shared.embedded.servers import MIN_FREE_BYTES
+from voxbridge.shared.errors import Unavailable
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.service.process import Resources, health_subject
+
+CHECK_S: Final = 1.0
+KEPT_S: Final = 0.5
+FULL_BYTES: Final = 16 * 1024 * 1024
+"""Less than this on the disk is a full one: a block of the log, and a little."""
+
+_DETAIL: Final = 512
+_NAMES: Final = {"redis": "Valkey", "nats": "NATS", "log": "the event log"}
+
+
+class Readiness:
+    """Asks everything the product needs."""
+
+    def __init__(self, resources: Resources, log: Log, admission: Admission) -> None:
+        self._admission = admission
+        self._resources = resources
+        self._log = log
+        self._models = resources.config.models_base_url.removesuffix("/v1")  # its own endpoints stand beside the OpenAI ones
+        self._client = httpx.AsyncClient(timeout=CHECK_S, trust_env=False)
+        self._known: dict[str, Condition] = {}
+        self._until = 0.0
+        self._asking = asyncio.Lock()
+
+    async def ask(self) -> dict[str, Condition]:
+        """How every dependency stands, as of half a second ago at most."""
+        loop = asyncio.get_running_loop()
+        async with self._asking:
+            if loop.time() >= self._until:
+                own, log, (voice, voice_log), (tools, tools_log), models = await asyncio.gather(
+                    self._resources.conditions(),
+                    _within(self._event_log()),
+                    self._service("voice"),
+                    self._service("tools"),
+                    _within(self._models_ready()),
+                )
+                # Whoever appends most sees first what is wrong with the disk.
+                log = worst(log, own["log"], voice_log, tools_log)
+                known = {"nats": own["nats"], "event_log": log, "valkey": own["redis"], "voice": voice, "tools": tools, "models": models}
+                self._known = known | {name: one for name, one in own.items() if name == "permissions"}
+                self._until = loop.time() + KEPT_S
+        return self._known
+
+    async def voices(self) -> list[dict[str, str]]:
+        """The voices that voxbridge/services/models has; raises `UNAVAILABLE` while it does not answer."""
+        try:
+            reply = await self._client.get(f"{self._models}/v1/models")
+            entries = [entry for entry in reply.raise_for_status().json()["data"] if entry.get("role") == "tts"]
+            return [_voice(voice) for entry in entries for voice in entry.get("voices") or [entry]]
+        except (httpx.HTTPError, ValueError, KeyError, AttributeError, TypeError) as error:
+            reason = str(error) or type(error).__name__
+            raise Unavailable(
+                f"The voices are not known: voxbridge/services/models does not list them ({reason}).", retry_after_ms=1_000
+            ) from error
+
+    async def close(self) -> None:
+        """Close what was opened to ask."""
+        await self._client.aclose()
+
+    async def _event_log(self) -> Condition:
+        """Whether the stream is there, and room for more on its disk where that is a disk of this machine."""
+        if not self._resources.events_nc.is_connected:
+            return Condition("down", "NATS is away, and the event log with it.")
+        try:
+            info = await self._log.js.stream_info(subjects.EVENT_STREAM)
+        except NotFoundError:
+            return Condition(
+                "down", f"The stream {subjects.EVENT_STREAM} is not there. Start the services, or run `voxbridge admin streams`."
+            )
+        self._admission.look(info.state.bytes)
+        there = Condition("ok", f"{info.state.messages} events")
+        return worst(there, self._admission.condition(), disk(self._resources.config.data_dir))
+
+    async def _service(self, name: str) -> tuple[Condition, Condition]:
+        """How a service stands, and how the event log does as it sees it."""
+        try:
+            async with asyncio.timeout(CHECK_S):
+                reply = await self._resources.events_nc.request(health_subject(name), b"", timeout=CHECK_S)
+            health: dict[str, Any] = json.loads(reply.data)
+            there: dict[str, Any] = health["dependencies"]
+            found = {part: read(value) for part, value in {**there, **health.get("conditions", {})}.items()}
+            ready = bool(health["ready"])
+        except NoRespondersError:
+            words = f"not running. `voxbridge up`, or the container engine, starts it again; see its log ({_log_of(name)}) if not."
+            return Condition("down", words), Condition()
+        except (TimeoutError, NatsError, ValueError, KeyError, AttributeError) as error:
+            words = str(error) or f"no answer within {CHECK_S:g} s"
+            return Condition("down", f"does not answer ({words}); it may be busy, or stopped. See its log ({_log_of(name)})."), Condition()
+        missing = ", ".join(_NAMES.get(part, part) for part, condition in found.items() if not condition.ok)
+        if missing or not ready:
+            return Condition("down", f"waits for {missing}" if missing else "is not ready yet"), found.get("log", Condition())
+        return Condition("ok", "serves"), found.get("log", Condition())
+
+    async def _models_ready(self) -> Condition:
+        reply = await self._client.get(f"{self._models}/readyz")
+        try:
+            detail = reply.json()
+        except ValueError:
+            detail = {}
+        ready = reply.status_code == httpx.codes.OK
+        return Condition("ok" if ready else "down", _progress(detail) or f"answers {reply.status_code}")
+
+
+def disk(data_dir: Path) -> Condition:
+    """How much room the event log has, where it stands in this machine's data folder."""
+    store = data_dir / "nats" / "store"
+    try:
+        free = shutil.disk_usage(store).free
+    except OSError:
+        return Condition()  # it stands elsewhere
+    if free < FULL_BYTES:
+        return Condition(
+            "down", f"The event log's disk is full: {free >> 20} MiB are free at {data_dir}. Free some space; calls go on meanwhile."
+        )
+    if free < MIN_FREE_BYTES:
+        return Condition("degraded", f"The event log's disk is almost full: {free >> 20} MiB are free at {data_dir}. Free some space.")
+    return Condition()
+
+
+def _voice(entry: dict[str, Any]) -> dict[str, str]:
+    id = str(entry["id"])
+    return {"id": id, "name": str(entry.get("name", id)), "gender": str(entry.get("gender", "")), "style": str(entry.get("style", ""))}
+
+
+def _progress(told: Any) -> str:
+    """What the `/readyz` of voxbridge/services/models says, in one line."""
+    models = told.get("models") if isinstance(told, dict) else None
+    if not isinstance(models, dict):
+        return ""
+    return ", ".join(f"{name}: {model.get('state', '?') if isinstance(model, dict) else model}" for name, model in models.items())[:_DETAIL]
+
+
+async def _within(check: Coroutine[Any, Any, Condition]) -> Condition:
+    try:
+        async with asyncio.timeout(CHECK_S):
+            return await check
+    except (TimeoutError, NatsError, httpx.HTTPError, ValueError, KeyError) as error:
+        return Condition("down", str(error) or f"no answer within {CHECK_S:g} s")
+
+
+def _log_of(name: str) -> str:
+    return f"logs/{name}.log, or `docker compose logs {name}`"

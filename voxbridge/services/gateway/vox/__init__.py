@@ -1,0 +1,1 @@
+"""One VOX socket at work: transport, shell, microphone, and resuming from the log."""

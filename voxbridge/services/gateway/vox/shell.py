@@ -1,0 +1,407 @@
+"""One VOX connection at work: performs what `core` asks for, and carries the audio beside it.
+
+Owns the subscriptions and the writer of one socket's session. Does not own the rules (`core`), the socket (`socket`), or what
+all connections share (`service`). A crash here loses the socket; the session is the voice worker's and lives on in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import Any, Final, Protocol
+
+import msgspec
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+from voxbridge.services.gateway.core import outbound, resume_rules
+from voxbridge.services.gateway.core.captions import Captions
+from voxbridge.services.gateway.core.lateness import Lateness
+from voxbridge.services.gateway.core.outputs import TOO_SLOW, Append, Attach, Close, Ended, Open, Outputs, PublishMic, Resume, Send
+from voxbridge.services.gateway.core.rate_limit import AHEAD_S, Pace
+from voxbridge.services.gateway.core.step import Connection, Phase
+from voxbridge.services.gateway.door.access import Access, Arrival
+from voxbridge.services.gateway.door.admission import Admission
+from voxbridge.services.gateway.metrics import Metrics
+from voxbridge.services.gateway.vox import resume_reader, tokens
+from voxbridge.services.gateway.vox.microphones import Microphones
+from voxbridge.services.gateway.vox.transport import Socket
+from voxbridge.shared import events
+from voxbridge.shared.audio import frames
+from voxbridge.shared.bus import moments, subjects
+from voxbridge.shared.clock import Clock, wall_ms32
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.log.feed import Feed
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.service.process import Resources
+from voxbridge.shared.store.store import Resumable, Store
+
+REFUSAL_S: Final = 0.1
+"""How long a resume takes that is refused, whatever the reason: the time tells nothing, and guesses cost some."""
+READ_PATIENCE_S: Final = 5.0
+"""How long a client that is told what it missed may take to read what the transport holds."""
+
+_FLAGS_OFFSET: Final = 2
+_TIME_OFFSET: Final = 12
+_encode = msgspec.json.Encoder().encode
+_log = logging.getLogger(__name__)
+
+
+class House(Protocol):
+    """What all connections of a gateway share."""
+
+    resources: Resources
+    log: Log
+    store: Store
+    access: Access
+    metrics: Metrics
+    microphones: Microphones
+    admission: Admission
+
+    def left(self, connection: Vox) -> None:
+        """A connection is over."""
+
+    def background(self, work: Any) -> None:
+        """Run a coroutine that outlives its caller."""
+
+
+class Vox:
+    """The sink of one socket."""
+
+    def __init__(self, house: House, socket: Socket, came: Arrival, *, sid: str, name: str, v1: bool) -> None:
+        self.sid = sid
+        self.v1 = v1
+        token = tokens.new_token()
+        self.core = Connection(
+            sid=sid,
+            v1=v1,
+            gateway=house.resources.process_id,
+            name=name,
+            resume_token=token,
+            resume_hash=tokens.hash_of(token),
+        )
+        self._house = house
+        self._socket = socket
+        self._came = came
+        self._name = name
+        self._clock: Clock = house.resources.clock
+        self._audio_nc = house.resources.audio_nc
+        self._microphones = house.microphones
+        self._microphone = house.microphones.open(sid)
+        self._metrics = house.metrics
+        self._sequence = 0
+        self._takes_audio = False
+        self._opening: asyncio.Task[None] | None = None
+        self._writer: SessionWriter | None = None
+        self._feed: Feed | None = None
+        self._watch: Feed | None = None
+        self._attached_at: asyncio.Future[int] | None = None
+        self._catching_up = False
+        self._subscriptions: list[Subscription] = []
+        self._loop = asyncio.get_running_loop()
+        self._pace = Pace()
+        self._lateness = Lateness()
+        self._captions = Captions()
+        self._showing: asyncio.TimerHandle | None = None
+        self._flooded = False
+        self._overloading = ""
+        self._account = "local"
+        self.closed = self._loop.create_future()
+
+    def text(self, payload: bytes) -> None:
+        """A text message of the client."""
+        self._perform(self.core.receive_text(payload, self._now_ms()))
+
+    def binary(self, payload: bytes) -> None:
+        """A binary message: an audio frame goes straight to the bus."""
+        if self._takes_audio and self.v1 and frames.is_microphone(payload):
+            if self._in_time(len(payload) - frames.PREFIX_SIZE):
+                microphone = self._microphone
+                self._microphones.publish(microphone, frames.restamp(payload, wall_ms32(), microphone.position))
+            return
+        self._perform(self.core.receive_binary(payload, self._now_ms()))
+
+    def _in_time(self, size: int) -> bool:
+        """Whether microphone audio may pass; that it may not is said once, until some may again."""
+        if self._pace.takes(size, self._loop.time()):
+            self._flooded = False
+            return True
+        self._metrics.dropped["ahead_of_time"] += 1
+        if not self._flooded:
+            self._flooded = True
+            message = f"The microphone is more than {AHEAD_S:g} s ahead of time; what is more is dropped."
+            self._perform((Send(outbound.of_error(VoxbridgeError(Code.OVERLOADED, message, field="audio", limit=AHEAD_S))),))
+        return False
+
+    def overflowed(self) -> None:
+        """The client does not read."""
+        self._socket.drop_queue()
+        self._perform(self.core.too_slow())
+
+    def lost(self, code: int) -> None:
+        """The socket is gone."""
+        self._perform(self.core.disconnected(f"the socket closed with {code}"))
+        self._microphones.close(self._microphone)
+        self._house.background(self._leave())
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def tick(self, now_ms: int, *, owned: bool | None) -> None:
+        """A second passed."""
+        self._perform(self.core.tick(now_ms, owned=owned))
+
+    def shut_down(self) -> None:
+        """The gateway is stopping."""
+        self._perform(self.core.shut_down())
+
+    async def flushed(self) -> None:
+        """Wait until the log has what was written; errors were already handled."""
+        if self._writer is not None:
+            try:
+                await self._writer.flushed()
+            except VoxbridgeError as error:
+                _log.warning("session %s: %s", self.sid, error.message)
+
+    def _perform(self, outputs: Outputs) -> None:
+        for output in outputs:
+            match output:
+                case Send(message):
+                    self._say(message)
+                case Append(event):
+                    self._append(event)
+                case Attach(event):
+                    self._attached_at = asyncio.get_running_loop().create_future()
+                    self._attached_at.add_done_callback(_heeded)
+                    if event.resumed:
+                        self._hold_microphone(self._attached_at)
+                    self._append(event, self._attached_at)
+                case PublishMic(pcm) if self._in_time(len(pcm)):
+                    frame = frames.pack(frames.PCM16, self._microphone.position, self._sequence, wall_ms32(), pcm)
+                    self._microphones.publish(self._microphone, frame)
+                    self._sequence += 1
+                case Open(event, token):
+                    self._opening = asyncio.create_task(self._open(self._enter(event, token)))
+                case Resume():
+                    self._opening = asyncio.create_task(self._open(self._resume(output)))
+                case Ended():
+                    self._house.background(self._house.store.session_closed(self.sid))
+                case Close(code, reason):
+                    self._metrics.closes[code] += 1
+                    if code == TOO_SLOW:
+                        _log.info("session %s: the client reads too slowly", self.sid)
+                    self._socket.finish(code, reason)
+        self._takes_audio = self.core.takes_audio
+
+    def _hold_microphone(self, attached: asyncio.Future[int]) -> None:
+        microphone, microphones = self._microphone, self._microphones
+        microphone.unattached = True
+
+        def written(position: asyncio.Future[int]) -> None:
+            if not position.cancelled() and position.exception() is None:
+                microphones.attached(microphone, position.result())
+
+        attached.add_done_callback(written)
+
+    def _say(self, message: outbound.Message) -> None:
+        if message["type"] == "error":
+            self._metrics.errors[message["code"]] += 1
+        self._socket.send_text(_encode(message))
+
+    def _append(self, event: events.Event, acked: asyncio.Future[int] | None = None) -> None:
+        writer = self._writer
+        if writer is None:
+            return
+        try:
+            writer.submit(event, ts=self._clock.now_us(), cause=None, acked=acked)
+            self._overloading = ""
+        except VoxbridgeError as error:
+            if acked is not None:
+                acked.set_exception(error)
+            # Whoever floods is told once, until something passes again.
+            if error is not writer.failed and (error.field is None or error.field != self._overloading):
+                self._overloading = error.field or ""
+                self._say(outbound.of_error(error))
+
+    async def _open(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except VoxbridgeError as error:
+            self._perform(self.core.failed(error))
+        except (NatsError, TimeoutError) as error:
+            _log.warning("session %s: cannot be opened: %s", self.sid, error)
+            self._perform(self.core.failed(Unavailable("The event log does not answer. Try again.", retry_after_ms=1_000)))
+
+    async def _enter(self, event: events.gateway.SessionRequested, token: str) -> None:
+        house = self._house
+        admitted = house.access.admit(self._came, token)
+        house.admission.start()
+        event = await house.access.begin(admitted, event)
+        self._account = event.account
+        if event.record and house.resources.config.recording == "off":
+            message = "This installation records nothing. Leave out `record`, or have VOXBRIDGE_RECORDING set to `allow`."
+            raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="record", retryable=False)
+        await self._listen()
+        began = self._clock.now_us()
+        house.background(house.store.session_opened(self.sid, began))
+        if event.resume_hash:
+            house.background(house.store.keep_resumable(self.sid, Resumable(resume_hash=event.resume_hash, mode=event.mode)))
+        self._writer = writer = self._new_writer()
+        position = await writer.append(event, ts=began, cause=None)
+        self._metrics.append_seconds.observe((self._clock.now_us() - began) / 1e6)
+        self._socket.widen()
+        self._perform(self.core.opened())
+        # Nothing that the client may see can stand before its own request, so the feed begins there.
+        await self._follow(position)
+
+    async def _resume(self, wanted: Resume) -> None:
+        house = self._house
+        loop = asyncio.get_running_loop()
+        due = loop.time() + REFUSAL_S
+        known = await resume_reader.find(house.log, house.store, wanted.sid, wanted.token)
+        if known is None or (known.recorded and wanted.unrecorded):
+            self._metrics.resumes["refused"] += 1
+            await asyncio.sleep(due - loop.time())
+            self._perform(self.core.refused(self._now_ms()))
+            return
+        self._socket.widen()
+        self.sid = wanted.sid
+        self._microphones.close(self._microphone)
+        self._microphone = self._microphones.open(wanted.sid)
+        recovered = resume_rules.recovers(known, wanted.last_seq)
+        position = wanted.last_seq if recovered else known.top
+        await self._listen()
+        # Plain VOX has no message for a snapshot: its client goes on without what it missed.
+        snapshot = None if recovered else await resume_reader.snapshot(house.log, self.sid, known) if self.v1 else {}
+        self._metrics.resumes["recovered" if recovered else "snapshot"] += 1
+        self._writer = self._new_writer()
+        self._catching_up = True
+        self._perform(self.core.resumed(known, snapshot, self._now_ms()))
+        await self._follow(position)
+        self._catching_up = False
+        # Last, because it is read from the beginning: only answers to calls wait for it.
+        calls = await resume_reader.open_calls(house.log, self.sid, now=self._clock.now_us())
+        self._perform(self.core.calls_known(calls, self._now_ms()))
+
+    def _new_writer(self) -> SessionWriter:
+        quota = self._house.admission.quota(self._account)
+        failed = self._writer_failed
+        return SessionWriter(self._house.log, self.sid, "gateway", stem=self._name, fenced=False, on_failed=failed, quota=quota)
+
+    async def _listen(self) -> None:
+        nc = self._audio_nc
+        self._subscriptions.append(await nc.listen(subjects.audio_out(self.sid), self._audio_out))
+        self._subscriptions.append(await nc.subscribe(subjects.moments(self.sid), cb=self._moment, pending_msgs_limit=256))
+        await nc.flush(timeout=2)
+
+    async def _follow(self, position: int) -> None:
+        """Hear every event after `position`, and every socket attached after this one."""
+        if self.core.phase is Phase.CLOSED:
+            return
+        self._feed = Feed(self._house.log, self.sid, self._event, visibility="c", after=position)
+        await self._feed.start()
+        if self._attached_at is None:
+            return
+        attached_at = await self._attached_at
+        self._watch = Feed(self._house.log, self.sid, self._other, writer="gateway", types=("client.connected",), after=attached_at)
+        if not self.closed.done():
+            await self._watch.start()
+
+    async def _leave(self) -> None:
+        await self._stop_feeds()  # one that still reads what was missed reads it for nobody
+        if self._opening is not None:
+            await asyncio.wait({self._opening})
+            await self._stop_feeds()
+        for subscription in self._subscriptions:
+            if not self._audio_nc.is_closed:
+                await subscription.unsubscribe()
+        await self.flushed()
+        self._house.left(self)
+
+    async def _stop_feeds(self) -> None:
+        for feed in (self._feed, self._watch):
+            if feed is not None:
+                await feed.stop()
+
+    def _event(self, recorded: events.Recorded) -> Awaitable[None] | None:
+        if isinstance(recorded.event, events.voice.SessionRestored):
+            self._lateness = Lateness()  # another worker, maybe of another clock
+        self._show_held()  # ahead of the final text
+        if not self._catching_up:
+            self._perform(self.core.receive_event(recorded))
+            return None
+        self._socket.gather()
+        self._perform(self.core.receive_event(recorded))
+        return self._until_read() if self._socket.congested else None
+
+    async def _until_read(self) -> None:
+        """Wait for a client that reads what it missed: there may be more of it than a queue holds."""
+        try:
+            async with asyncio.timeout(READ_PATIENCE_S):
+                await self._socket.drained()
+        except TimeoutError:
+            self.overflowed()
+
+    def _other(self, _: events.Recorded) -> None:
+        self._perform(self.core.taken_over())
+
+    async def _moment(self, message: Msg) -> None:
+        try:
+            moment = moments.decode(message.data)
+        except msgspec.DecodeError as error:
+            _log.warning("session %s: a moment cannot be read: %s", self.sid, error)
+            return
+        if isinstance(moment, moments.StateChanged):
+            self._show_held()
+            self._perform(self.core.receive_moment(moment))
+        elif self.v1:
+            self._show(self._captions.take(moment, self._loop.time()))
+
+    def _show(self, texts: list[moments.PartialTranscript]) -> None:
+        for text in texts:
+            self._perform(self.core.receive_moment(text))
+        due = self._captions.due()
+        if due is not None and self._showing is None:
+            self._showing = self._loop.call_at(due, self._show_due, due)
+
+    def _show_due(self, due: float) -> None:
+        self._showing = None
+        self._show(self._captions.release(due))
+
+    def _show_held(self) -> None:
+        if self._showing is not None:
+            self._showing.cancel()
+            self._showing = None
+            self._show(self._captions.release(self._loop.time(), early=True))
+
+    def _audio_out(self, frame: bytes) -> None:
+        if len(frame) < frames.PREFIX_SIZE or not self.core.attached:
+            return
+        sent_ms = int.from_bytes(frame[_TIME_OFFSET : frames.PREFIX_SIZE], "little")
+        if self._lateness.late(sent_ms, wall_ms32()) and frame[1] != frames.FLUSH:
+            self._metrics.dropped["too_old"] += 1
+            if not frame[_FLAGS_OFFSET] & frames.LAST:
+                return
+            frame = frame[: frames.PREFIX_SIZE]  # that a reply is over is still news
+        if self.v1:
+            self._socket.send_binary(frame)
+        else:
+            said = outbound.audio(frame)
+            if said is None:
+                return
+            self._socket.send_text(said)
+        self._metrics.frames_out += 1
+
+    def _writer_failed(self, error: VoxbridgeError) -> None:
+        self._perform(self.core.failed(error))
+
+    def _now_ms(self) -> int:
+        return self._clock.now_us() // 1_000
+
+
+def _heeded(acked: asyncio.Future[int]) -> None:
+    # A writer that fails says so by itself; that a socket was never attached may interest nobody else.
+    if not acked.cancelled():
+        acked.exception()
