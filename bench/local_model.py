@@ -100,7 +100,10 @@ class Service:
     def engine(self) -> psutil.Process:
         """The process of llama.cpp."""
         for process in self.process.children(recursive=True):
-            if "voxbridge.services.models.llama" in process.cmdline() and "voxbridge.services.models.keeper" not in process.cmdline():
+            if (
+                "voxbridge.services.models.engines.llama" in process.cmdline()
+                and "voxbridge.services.models.processes.keeper" not in process.cmdline()
+            ):
                 return process
         raise StackError("llama.cpp is not running.")
 

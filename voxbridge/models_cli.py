@@ -11,10 +11,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from voxbridge.services.models.loader import Loader, sources_for
-from voxbridge.services.models.manifest import Model, load
-from voxbridge.services.models.progress import ConsoleProgress
-from voxbridge.services.models.shelf import Shelf, State
+from voxbridge.services.models.weights.loader import Loader, sources_for
+from voxbridge.services.models.weights.manifest import Model, load
+from voxbridge.services.models.weights.progress import ConsoleProgress
+from voxbridge.services.models.weights.shelf import Shelf, State
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.services.tools import core as tools
+from voxbridge.services.tools.core import step as tools
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import step as voice
 from voxbridge.shared import events

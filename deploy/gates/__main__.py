@@ -7,7 +7,7 @@ import sys
 from deploy.gates import configuration, figures, length, licences, purity
 
 GATES = {
-    "core.py modules are pure": purity,
+    "every core is pure": purity,
     "modules are short": length,
     "licences are allowed": licences,
     "docs/configuration.md is what the code says": configuration,

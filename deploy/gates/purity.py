@@ -1,4 +1,4 @@
-"""Every `core.py` decides only from what it is given: it, and whatever of ours it reaches, reads no clock, no chance, no I/O."""
+"""Every `core/` decides only from what it is given: it, and whatever of ours it reaches, reads no clock, no chance, no I/O."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ _DATETIME_NOW: Final = frozenset({"now", "utcnow", "today"})
 
 
 def cores() -> list[Path]:
-    """Every core of a service."""
-    services = ROOT / "voxbridge" / "services"
-    return sorted((*services.glob("*/core.py"), *services.glob("*/core/step.py")))
+    """Every module of the services' cores."""
+    return sorted((ROOT / "voxbridge" / "services").glob("*/core/**/*.py"))
 
 
 def problems() -> list[str]:

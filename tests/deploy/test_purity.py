@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SERVICES = ROOT / "voxbridge" / "services"
-CORES = sorted((*SERVICES.glob("*/core.py"), *SERVICES.glob("*/core/step.py")))
+CORES = sorted((ROOT / "voxbridge" / "services").glob("*/core/**/*.py"))
 PURE_SHARED = {
     "voxbridge.shared.agents.model",
     "voxbridge.shared.nesting",
@@ -20,6 +19,7 @@ PURE_SHARED = {
     "voxbridge.shared.audio.frames",
     "voxbridge.shared.agents.functions",
     "voxbridge.shared.bus.moments",
+    "voxbridge.shared.bus.partials",
     "voxbridge.shared.step.fold",
 }
 """Modules of `shared` that a core may use, beside `voxbridge.shared.events`."""
@@ -61,7 +61,9 @@ FORBIDDEN_CALLS = {"open", "input", "print", "exec", "eval", "breakpoint", "__im
 
 
 def service_of(core: Path) -> str:
-    return (core.parent.parent if core.name == "step.py" else core.parent).name
+    """The service whose core has this module."""
+    parts = core.parts
+    return parts[parts.index("core") - 1] if "core" in parts else core.parent.name
 
 
 def imports(path: Path) -> Iterator[tuple[str, str | None]]:

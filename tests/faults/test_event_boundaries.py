@@ -23,7 +23,7 @@ from tests.voice.world import TAKEOVER_MS
 from voxbridge import replay
 from voxbridge.services.gateway.core import outbound
 from voxbridge.services.gateway.vox import tokens
-from voxbridge.services.tools import core as executor
+from voxbridge.services.tools.core import step as executor
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import step as worker
 from voxbridge.session_files import read

@@ -16,7 +16,7 @@ from voxbridge.doctor import eventlog, machine, parts
 from voxbridge.doctor.finding import Finding
 from voxbridge.doctor.parts import NEEDED, SLOW_S, Told
 from voxbridge.doctor.place import Place
-from voxbridge.services.models import busy
+from voxbridge.services.models.processes import busy
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Unavailable
 

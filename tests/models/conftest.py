@@ -11,7 +11,7 @@ from openai import OpenAI
 
 from tests.models.weights import Publisher, Recorder, make_model
 from tests.running_models import RunningModels, running_models
-from voxbridge.services.models.manifest import File, Model
+from voxbridge.services.models.weights.manifest import File, Model
 
 
 @pytest.fixture(scope="session")

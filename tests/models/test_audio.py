@@ -8,8 +8,8 @@ import wave
 import numpy as np
 import pytest
 
-from voxbridge.services.models import audio
-from voxbridge.services.models.tts import sentences
+from voxbridge.services.models.api import audio
+from voxbridge.services.models.engines.tts import sentences
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from voxbridge.services.models import busy
+from voxbridge.services.models.processes import busy
 
 
 @pytest.mark.parametrize(

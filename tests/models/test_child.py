@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from tests.ports import free_port
-from voxbridge.services.models import child as child_module
-from voxbridge.services.models.child import Child, Launch
-from voxbridge.services.models.home import Home, Record
-from voxbridge.services.models.keeper import GRACE_S
+from voxbridge.services.models.processes import engine_process as child_module
+from voxbridge.services.models.processes.engine_process import Child, Launch
+from voxbridge.services.models.processes.home import Home, Record
+from voxbridge.services.models.processes.keeper import GRACE_S
 from voxbridge.shared.errors import Unavailable
 
 BOUND_S = 20.0
@@ -165,7 +165,7 @@ async def test_an_engine_that_nobody_adopts_ends(home: Home) -> None:
 
 async def test_an_engine_ends_when_the_process_that_started_the_service_is_gone(home: Home) -> None:
     starter = await asyncio.create_subprocess_exec(sys.executable, "-c", "import signal; signal.pause()")
-    keeper = [sys.executable, "-m", "voxbridge.services.models.keeper", str(home.folder), "web", str(starter.pid)]
+    keeper = [sys.executable, "-m", "voxbridge.services.models.processes.keeper", str(home.folder), "web", str(starter.pid)]
     kept = await asyncio.create_subprocess_exec(*keeper, sys.executable, "-m", "http.server", str(free_port()))
     starter.kill()
     await starter.wait()
@@ -188,7 +188,7 @@ async def test_an_engine_that_never_serves_is_given_up(home: Home, monkeypatch: 
 
 
 def test_one_service_at_a_time_holds_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voxbridge.services.models.home.LOCK_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("voxbridge.services.models.processes.home.LOCK_TIMEOUT_S", 0.1)
     first, second = Home(tmp_path, 1), Home(tmp_path, 1)
     first.take()
     with pytest.raises(Unavailable, match="Another models service holds"):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.gbnf import Gbnf, accepts
-from voxbridge.services.models import grammar
-from voxbridge.services.models.core import Choice, Tool, tool_grammar
+from voxbridge.services.models.core import grammar
+from voxbridge.services.models.core.chatml import Choice, Tool, tool_grammar
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_ \"\\é]{0,8}", fullmatch=True)

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from voxbridge.services.models.admission import Line
-from voxbridge.services.models.slots import Slots
+from voxbridge.services.models.api.admission import Line
+from voxbridge.services.models.engines.slots import Slots
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 

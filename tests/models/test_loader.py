@@ -15,10 +15,10 @@ import msgspec
 import pytest
 
 from tests.models.weights import BIG, CUT, SMALL, Publisher, Recorder, make_manifest, make_wheels
-from voxbridge.services.models.loader import Loader, sources_for
-from voxbridge.services.models.manifest import File, Model
-from voxbridge.services.models.shelf import PARTIAL, Shelf, State
-from voxbridge.services.models.sources import FolderSource, HubSource, PackageSource
+from voxbridge.services.models.weights.loader import Loader, sources_for
+from voxbridge.services.models.weights.manifest import File, Model
+from voxbridge.services.models.weights.shelf import PARTIAL, Shelf, State
+from voxbridge.services.models.weights.sources import FolderSource, HubSource, PackageSource
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 
@@ -75,7 +75,7 @@ def test_a_second_run_fetches_and_hashes_nothing(
 ) -> None:
     Loader(shelf, [HubSource()], recorder).get(model)
     publisher.ranges.clear()
-    monkeypatch.setattr("voxbridge.services.models.shelf.digest", lambda _path: pytest.fail("a verified file was hashed again"))
+    monkeypatch.setattr("voxbridge.services.models.weights.shelf.digest", lambda _path: pytest.fail("a verified file was hashed again"))
     Loader(shelf, [HubSource()], recorder).get(model)
     assert publisher.ranges == []
 
@@ -207,7 +207,7 @@ def test_a_full_disk_is_one_line_that_says_what_to_do_and_what_was_fetched_is_ke
 def test_too_little_room_is_said_before_anything_is_fetched(
     model: Model, shelf: Shelf, recorder: Recorder, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("voxbridge.services.models.loader.HEADROOM_BYTES", 1 << 60)
+    monkeypatch.setattr("voxbridge.services.models.weights.loader.HEADROOM_BYTES", 1 << 60)
     huge = msgspec.structs.replace(model, files=(msgspec.structs.replace(model.files[0], bytes=1 << 60), *model.files[1:]))
     with pytest.raises(VoxbridgeError, match=r"has room for .* MB are needed") as refused:
         Loader(shelf, [HubSource()], recorder).get(huge)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from voxbridge.services.models import manifest
-from voxbridge.services.models.manifest import Model
+from voxbridge.services.models.weights import manifest
+from voxbridge.services.models.weights.manifest import Model
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 ROLES = {"stt", "llm", "tts", "vad", "turn"}

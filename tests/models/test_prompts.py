@@ -13,11 +13,11 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from voxbridge.services.models import prompts as prompts_module
-from voxbridge.services.models.core import Prompt
-from voxbridge.services.models.home import Home
-from voxbridge.services.models.llm import Llm, Sampling
-from voxbridge.services.models.prompts import FILES, Prompts, digest
+from voxbridge.services.models.core.chatml import Prompt
+from voxbridge.services.models.engines import prompt_cache as prompts_module
+from voxbridge.services.models.engines.llm import Llm, Sampling
+from voxbridge.services.models.engines.prompt_cache import FILES, Prompts, digest
+from voxbridge.services.models.processes.home import Home
 
 SECRET = "My door code is 4711."
 FAMILY = "<|im_start|>system\nYou are an agent.<|im_end|>\n"

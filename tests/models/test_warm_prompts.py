@@ -9,13 +9,16 @@ from pathlib import Path
 import psutil
 import pytest_asyncio
 
-from voxbridge.services.models import core, manifest
-from voxbridge.services.models.home import Home
-from voxbridge.services.models.llm import Llm, Sampling
-from voxbridge.services.models.shelf import Shelf
+from voxbridge.services.models.core import chatml
+from voxbridge.services.models.engines.llm import Llm, Sampling
+from voxbridge.services.models.processes.home import Home
+from voxbridge.services.models.weights import manifest
+from voxbridge.services.models.weights.shelf import Shelf
 from voxbridge.shared.config import Config
 
-SYSTEM = core.Message(role="system", text="You are the voice of a small museum. Visitors ask you about paintings and the way to the café.")
+SYSTEM = chatml.Message(
+    role="system", text="You are the voice of a small museum. Visitors ask you about paintings and the way to the café."
+)
 SECRET = "Aardvark marmalade zeppelin."
 
 
@@ -29,7 +32,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
 
 async def _ask(llm: Llm, text: str) -> tuple[int, int]:
     """How many tokens a request had, and how many of them were known."""
-    prompt = core.render([SYSTEM, core.Message(role="user", text=text)])
+    prompt = chatml.render([SYSTEM, chatml.Message(role="user", text=text)])
     *_, last = [step async for step in llm.generate(prompt, Sampling(max_tokens=1), keep=True)]
     return last.prompt_tokens, last.cached_tokens
 
@@ -54,7 +57,7 @@ async def test_a_prompt_that_was_read_once_is_known_after_a_stop_and_after_a_dea
     shorter, _ = await _ask(first, "Hi")
     assert len(of_the_agent) < shorter < whole  # what the user said comes after it, and is not in it
     words = await first._client.post(f"{first.url}/detokenize", json={"tokens": of_the_agent}, headers=first._door())
-    assert words.json()["content"] == core.render([SYSTEM]).family
+    assert words.json()["content"] == chatml.render([SYSTEM]).family
     await first.close()
 
     second = Llm(home, weights, 2, sha256=model.files[0].sha256)

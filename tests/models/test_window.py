@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from tests.running_models import RunningModels
-from voxbridge.services.models import core
-from voxbridge.services.models.home import Home, Record
-from voxbridge.services.models.llm import CONTEXT_TOKENS
+from voxbridge.services.models.core import chatml
+from voxbridge.services.models.engines.llm import CONTEXT_TOKENS
+from voxbridge.services.models.processes.home import Home, Record
 from voxbridge.services.tools.registry import BUILT_IN, load
 from voxbridge.services.voice.core.outputs import Message, ToolUse
 from voxbridge.services.voice.core.prompt import prompt, token_estimate
@@ -30,7 +30,7 @@ SAID = {
     "figures": '{"id": "a3f9c2d1-77b0", "lat": 48.8583701, "lon": 2.2944813, "rows": [{"k": 1}, {"k": 2}]} ',
 }
 TOOLS = [
-    core.Tool(card.name, card.description, card.parameters) for card in (tool.card() for tool in load(BUILT_IN, timeout_s=30).values())
+    chatml.Tool(card.name, card.description, card.parameters) for card in (tool.card() for tool in load(BUILT_IN, timeout_s=30).values())
 ]
 
 
@@ -49,15 +49,15 @@ class Tokenizer:
     def sent(self, history: Sequence[Message]) -> int:
         """Tokens of what the model reads of a conversation, with the usual instructions and functions."""
         window = prompt.window(prompt.instructions(""), history)
-        return self.count(core.render([each for message in window for each in _told(message)], TOOLS).text)
+        return self.count(chatml.render([each for message in window for each in _told(message)], TOOLS).text)
 
 
-def _told(message: Message) -> list[core.Message]:
+def _told(message: Message) -> list[chatml.Message]:
     uses = [
-        core.Message("assistant", call=core.Call(use.call_id, use.name, msgspec.json.encode(use.arguments).decode()))
+        chatml.Message("assistant", call=chatml.Call(use.call_id, use.name, msgspec.json.encode(use.arguments).decode()))
         for use in message.uses
     ]
-    return uses or [core.Message(message.role, text=message.text, answers=message.call_id)]
+    return uses or [chatml.Message(message.role, text=message.text, answers=message.call_id)]
 
 
 @pytest.fixture(scope="session")

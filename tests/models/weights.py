@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from voxbridge.services.models.manifest import File, Manifest, Model, Package, Part
+from voxbridge.services.models.weights.manifest import File, Manifest, Model, Package, Part
 
 BIG = random.Random(7).randbytes(600_000)
 SMALL = b'{"layers": 2}'

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.test_service import lines
-from voxbridge.services.tools.children import CHILDREN_LIMIT, WAITING_LIMIT, Children
+from voxbridge.services.tools.isolation.children import CHILDREN_LIMIT, WAITING_LIMIT, Children
 from voxbridge.services.tools.registry import Tool, load
 from voxbridge.shared.errors import Code, VoxbridgeError
 

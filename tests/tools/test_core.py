@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxbridge.services.tools.core import (
+from voxbridge.services.tools.core.step import (
     ATTEMPTS_LIMIT,
     ENDED_KEPT,
     OPEN_LIMIT,

@@ -11,9 +11,9 @@ from nats.aio.client import Client
 
 from tests.tools.conftest import BOUND_S, Caller, Executors
 from tests.tools.test_service import MakeCaller, acknowledged, lines, process, release
-from voxbridge.services.tools import intake
 from voxbridge.services.tools import service as tools_service
-from voxbridge.services.tools.session import refold
+from voxbridge.services.tools.session import intake
+from voxbridge.services.tools.session.session import refold
 from voxbridge.shared.config import Config
 from voxbridge.shared.events.tools import TaskInterrupted, ToolCompleted, ToolInterrupted
 from voxbridge.shared.log.reader import Log

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.core import Alarm
+from voxbridge.services.tools.core.results import RESULT_LIMIT, as_result
+from voxbridge.services.tools.core.step import Alarm
 from voxbridge.services.tools.registry import MEMORY_MB, Isolation, Tool, describe, function, load
-from voxbridge.services.tools.results import RESULT_LIMIT, as_result
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 

@@ -16,10 +16,10 @@ import pytest
 from nats.aio.client import Client
 
 from tests.tools.conftest import BOUND_S, Caller, Executors
-from voxbridge.services.tools import intake
 from voxbridge.services.tools import service as tools_service
-from voxbridge.services.tools.results import RESULT_LIMIT
-from voxbridge.services.tools.session import refold
+from voxbridge.services.tools.core.results import RESULT_LIMIT
+from voxbridge.services.tools.session import intake
+from voxbridge.services.tools.session.session import refold
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import connect_nats
 from voxbridge.shared.config import Config

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from voxbridge.services.tools.core import Accepted, Alarm, Done, Rejected, Resolve, Returned, Scheduled, SetTimer, StartEffect, step
-from voxbridge.services.tools.session import Session, refold
+from voxbridge.services.tools.core.step import Accepted, Alarm, Done, Rejected, Resolve, Returned, Scheduled, SetTimer, StartEffect, step
+from voxbridge.services.tools.session.session import Session, refold
 from voxbridge.shared import events
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.errors import VoxbridgeError

@@ -20,7 +20,7 @@ from redis.asyncio import Redis
 from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_rules import Options
 from tests.voice.model_server import ModelServer
-from voxbridge.services.models import loader, manifest, shelf
+from voxbridge.services.models.weights import loader, manifest, shelf
 from voxbridge.services.voice.audio.vad import SileroModel
 from voxbridge.services.voice.service import VoiceService, build
 from voxbridge.shared import events

@@ -18,9 +18,9 @@ from typing import Final
 
 from voxbridge.doctor.finding import Finding, fail, ok, warn
 from voxbridge.preflight import check_port
-from voxbridge.services.models import busy
-from voxbridge.services.models.manifest import load
-from voxbridge.services.models.shelf import Shelf, State
+from voxbridge.services.models.processes import busy
+from voxbridge.services.models.weights.manifest import load
+from voxbridge.services.models.weights.shelf import Shelf, State
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.servers import LOOPBACK, MIN_FREE_BYTES
 from voxbridge.shared.errors import VoxbridgeError

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 
-from voxbridge.services.models.home import Home
+from voxbridge.services.models.processes.home import Home
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.ids import new_process_id

@@ -19,11 +19,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
-from voxbridge.services.models import audio, chat, faults, metrics
-from voxbridge.services.models.bodies import ChatRequest, SpeechRequest
-from voxbridge.services.models.door import Door
-from voxbridge.services.models.engines import Engines
-from voxbridge.services.models.home import Home
+from voxbridge.services.models import metrics
+from voxbridge.services.models.api import audio, chat, errors
+from voxbridge.services.models.api.bodies import ChatRequest, SpeechRequest
+from voxbridge.services.models.api.guard import Door
+from voxbridge.services.models.engines.engines import Engines
+from voxbridge.services.models.processes.home import Home
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -73,9 +74,9 @@ def create(config: Config, home: Home) -> FastAPI:
 
     app = FastAPI(title="Voxbridge models", version="1", lifespan=lifespan, description=__doc__)
     app.add_middleware(Door, hosts=[host.strip() for host in config.allowed_hosts.split(",") if host.strip()])
-    app.add_exception_handler(VoxbridgeError, faults.on_voxbridge)
-    app.add_exception_handler(RequestValidationError, faults.on_validation)
-    app.add_exception_handler(HTTPException, faults.on_http)
+    app.add_exception_handler(VoxbridgeError, errors.on_voxbridge)
+    app.add_exception_handler(RequestValidationError, errors.on_validation)
+    app.add_exception_handler(HTTPException, errors.on_http)
     app.state.engines = engines
     _add_health(app, engines, meters)
     _add_ears(app, engines, meters)
@@ -224,9 +225,9 @@ def _add_chat(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
                             yield b"data: " + msgspec.json.encode(chunk) + b"\n\n"
                 except TimeoutError:
                     late = VoxbridgeError(Code.TIMED_OUT, f"The answer took more than {TIMEOUT_S['llm']:.0f} s.", limit=TIMEOUT_S["llm"])
-                    yield b"data: " + msgspec.json.encode(faults.body(late)) + b"\n\n"
+                    yield b"data: " + msgspec.json.encode(errors.body(late)) + b"\n\n"
                 except VoxbridgeError as error:
-                    yield b"data: " + msgspec.json.encode(faults.body(error)) + b"\n\n"
+                    yield b"data: " + msgspec.json.encode(errors.body(error)) + b"\n\n"
                 else:
                     yield b"data: [DONE]\n\n"
 

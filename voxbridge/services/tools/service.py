@@ -18,9 +18,8 @@ import msgspec
 from nats.aio.msg import Msg
 from nats.micro.request import Request
 
-from voxbridge.services.tools.children import Children
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.core import (
+from voxbridge.services.tools.core.step import (
     Accepted,
     Call,
     CancelEffect,
@@ -36,11 +35,12 @@ from voxbridge.services.tools.core import (
     Stated,
     TimerFired,
 )
-from voxbridge.services.tools.effects import RUNNING_LIMIT, Effects, Key, Outcome
-from voxbridge.services.tools.intake import ACK_WAIT_S, Intake
+from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import BUILT_IN, Tool, load, prepare
-from voxbridge.services.tools.session import WRITER, Session
+from voxbridge.services.tools.session.effects import RUNNING_LIMIT, Effects, Key, Outcome
+from voxbridge.services.tools.session.intake import ACK_WAIT_S, Intake
+from voxbridge.services.tools.session.session import WRITER, Session
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.cancellation import ended

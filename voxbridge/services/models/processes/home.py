@@ -15,7 +15,7 @@ from typing import IO, Final
 
 import msgspec
 
-from voxbridge.services.models.keeper import lock_file, said_file
+from voxbridge.services.models.processes.keeper import lock_file, said_file
 from voxbridge.shared.errors import Unavailable
 
 LOCK_TIMEOUT_S: Final = 5.0

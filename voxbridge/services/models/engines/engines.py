@@ -17,18 +17,18 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from voxbridge.services.models import busy
-from voxbridge.services.models.admission import Line
-from voxbridge.services.models.audio import RATE
-from voxbridge.services.models.home import Home
-from voxbridge.services.models.llm import SLOTS, Llm
-from voxbridge.services.models.loader import Loader, sources_for
-from voxbridge.services.models.manifest import Model, Voice, load
-from voxbridge.services.models.progress import CountingProgress
-from voxbridge.services.models.shelf import Shelf
-from voxbridge.services.models.stt import Whisper
-from voxbridge.services.models.tts import Piper
-from voxbridge.services.models.turn import SmartTurn
+from voxbridge.services.models.api.admission import Line
+from voxbridge.services.models.api.audio import RATE
+from voxbridge.services.models.engines.llm import SLOTS, Llm
+from voxbridge.services.models.engines.stt import Whisper
+from voxbridge.services.models.engines.tts import Piper
+from voxbridge.services.models.engines.turn import SmartTurn
+from voxbridge.services.models.processes import busy
+from voxbridge.services.models.processes.home import Home
+from voxbridge.services.models.weights.loader import Loader, sources_for
+from voxbridge.services.models.weights.manifest import Model, Voice, load
+from voxbridge.services.models.weights.progress import CountingProgress
+from voxbridge.services.models.weights.shelf import Shelf
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 

@@ -1,8 +1,9 @@
-"""The program of a child process that runs isolated functions: `python -m voxbridge.services.tools.isolated DESCRIPTOR PARENT PACK...`
+"""The program of a child process that runs isolated functions: `python -m voxbridge.services.tools.isolation.program DESCRIPTOR PARENT
+PACK...`
 
 Reads calls from the socket with this descriptor and answers each, one at a time. Before a call it sets the kernel's limits of memory
-and processor time. Owns nothing that lasts: it may be killed at any moment, and `voxbridge.services.tools.children` starts another. Imports
-little, so that it starts in an instant; connections and credentials of the executor are not passed on to it.
+and processor time. Owns nothing that lasts: it may be killed at any moment, and `voxbridge.services.tools.isolation.children` starts
+another. Imports little, so that it starts in an instant; connections and credentials of the executor are not passed on to it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from typing import Any, Final
 
 import msgspec
 
+from voxbridge.services.tools.core.results import as_result
 from voxbridge.services.tools.registry import Tool, describe
-from voxbridge.services.tools.results import as_result
 from voxbridge.shared.embedded.child import die_with
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure

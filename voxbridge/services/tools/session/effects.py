@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.services.tools.children import Children
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.core import Alarm, Raised, Returned, Scheduled, StartEffect
+from voxbridge.services.tools.core.results import as_result
+from voxbridge.services.tools.core.step import Alarm, Raised, Returned, Scheduled, StartEffect
+from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.registry import Tool
-from voxbridge.services.tools.results import as_result
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
 

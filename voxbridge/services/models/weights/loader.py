@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from voxbridge.services.models.manifest import File, Manifest, Model
-from voxbridge.services.models.shelf import PARTIAL, Shelf, refusal
-from voxbridge.services.models.sources import FolderSource, HubSource, PackageSource, Source
+from voxbridge.services.models.weights.manifest import File, Manifest, Model
+from voxbridge.services.models.weights.shelf import PARTIAL, Shelf, refusal
+from voxbridge.services.models.weights.sources import FolderSource, HubSource, PackageSource, Source
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 HEADROOM_BYTES = 256 << 20

@@ -19,8 +19,8 @@ from typing import Final, Protocol
 import httpx
 import msgspec
 
-from voxbridge.services.models.manifest import File, Manifest, Model
-from voxbridge.services.models.shelf import CHUNK, digest, refusal
+from voxbridge.services.models.weights.manifest import File, Manifest, Model
+from voxbridge.services.models.weights.shelf import CHUNK, digest, refusal
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 CONNECT_TIMEOUT_S: Final = 5.0

@@ -121,7 +121,8 @@ class Keeper:
 
 
 def main() -> None:
-    """`python -m voxbridge.services.models.keeper FOLDER NAME STARTER COMMAND...`: the engine takes this process's standard input."""
+    """`python -m voxbridge.services.models.processes.keeper FOLDER NAME STARTER COMMAND...`: the engine takes this process's standard
+    input."""
     folder, name, starter, *command = sys.argv[1:]
     sys.exit(Keeper(Path(folder), name, int(starter), command).run())
 

@@ -12,8 +12,8 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from voxbridge.services.models import faults
-from voxbridge.services.models.audio import MAX_BYTES
+from voxbridge.services.models.api import errors
+from voxbridge.services.models.api.audio import MAX_BYTES
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -33,7 +33,7 @@ class Door:
         headers = Headers(scope=scope)
         refused = self._refused(headers)
         if refused is not None:
-            await faults.answer(refused)(scope, receive, send)
+            await errors.answer(refused)(scope, receive, send)
             return
         read = 0
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.services.models import grammar
+from voxbridge.services.models.core import grammar
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 MAX_TOOLS: Final = 64

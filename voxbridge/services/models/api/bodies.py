@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from voxbridge.services.models import core
+from voxbridge.services.models.core import chatml
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 MAX_TEXT: Final = 65_536
@@ -58,16 +58,16 @@ class ChatMessage(_Body):
             return "\n".join(part.text for part in self.content)
         return self.content or ""
 
-    def messages(self) -> list[core.Message]:
+    def messages(self) -> list[chatml.Message]:
         """The messages of `core` that say the same."""
         match self.role:
             case "system" | "developer":
-                return [core.Message("system", self.text)]
+                return [chatml.Message("system", self.text)]
             case "tool":
-                return [core.Message("tool", self.text, answers=self.tool_call_id or "")]
-        said = [core.Message(self.role, self.text)] if self.text or not self.tool_calls else []
-        calls = [core.Call(call.id, call.function.name, call.function.arguments) for call in self.tool_calls or ()]
-        return [*said, *(core.Message(self.role, call=call) for call in calls)]
+                return [chatml.Message("tool", self.text, answers=self.tool_call_id or "")]
+        said = [chatml.Message(self.role, self.text)] if self.text or not self.tool_calls else []
+        calls = [chatml.Call(call.id, call.function.name, call.function.arguments) for call in self.tool_calls or ()]
+        return [*said, *(chatml.Message(self.role, call=call) for call in calls)]
 
 
 class Function(_Body):
@@ -122,7 +122,7 @@ class ChatRequest(_Body):
     """A request for the next message of a conversation."""
 
     model: Annotated[str, Field(max_length=128)] = "local"
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=core.MAX_MESSAGES)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=chatml.MAX_MESSAGES)]
     tools: list[ToolOffer] | None = None
     tool_choice: Literal["auto", "none", "required"] | NamedTool | None = None
     response_format: ResponseFormat | None = None
@@ -138,25 +138,25 @@ class ChatRequest(_Body):
     keep_prompt: bool = False
     """An extension: the system messages and the tools are no secret of a conversation, and are kept on disk once they were read."""
 
-    def conversation(self) -> list[core.Message]:
+    def conversation(self) -> list[chatml.Message]:
         """The messages for `core`."""
         return [each for message in self.messages for each in message.messages()]
 
-    def offered(self) -> list[core.Tool]:
+    def offered(self) -> list[chatml.Tool]:
         """The tools for `core`; raises what `core.check_tools` raises."""
-        tools = [core.Tool(o.function.name, o.function.description or "", o.function.parameters or {}) for o in self.tools or ()]
-        core.check_tools(tools)
+        tools = [chatml.Tool(o.function.name, o.function.description or "", o.function.parameters or {}) for o in self.tools or ()]
+        chatml.check_tools(tools)
         return tools
 
-    def choice(self) -> core.Choice:
+    def choice(self) -> chatml.Choice:
         """Whether and which tool is to be called."""
         match self.tool_choice:
             case NamedTool(function=function):
-                return core.Choice("required", function.name)
+                return chatml.Choice("required", function.name)
             case None:
-                return core.Choice("auto")
+                return chatml.Choice("auto")
             case mode:
-                return core.Choice(mode)
+                return chatml.Choice(mode)
 
     def answer_schema(self) -> dict[str, Any] | None:
         """The schema the answer must fit, `{}` for any object, None for words. Raises `INVALID_ARGUMENT`."""

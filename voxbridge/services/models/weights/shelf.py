@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from voxbridge.services.models.manifest import File, Model
+from voxbridge.services.models.weights.manifest import File, Model
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 CHUNK = 1 << 20

@@ -2,7 +2,7 @@
 
 Owns the order of things: an input is taken, what it causes is appended and acknowledged, and only then is anything else done. Several
 processes may serve calls of one session; whoever appends second is refused by the log, folds it again, and takes its input
-again, unless the log shows that it was recorded after all. Does not own the rules (`voxbridge.services.tools.core`).
+again, unless the log shows that it was recorded after all. Does not own the rules (`voxbridge.services.tools.core.step`).
 
 A crash between a journal entry and its events leaves events missing; whoever folds the session next writes them first.
 """
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.services.tools.core import Accepted, Input, Rejected, Resolve, State, step
+from voxbridge.services.tools.core.step import Accepted, Input, Rejected, Resolve, State, step
 from voxbridge.shared import events
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError

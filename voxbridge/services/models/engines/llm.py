@@ -18,12 +18,12 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from voxbridge.services.models import llama
-from voxbridge.services.models.child import Child, Launch, fingerprint, free_port
-from voxbridge.services.models.core import Prompt
-from voxbridge.services.models.home import Home
-from voxbridge.services.models.prompts import Prompts, digest
-from voxbridge.services.models.slots import Slots
+from voxbridge.services.models.core.chatml import Prompt
+from voxbridge.services.models.engines import llama
+from voxbridge.services.models.engines.prompt_cache import Prompts, digest
+from voxbridge.services.models.engines.slots import Slots
+from voxbridge.services.models.processes.engine_process import Child, Launch, fingerprint, free_port
+from voxbridge.services.models.processes.home import Home
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 
 SLOTS: Final = 3
@@ -117,7 +117,7 @@ class Llm(Child):
         port, key = free_port(), secrets.token_urlsafe(32)
         settings = llama.Settings(str(self._weights), key, port, self._threads, SLOTS, CONTEXT_TOKENS, self._saved_to())
         return Launch(
-            command=(sys.executable, "-m", "voxbridge.services.models.llama"),
+            command=(sys.executable, "-m", "voxbridge.services.models.engines.llama"),
             url=f"http://127.0.0.1:{port}",
             key=key,
             input=msgspec.json.encode(settings) + b"\n",

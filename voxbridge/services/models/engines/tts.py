@@ -18,9 +18,9 @@ from typing import Final
 
 import httpx
 
-from voxbridge.services.models.audio import Resampler
-from voxbridge.services.models.child import Child, Launch, fingerprint, free_port
-from voxbridge.services.models.home import Home
+from voxbridge.services.models.api.audio import Resampler
+from voxbridge.services.models.processes.engine_process import Child, Launch, fingerprint, free_port
+from voxbridge.services.models.processes.home import Home
 from voxbridge.shared.errors import Unavailable
 
 SENTENCE_TIMEOUT_S: Final = 30.0

@@ -22,7 +22,7 @@ from typing import Final
 import httpx
 import msgspec
 
-from voxbridge.services.models.home import Home, Record
+from voxbridge.services.models.processes.home import Home, Record
 from voxbridge.shared.errors import Unavailable
 
 STOP_TIMEOUT_S: Final = 2.0
@@ -121,7 +121,7 @@ class Child(ABC):
         launch = self.launch()
         self._home.said(self.name)  # of an earlier life
         self.url, self.key = launch.url, launch.key
-        keeper = [sys.executable, "-m", "voxbridge.services.models.keeper", str(self._home.folder), self.name, str(os.getppid())]
+        keeper = [sys.executable, "-m", "voxbridge.services.models.processes.keeper", str(self._home.folder), self.name, str(os.getppid())]
         process = self._keeper = _Process.started([*keeper, *launch.command], launch.input)
         await self._until_it_serves(process)
         try:
@@ -212,7 +212,7 @@ class _Process:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             command = []
-        if b"voxbridge.services.models.keeper" in command and os.fsencode(folder) in command:
+        if b"voxbridge.services.models.processes.keeper" in command and os.fsencode(folder) in command:
             return cls(pid, descriptor)
         os.close(descriptor)
         return None

@@ -1,7 +1,7 @@
 """Child processes that run isolated functions, each killed when its call ends early.
 
-Owns how many there are, what waits for one, and their end. Does not own what runs in one (`voxbridge.services.tools.isolated`) nor the
-time-outs, which cancel `run`. A child that is lost takes its own call along and nothing else; the kernel ends all of them with this
+Owns how many there are, what waits for one, and their end. Does not own what runs in one (`voxbridge.services.tools.isolation.program`) nor
+the time-outs, which cancel `run`. A child that is lost takes its own call along and nothing else; the kernel ends all of them with this
 process.
 """
 
@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.services.tools.isolated import FRAME, Answered, Asked
+from voxbridge.services.tools.core.results import RESULT_LIMIT
+from voxbridge.services.tools.isolation.program import FRAME, Answered, Asked
 from voxbridge.services.tools.registry import Tool
-from voxbridge.services.tools.results import RESULT_LIMIT
 from voxbridge.shared.embedded.child import end_group
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
@@ -38,7 +38,7 @@ STATUS_S: Final = 1.0
 CALLS_LIMIT: Final = 1_000
 """Calls after which a child is replaced, so that nothing gathers in it."""
 FRAME_LIMIT: Final = 2 * RESULT_LIMIT
-_ROOT: Final = Path(__file__).parents[3]
+_ROOT: Final = Path(__file__).parents[4]
 
 _log = logging.getLogger(__name__)
 
@@ -225,7 +225,7 @@ class Children:
         if self._closed:
             raise VoxbridgeError(Code.UNAVAILABLE, "The tool executor is stopping.")
         ours, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "voxbridge.services.tools.isolated", str(theirs.fileno()), str(os.getpid()), *self._packs]
+        command = [sys.executable, "-m", "voxbridge.services.tools.isolation.program", str(theirs.fileno()), str(os.getpid()), *self._packs]
         with theirs:
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=(theirs.fileno(),), env=_environment(), start_new_session=True

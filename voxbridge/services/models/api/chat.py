@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.services.models import core, grammar
-from voxbridge.services.models.bodies import ChatRequest
-from voxbridge.services.models.llm import CONTEXT_TOKENS, Llm, Sampling, Step
+from voxbridge.services.models.api.bodies import ChatRequest
+from voxbridge.services.models.core import chatml, grammar
+from voxbridge.services.models.engines.llm import CONTEXT_TOKENS, Llm, Sampling, Step
 
 DEFAULT_MAX_TOKENS: Final = 512
 
@@ -23,7 +23,7 @@ DEFAULT_MAX_TOKENS: Final = 512
 class Plan(msgspec.Struct, frozen=True):
     """All that the engine needs, made before it is asked."""
 
-    prompt: core.Prompt
+    prompt: chatml.Prompt
     sampling: Sampling
     tools: bool
 
@@ -34,12 +34,12 @@ def plan(request: ChatRequest, call_bias: float = 0.0) -> Plan:
     choice, gbnf = request.choice(), ""
     favour: tuple[tuple[str, float], ...] = ()
     if tools:
-        gbnf = core.tool_grammar(tools, choice)
-        favour = core.favoured(messages, tools, call_bias) if choice.mode == "auto" else ()
+        gbnf = chatml.tool_grammar(tools, choice)
+        favour = chatml.favoured(messages, tools, call_bias) if choice.mode == "auto" else ()
     elif schema is not None:
         gbnf = grammar.for_schema(schema) if schema else grammar.for_any_object()
     return Plan(
-        core.render(messages, tools, schema),
+        chatml.render(messages, tools, schema),
         Sampling(
             grammar=gbnf,
             max_tokens=min(request.max_completion_tokens or request.max_tokens or DEFAULT_MAX_TOKENS, CONTEXT_TOKENS),
@@ -67,7 +67,7 @@ class Answer:
 
     def __init__(self, llm: Llm, request: ChatRequest, made: Plan) -> None:
         self._llm, self._request, self._plan = llm, request, made
-        self._reader = core.Reader(tools=made.tools)
+        self._reader = chatml.Reader(tools=made.tools)
         self._id, self._created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         self._call_id = f"call_{uuid.uuid4().hex[:24]}"
         self._steps: AsyncGenerator[Step] | None = None
@@ -101,11 +101,11 @@ class Answer:
             pieces = self._reader.feed(step.text) + (self._reader.end() if step.reason else [])
             for piece in pieces:
                 match piece:
-                    case core.Words(text):
+                    case chatml.Words(text):
                         words += text
-                    case core.CallBegun(tool):
+                    case chatml.CallBegun(tool):
                         name = tool
-                    case core.CallArguments(text):
+                    case chatml.CallArguments(text):
                         arguments += text
             last = step
         message: dict[str, Any] = {"role": "assistant", "content": None if name else words.strip(), "refusal": None}
@@ -126,14 +126,14 @@ class Answer:
                 if self._request.stream_options and self._request.stream_options.include_usage:
                     yield {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(step)}
 
-    def _delta(self, piece: core.Piece) -> dict[str, Any]:
+    def _delta(self, piece: chatml.Piece) -> dict[str, Any]:
         match piece:
-            case core.Words(text):
+            case chatml.Words(text):
                 return {"content": text}
-            case core.CallBegun(name):
+            case chatml.CallBegun(name):
                 call = {"index": 0, "id": self._call_id, "type": "function", "function": {"name": name, "arguments": ""}}
                 return {"tool_calls": [call]}
-            case core.CallArguments(text):
+            case chatml.CallArguments(text):
                 return {"tool_calls": [{"index": 0, "function": {"arguments": text}}]}
 
     def _reason(self, step: Step) -> str:
