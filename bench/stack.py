@@ -24,12 +24,12 @@ import nats
 import psutil
 from nats.aio.msg import Msg
 
-from voxbridge.admin import make_streams
-from voxbridge.probes import Probes
+from voxbridge.installation.streams import make_streams
 from voxbridge.shared.bus.permissions import RIGHTS
 from voxbridge.shared.config import PREFIX, Config
 from voxbridge.shared.embedded.child import die_with_parent
 from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer, port_is_free
+from voxbridge.supervisor.probes import Probes
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 READY_S: Final = 180.0

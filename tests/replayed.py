@@ -17,8 +17,8 @@ import msgspec
 import nats
 from nats.aio.client import Client
 
-from voxbridge import replay
-from voxbridge.eventlog import opened
+from voxbridge.sessions import replay
+from voxbridge.sessions.eventlog import opened
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config

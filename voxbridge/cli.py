@@ -15,18 +15,18 @@ from voxbridge.shared.config import Config, as_markdown
 from voxbridge.shared.errors import VoxbridgeError
 
 _LATER: Final = {
-    "admin": ("voxbridge.admin_cli", "admin"),
-    "agents": ("voxbridge.agents_cli", "agents"),
+    "admin": ("voxbridge.commands.admin", "admin"),
+    "agents": ("voxbridge.commands.agents", "agents"),
     "doctor": ("voxbridge.doctor.command", "doctor"),
-    "erase": ("voxbridge.erase_cli", "erase"),
-    "health": ("voxbridge.health_cli", "health"),
-    "keys": ("voxbridge.keys_cli", "keys"),
-    "models": ("voxbridge.models_cli", "models"),
-    "sessions": ("voxbridge.sessions_cli", "group"),
-    "token": ("voxbridge.token_cli", "token"),
-    "export": ("voxbridge.replay_cli", "export_session"),
-    "import": ("voxbridge.replay_cli", "import_session"),
-    "replay": ("voxbridge.replay_cli", "replay_session"),
+    "erase": ("voxbridge.commands.erase", "erase"),
+    "health": ("voxbridge.commands.health", "health"),
+    "keys": ("voxbridge.commands.keys", "keys"),
+    "models": ("voxbridge.commands.models", "models"),
+    "sessions": ("voxbridge.commands.sessions", "group"),
+    "token": ("voxbridge.commands.token", "token"),
+    "export": ("voxbridge.commands.replay", "export_session"),
+    "import": ("voxbridge.commands.replay", "import_session"),
+    "replay": ("voxbridge.commands.replay", "replay_session"),
 }
 
 
@@ -75,8 +75,8 @@ def up() -> None:
     and one process per service, restarts what dies, and says when everything is ready. Each process writes to
     its own file in the folder `logs` of VOXBRIDGE_DATA_DIR.
     """
-    from voxbridge.console import Board
-    from voxbridge.up import up as run
+    from voxbridge.supervisor.console import Board
+    from voxbridge.supervisor.up import up as run
 
     sys.exit(run(Config.from_env(), Board()))
 
@@ -91,7 +91,7 @@ def config(markdown: bool) -> None:
       voxbridge config
       voxbridge config --markdown > docs/configuration.md
     """
-    from voxbridge.settings import document, table
+    from voxbridge.commands.settings import document, table
 
     if markdown:
         click.echo(document(as_markdown()), nl=False)

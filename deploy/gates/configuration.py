@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deploy.gates import ROOT
-from voxbridge.settings import document
+from voxbridge.commands.settings import document
 from voxbridge.shared.config import as_markdown
 
 

@@ -25,7 +25,7 @@ import psutil
 
 from tests.ports import free_port
 from tests.running_models import RunningModels
-from voxbridge import runtime
+from voxbridge.installation import runtime
 from voxbridge.shared.embedded.child import die_with_parent
 from voxbridge.shared.service.process import STAND_BY, health_subject
 

@@ -15,7 +15,8 @@ import pytest
 from nats.aio.client import Client
 
 from tests.ports import free_port
-from voxbridge import admin, credentials
+from voxbridge.installation import credentials
+from voxbridge.installation import streams as installation_streams
 from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.child import die_with_parent
@@ -77,7 +78,7 @@ def _greets(port: int) -> bool:
 @pytest.fixture
 async def streams(guarded: Guarded) -> Guarded:
     """The server with its streams and consumers, as the admin's job makes them."""
-    await admin.make_streams(guarded.config("admin"))
+    await installation_streams.make_streams(guarded.config("admin"))
     return guarded
 
 

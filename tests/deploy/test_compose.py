@@ -15,8 +15,7 @@ import yaml
 
 from deploy.bootstrap import UV_VERSION, UV_WHEELS
 from tests.deploy.compose import FILE, ROOT, Compose, Logging, given, load
-from voxbridge import wav
-from voxbridge.credentials import (
+from voxbridge.installation.credentials import (
     NAMES,
     PASSWORD_FILE,
     PUBLIC_FILE,
@@ -28,6 +27,7 @@ from voxbridge.credentials import (
     VAULT_HOLDERS,
 )
 from voxbridge.services.gateway.door.origin_guard import Guard
+from voxbridge.sessions import wav
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.config import Config, env_name
 from voxbridge.shared.embedded.servers import GOGC, GOMEMLIMIT

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from redis.exceptions import AuthenticationError
 
 from tests.ports import free_port
-from voxbridge import credentials
-from voxbridge.admin_cli import admin
+from voxbridge.commands.admin import admin
+from voxbridge.installation import credentials
 from voxbridge.shared.bus.accounts import ADMIN
 from voxbridge.shared.bus.permissions import CLOSED_KEYS, RIGHTS, VALKEY_KEYS
 from voxbridge.shared.config import Config

@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 from tests.deploy.conftest import Guarded, SignIn
-from voxbridge import admin
+from voxbridge.installation import streams as installation_streams
 from voxbridge.shared.bus import permissions, subjects
 from voxbridge.shared.bus.accounts import RECORDINGS
 from voxbridge.shared.bus.permissions import RIGHTS
@@ -152,7 +152,7 @@ def attacker(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def house(attacker: str, guarded: Guarded, sign_in: SignIn) -> House:
-    await admin.make_streams(guarded.config("admin", recording="on", recording_mb=64))
+    await installation_streams.make_streams(guarded.config("admin", recording="on", recording_mb=64))
     administrator = await sign_in("admin")
     js = administrator.jetstream(timeout=5)
     await js.publish(bait(attacker), FORGED)

@@ -20,16 +20,16 @@ RUN_S = 120.0
 RECORDED = ROOT / "tests" / "recorded"
 
 PROGRAMS: Mapping[str, tuple[str, ...]] = {
-    "credentials": ("voxbridge.admin_cli",),
-    "weights": ("voxbridge.models_cli",),
-    "admin": ("voxbridge.admin_cli",),
-    "models": ("voxbridge.services.models.service", "voxbridge.health_cli"),
-    "tools": ("voxbridge.services.tools.service", "voxbridge.health_cli"),
-    "voice": ("voxbridge.services.voice.service", "voxbridge.health_cli"),
-    "gateway": ("voxbridge.services.gateway.service", "voxbridge.health_cli", "voxbridge.keys_cli"),
+    "credentials": ("voxbridge.commands.admin",),
+    "weights": ("voxbridge.commands.models",),
+    "admin": ("voxbridge.commands.admin",),
+    "models": ("voxbridge.services.models.service", "voxbridge.commands.health"),
+    "tools": ("voxbridge.services.tools.service", "voxbridge.commands.health"),
+    "voice": ("voxbridge.services.voice.service", "voxbridge.commands.health"),
+    "gateway": ("voxbridge.services.gateway.service", "voxbridge.commands.health", "voxbridge.commands.keys"),
     "cli": ("voxbridge.doctor.command", *sorted(f"voxbridge.{path.stem}" for path in (ROOT / "voxbridge").glob("*_cli.py"))),
-    "recordings": ("voxbridge.replay_cli", "voxbridge.wav"),
-    "vault": ("voxbridge.keys_cli", "voxbridge.rotation"),
+    "recordings": ("voxbridge.commands.replay", "voxbridge.sessions.wav"),
+    "vault": ("voxbridge.commands.keys", "voxbridge.installation.rotation"),
 }
 """What runs in each container, as modules."""
 

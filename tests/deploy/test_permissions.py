@@ -17,9 +17,10 @@ from nats.errors import Error as NatsError
 from nats.js.api import StreamConfig
 
 from tests.deploy.conftest import Guarded, SignIn
-from voxbridge import admin, move
-from voxbridge.credentials import new_seed
+from voxbridge.installation import streams as installation_streams
+from voxbridge.installation.credentials import new_seed
 from voxbridge.services.voice.ownership import migration
+from voxbridge.sessions import move
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.accounts import RECORDINGS
 from voxbridge.shared.bus.connection import connect_nats, denied
@@ -148,7 +149,7 @@ async def test_a_service_reads_the_log_and_hears_it_live(service: str, sign_in: 
 
 
 async def test_the_reader_of_recordings_reads_the_log_and_the_record_and_does_nothing_else(sign_in: SignIn, guarded: Guarded) -> None:
-    await admin.make_streams(guarded.config("admin", recording="on", recording_mb=64))
+    await installation_streams.make_streams(guarded.config("admin", recording="on", recording_mb=64))
     voice, reader, sid = await sign_in("voice"), await sign_in(RECORDINGS), new_session_id()
     await voice.jetstream().publish(f"vx.s.{sid}.ev.voice.c.test.done", b"said")
     await voice.jetstream().publish(subjects.recorded(sid), b"sealed")

@@ -17,9 +17,9 @@ import pytest
 
 from tests.deploy.conftest import Guarded
 from tests.deploy.test_credentials import running
-from tests.house.test_wav import LENGTH_MS, Recorded, heard
 from tests.ports import free_port
-from voxbridge import admin, credentials
+from tests.voxbridge.sessions.test_wav import LENGTH_MS, Recorded, heard
+from voxbridge.installation import credentials, streams
 from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus.accounts import ADMIN, RECORDINGS
 from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
@@ -83,7 +83,7 @@ async def recorder(guarded: Guarded, tmp_path: Path) -> AsyncIterator[Recorder]:
     async with running(ValkeyServer(tmp_path / "unused").command()[0], file):
         found = Recorder("", guarded, port, tmp_path / "command")
         found.data.mkdir()
-        await admin.make_streams(found.config(ADMIN))
+        await streams.make_streams(found.config(ADMIN))
         voice = found.config("voice")
         client = await connect_nats(guarded.url, "test", pending=EVENTS_PENDING, user="voice", seed_file=voice.nats_seed_file)
         redis = await connect_redis(voice.redis_url, password_file=voice.redis_password_file)

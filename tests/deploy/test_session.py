@@ -20,7 +20,7 @@ from tests.ports import free_port
 from tests.voice.conftest import silero
 from tests.voice.model_server import ModelServer, call
 from tests.voice.sounds import speech
-from voxbridge.health import ask
+from voxbridge.installation.health import ask
 from voxbridge.shared import events
 from voxbridge.shared.audio.frames import PCM16, pack
 from voxbridge.shared.bus.accounts import ADMIN

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from tests.faults.installation import Servers
 from tests.ports import free_port
-from voxbridge import admin, credentials
+from voxbridge.installation import credentials, streams
 from voxbridge.shared.bus.connection import EVENTS_PENDING, connect_nats
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_configuration import Place
@@ -71,7 +71,7 @@ class Guarded(Servers):
         self.valkey = _Valkey(folder / "valkey", self.known)
 
     async def prepare(self) -> None:
-        await admin.make_streams(Config(nats_url=self.nats.url, nats_seed_file=self.file("admin", credentials.SEED_FILE)))
+        await streams.make_streams(Config(nats_url=self.nats.url, nats_seed_file=self.file("admin", credentials.SEED_FILE)))
 
     def env(self, service: str) -> dict[str, str]:
         return {

@@ -25,7 +25,7 @@ from tests.fakes.gemini import GeminiServer
 from tests.fakes.gemini_turns import Turn
 from tests.faults.orders import BOOKINGS, CHARGES, effects
 from tests.ports import free_port
-from voxbridge import admin
+from voxbridge.installation import streams
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config
@@ -119,7 +119,7 @@ class Servers:
 
     async def prepare(self) -> None:
         """Once they answer, and whenever nats-server has started again."""
-        await admin.make_streams(Config(nats_url=self.nats.url))
+        await streams.make_streams(Config(nats_url=self.nats.url))
 
     def env(self, service: str) -> dict[str, str]:
         """The settings with which a service reaches them."""

@@ -19,8 +19,6 @@ from nats.aio.msg import Msg
 from tests.faults.stack import BOUND_S, Talker, stack, talker
 from tests.ports import free_port
 from tests.shared.backends import open_log
-from voxbridge.children import embedded
-from voxbridge.readiness import Phase, Whole
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import wall_ms32
@@ -32,7 +30,9 @@ from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.append_stats import SLOW_S
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
-from voxbridge.supervisor import Supervisor
+from voxbridge.supervisor.children import embedded
+from voxbridge.supervisor.readiness import Phase, Whole
+from voxbridge.supervisor.supervisor import Supervisor
 
 
 class Said:

@@ -20,13 +20,13 @@ from tests.voice.conversation import SID
 from tests.voice.live_world import LiveWorld
 from tests.voice.realtime.test_live_world import END_MS, QUESTIONS, SCRIPTS, consistent, question, told_to_the_end
 from tests.voice.world import TAKEOVER_MS
-from voxbridge import replay
 from voxbridge.services.gateway.core import outbound
 from voxbridge.services.gateway.vox import tokens
 from voxbridge.services.tools.core import step as executor
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import step as worker
-from voxbridge.session_files import read
+from voxbridge.sessions import replay
+from voxbridge.sessions.archive import read
 from voxbridge.shared import events
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev

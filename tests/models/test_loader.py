@@ -229,7 +229,7 @@ def test_a_folder_that_is_not_there_is_refused(model: Model, shelf: Shelf) -> No
 
 def test_the_command_lists_and_verifies(tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        program = "from voxbridge.models_cli import models; models()"
+        program = "from voxbridge.commands.models import models; models()"
         env = {**os.environ, "VOXBRIDGE_MODELS_DIR": str(tmp_path), "COLUMNS": "200"}
         return subprocess.run([sys.executable, "-c", program, *arguments], env=env, capture_output=True, text=True, check=False, timeout=60)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from voxbridge.replay import differences
+from voxbridge.sessions.replay import differences
 
 RECORDING = Path(__file__).with_name("call_d4245723.jsonl")
 

@@ -10,9 +10,9 @@ import pytest
 from redis.asyncio import Redis
 
 from tests.tools.conftest import Caller, Executors
-from voxbridge import erase, session_files
 from voxbridge.services.tools import service as tools_service
 from voxbridge.services.tools.projection import Notes
+from voxbridge.sessions import archive, erase
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.errors import Conflict, Unavailable
 from voxbridge.shared.events.tools import NoteRemembered, ToolCompleted, ToolFailed
@@ -83,10 +83,10 @@ async def test_a_copy_of_a_session_neither_takes_its_notes_along_nor_brings_them
         log = executor._log
         await original.call("remember", account="me", note="The key is under the mat.")
         await original.next(ToolCompleted)
-        with session_files.whole_file(file) as out:
-            async for line in session_files.export(log, original.sid):
+        with archive.whole_file(file) as out:
+            async for line in archive.export(log, original.sid):
                 out.write(line)
-        copies = [(await session_files.load(log, file, sid=new_session_id()))[0] for _ in range(2)]
+        copies = [(await archive.load(log, file, sid=new_session_id()))[0] for _ in range(2)]
         await erased(copies[0])
         assert await recalled(other, "r1") == ["The key is under the mat."]
         await erased(original.sid)

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from voxbridge import runtime
 from voxbridge.doctor import eventlog, machine, parts, valkey
 from voxbridge.doctor.finding import Finding, fail, warn
 from voxbridge.doctor.place import Place
+from voxbridge.installation import runtime
 from voxbridge.shared.bus.accounts import ADMIN
 from voxbridge.shared.bus.connection import close_nats, connect_nats
 from voxbridge.shared.config import Config

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from voxbridge.doctor.finding import Finding, fail, ok, warn
-from voxbridge.preflight import check_port
+from voxbridge.installation.preflight import check_port
 from voxbridge.services.models.processes import busy
 from voxbridge.services.models.weights.manifest import load
 from voxbridge.services.models.weights.shelf import Shelf, State

@@ -11,9 +11,9 @@ from tests.gateway.conftest import Running
 from tests.gateway.core.test_step import recorded as fact
 from tests.gateway.rest.test_app import STARTED_US, held
 from tests.gateway.stand_in import StandIn
-from voxbridge.erase import erase
 from voxbridge.services.gateway.core import messages, outbound
 from voxbridge.services.gateway.service import Gateway
+from voxbridge.sessions.erase import erase
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock

@@ -10,8 +10,8 @@ import pytest
 
 from tests.recorded_calls import a_call
 from tests.replayed import after_crash
-from voxbridge.replay import report, run, services
 from voxbridge.services.voice.core import step as core_step
+from voxbridge.sessions.replay import report, run, services
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events import envelope, gateway

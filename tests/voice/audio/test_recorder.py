@@ -18,9 +18,9 @@ from tests.shared.backends import open_log
 from tests.voice.conftest import MakePage, Page, Workers, at_rest, becomes, left
 from tests.voice.model_server import ModelServer
 from tests.voice.sounds import silence, speech
-from voxbridge import erase, wav
 from voxbridge.services.voice.audio import recorder
 from voxbridge.services.voice.audio.recorder import Recorder, Recorders
+from voxbridge.sessions import erase, wav
 from voxbridge.shared.audio import frames, recordings
 from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus import subjects

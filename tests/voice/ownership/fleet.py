@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.voice.conftest import Page, becomes
-from voxbridge import move
 from voxbridge.services.voice.core.state import State
 from voxbridge.services.voice.service import VoiceService
+from voxbridge.sessions import move
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.log.reader import Log

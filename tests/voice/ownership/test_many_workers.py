@@ -24,7 +24,6 @@ from websockets.typing import Subprotocol
 from tests.ports import free_port
 from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, becomes, left
 from tests.voice.ownership.fleet import name, pause_ms, serves
-from voxbridge import move
 from voxbridge.services.gateway.core import step as gateway_core
 from voxbridge.services.gateway.core.outputs import TRY_LATER
 from voxbridge.services.gateway.service import Gateway
@@ -34,6 +33,7 @@ from voxbridge.services.voice.ownership.load import Load
 from voxbridge.services.voice.ownership.orphans import Orphans
 from voxbridge.services.voice.service import VoiceService
 from voxbridge.services.voice.session.session import Session
+from voxbridge.sessions import move
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock, wall_ms32

@@ -19,10 +19,10 @@ from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, becomes, left
 from tests.voice.model_server import Fault, ModelServer
 from tests.voice.ownership.fleet import name, owner, pause_ms, refused, serves, state_of
 from tests.voice.realtime_calls import a_turn, asks
-from voxbridge import move
 from voxbridge.services.voice.ownership import migration
 from voxbridge.services.voice.ownership.orphans import Orphans
 from voxbridge.services.voice.session.session import MID_TURN_S
+from voxbridge.sessions import move
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.ids import new_session_id

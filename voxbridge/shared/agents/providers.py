@@ -1,6 +1,7 @@
 """The providers that agents talk to, and the environment variables that may hold their keys.
 
-Owns the names. Does not own the keys (`voxbridge.shared.secrets.provider_keys`) nor who is given these variables (`voxbridge.environment`).
+Owns the names. Does not own the keys (`voxbridge.shared.secrets.provider_keys`) nor who is given these variables
+(`voxbridge.supervisor.environment`).
 """
 
 from __future__ import annotations

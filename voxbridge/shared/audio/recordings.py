@@ -2,8 +2,8 @@
 
 Owns which sessions are recorded, the form of a block, and `vx:datakey:<sid>` in Valkey: the session's own key, sealed by the vault, in
 this place only. Whoever deletes it has made every copy of the recording unreadable. Does not own who records
-(`voxbridge.services.voice.audio.recorder`) nor how a file is made of it (`voxbridge.wav`). A Valkey that forgets everything loses the keys,
-and the recordings with them; a crash here loses nothing.
+(`voxbridge.services.voice.audio.recorder`) nor how a file is made of it (`voxbridge.sessions.wav`). A Valkey that forgets everything loses
+the keys, and the recordings with them; a crash here loses nothing.
 """
 
 from __future__ import annotations

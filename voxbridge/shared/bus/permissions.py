@@ -2,7 +2,7 @@
 
 Owns the matrices, and the words of Valkey's in its configuration. Does not own the accounts that the users of NATS are in and the doors
 between them (`voxbridge.shared.bus.accounts`): what crosses from one account into another is decided there, and a user may do no more than
-use these doors and what is its account's own. Does not own the credentials (`voxbridge.credentials`) nor the subjects
+use these doors and what is its account's own. Does not own the credentials (`voxbridge.installation.credentials`) nor the subjects
 (`voxbridge.shared.bus.subjects`). What answers a request may be published because the request came.
 """
 

@@ -1,7 +1,7 @@
 """A session as a file: JSON Lines, a header and then every event in log order, the journals included.
 
 Owns the format, what is checked when one is read, and how positions are renumbered for another log. Does not own files nor the
-log (`voxbridge.session_files`). Events stay in the version they were written in; reading brings them to today's shape, as everywhere.
+log (`voxbridge.sessions.archive`). Events stay in the version they were written in; reading brings them to today's shape, as everywhere.
 """
 
 from __future__ import annotations

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deploy.gates import configuration, length, licences, purity
+
+
+def test_every_core_is_pure() -> None:
+    assert len(purity.cores()) >= 3
+    assert purity.problems() == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import time",
+        "import asyncio as a",
+        "from random import random",
+        "from os import environ",
+        "from voxbridge.shared.clock import SystemClock",
+        "from voxbridge.shared.ids import new_session_id",
+        "import numpy.random",
+        "def late():\n    import secrets",
+        "x = open('f')",
+        "import datetime\nx = datetime.datetime.now()",
+    ],
+)
+def test_a_core_that_reaches_out_is_found(tmp_path: Path, line: str) -> None:
+    core = tmp_path / "core.py"
+    core.write_text(f'"""A core."""\n\n{line}\n')
+    (problem,) = purity.problems_of(core)
+    assert problem.startswith("core.py:")
+    assert problem.endswith("core.py must be pure.")
+
+
+def test_a_core_may_use_values(tmp_path: Path) -> None:
+    core = tmp_path / "core.py"
+    lines = ["import re", "import msgspec", "from voxbridge.shared.errors import Code", "from voxbridge.shared.step.fold import fold"]
+    core.write_text("\n".join(lines))
+    assert purity.problems_of(core) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ("from voxbridge.shared.bus.permission_check import ANSWER_S", "voxbridge/shared/bus/permission_check.py"),
+        ("from voxbridge.shared.secrets import secret_file", "voxbridge/shared/secrets/secret_file.py"),
+        ("from voxbridge.supervisor.repeats import Repeats\nfrom voxbridge.supervisor import logfile", "voxbridge/supervisor/logfile.py"),
+        ("from voxbridge.services.voice.ownership import orphans", "voxbridge/services/voice/ownership/orphans.py"),
+    ],
+)
+def test_what_a_core_reaches_by_other_modules_is_found_where_it_is(tmp_path: Path, line: str, where: str) -> None:
+    core = tmp_path / "core.py"
+    core.write_text(f"{line}\n")
+    found = purity.problems_of(core)
+    assert any(problem.startswith(f"{where}:") for problem in found), found
+    assert all(problem.endswith("core.py must be pure.") for problem in found)
+
+
+def test_no_module_is_too_long() -> None:
+    assert length.problems() == []
+
+
+def test_the_configuration_page_is_current() -> None:
+    assert configuration.problems() == []
+
+
+def test_every_installed_licence_is_allowed() -> None:
+    assert licences.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("expression", "fine"),
+    [
+        ("MIT", True),
+        ("MIT AND Zlib", True),
+        ("GPL-3.0-or-later OR MIT", True),
+        ("(MIT OR Apache-2.0) AND MPL-2.0", True),
+        ("GPL-3.0-or-later", False),
+        ("MIT AND GPL-3.0-or-later", False),
+        ("AGPL-3.0-only", False),
+        ("(MIT OR Apache-2.0) AND GPL-3.0-only", False),
+        ("MIT OR GPL-3.0-only AND AGPL-3.0-only", True),
+        ("(MIT", False),
+        ("MIT Apache-2.0", False),
+        ("Proprietary", False),
+    ],
+)
+def test_licence_expressions_are_judged_by_their_parts(expression: str, fine: bool) -> None:
+    assert licences.allowed(expression) is fine
+
+
+def test_an_unknown_licence_and_an_outdated_exception_are_said() -> None:
+    assert licences.problem_of("nobody", "") == "nobody declares no licence; look it up and write it into deploy/gates/licences.py."
+    assert "now says MIT" in (licences.problem_of("piper-tts", "MIT") or "")
+    assert licences.problem_of("piper-tts", "GPL-3.0-or-later") is None

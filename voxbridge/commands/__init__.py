@@ -1,0 +1,1 @@
+"""The commands of `voxbridge`, one module each: their words, options and looks."""

@@ -1,0 +1,1 @@
+"""An installation: its streams, credentials, keys, and what must hold before it starts."""

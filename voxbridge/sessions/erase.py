@@ -1,0 +1,277 @@
+"""Making every copy of an ended session unreadable, for good: `voxbridge erase` (docs/privacy.md).
+
+Owns the order: the keys in Valkey first, which closes the recording at once, then its bytes and the events, each overwritten in the
+files of the log, the ones that say what the session was last, and a tombstone in their place. Whoever makes the notes again from the
+log meanwhile cannot bring them back: Valkey refuses them, and they are looked for once the log has none. Cut off halfway, it leaves a
+session that is still listed; asked again, it goes on. Does not own what people exported, nor copies of the data folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, NamedTuple, TypeVar
+
+from nats.errors import Error as NatsError
+from nats.js.api import Header
+from nats.js.errors import APIError, NotFoundError
+from redis.asyncio import Redis
+from redis.exceptions import RedisError, ResponseError
+
+from voxbridge.sessions.eventlog import opened
+from voxbridge.shared import events
+from voxbridge.shared.audio import recordings
+from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.accounts import ADMIN
+from voxbridge.shared.config import Config
+from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
+from voxbridge.shared.events import gateway, operator, tools, voice
+from voxbridge.shared.log.reader import Log, decode, is_imported, position
+from voxbridge.shared.store.connection import connect_redis
+from voxbridge.shared.store.store import Store
+
+UNTOUCHED_S: Final = 3_600
+"""A session that never ended may be erased when nothing came of it for so long; so may one whose function began so long ago."""
+
+EVENTS_LIMIT: Final = 1_000_000
+ROUNDS: Final = 3
+"""How often what came meanwhile is looked for."""
+
+REWRITE_S: Final = 60.0
+_API_S: Final = 10.0
+_POLL_S: Final = 0.02
+_NO_MESSAGE: Final = (10037, 10043, 10057)
+"""The server's codes for a message that is not there: it grew too old meanwhile."""
+
+_FINISHED: Final = (
+    tools.ToolCompleted | tools.ToolFailed | tools.ToolInterrupted
+    | tools.TaskCompleted | tools.TaskFailed | tools.TaskCancelled | tools.TaskInterrupted
+)  # fmt: skip
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+
+
+class Erased(NamedTuple):
+    """What was made unreadable. `left` names what this command could not reach, in words."""
+
+    sid: str
+    events: int
+    blocks: int
+    notes: int
+    left: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Held:
+    """What the log holds of a session."""
+
+    positions: list[int] = field(default_factory=list)
+    last: list[int] = field(default_factory=list)
+    """Those by which it is known; they go last."""
+
+    tombstone: events.Recorded | None = None
+    began: int = 0
+    mode: str = ""
+    ended: bool = False
+    newest: int = 0
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    running: dict[str, int] = field(default_factory=dict)
+    """Calls and tasks that began and have no end, and when."""
+
+
+@asynccontextmanager
+async def stores(config: Config, *, user: str = ADMIN) -> AsyncIterator[tuple[Log, Redis]]:
+    """The event log and Valkey: those of the running product, of the servers that are named, or both at rest. `user` as for `opened`.
+    Raises `UNAVAILABLE`."""
+    async with opened(config, user=user) as found:
+        url, secret, server = found.redis_url, found.redis_password_file, None
+        if not url and found.live:
+            raise Unavailable("Where Valkey is is not known: set VOXBRIDGE_REDIS_URL beside VOXBRIDGE_NATS_URL.")
+        if not url:
+            server = ValkeyServer(config.data_dir / "valkey", min_free_bytes=0).start()
+            url = server.url
+        try:
+            redis = await connect_redis(url, timeout_s=_API_S, password_file=secret)
+            try:
+                yield found.log, redis
+            finally:
+                await redis.aclose()
+        finally:
+            if server is not None:
+                server.stop()
+
+
+async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress: Progress = lambda done, of: None) -> Erased:
+    """Erase a session; `now` in µs. What came of an erased one later is erased too.
+
+    Raises `NOT_FOUND`, `CONFLICT` for one that is live, has a function running or is written to all the while, `UNAVAILABLE` when a
+    store does not answer.
+    """
+    held = await _look(log, sid)
+    store = Store(redis)
+    await _check(held, store, sid, now)
+    await _redis(redis.delete(recordings.name(sid)))
+    known = set(held.notes)
+    await store.erase(sid)
+    notes = await store.forget_notes(sorted(known))
+    left = await _rewrite(redis)
+    for stream, subject in subjects.kept_audio(sid):
+        with suppress(NotFoundError):
+            await _answered(log.js.purge_stream(stream, subject=subject))
+    blocks = await _recorded(log, sid)
+    count = 0
+    for _ in range(ROUNDS):
+        total = count + len(held.positions) + len(held.last)
+        await _overwrite(log, subjects.EVENT_STREAM, held.positions, partial(_advance, progress, count, total))
+        if held.tombstone is None:
+            await _say(log, sid, operator.SessionErased(by=by, began=held.began, mode=held.mode, events=total), now)
+        await _overwrite(log, subjects.EVENT_STREAM, held.last)
+        count = total
+        progress(count, count)
+        await _overwrite(log, subjects.RECORD_STREAM, blocks)
+        held, more = await _look(log, sid), await _recorded(log, sid)
+        known.update(held.notes)
+        if not held.positions and not held.last and not more:
+            break
+        blocks += more
+    else:
+        raise Conflict("Something goes on writing into the session: not all of it is erased. Ask again.")
+    again = await _forget_notes(store, sid, known)
+    return Erased(sid, count, len(set(blocks)), notes + again, left if not again else await _rewrite(redis))
+
+
+async def _forget_notes(store: Store, sid: str, known: set[tuple[str, str]]) -> int:
+    """Delete the notes once more, now that nobody can read them from the log; returns how many had come back. Raises `UNAVAILABLE`."""
+    count = 0
+    for _ in range(ROUNDS):
+        count += await store.forget_notes(sorted({*known, *await store.notes_from([sid])}))
+        if not await store.notes_from([sid]):
+            return count
+    raise Unavailable("A note of the session comes back to Valkey. Ask again.")
+
+
+async def _look(log: Log, sid: str) -> _Held:
+    held = _Held()
+    after, more = 0, True
+    while more:
+        page = await log.page(sid, after=after)
+        for message in page.messages:
+            after = position(message)
+            _add(held, decode(message), ours=not is_imported(message))
+        if len(held.positions) > EVENTS_LIMIT:
+            raise VoxbridgeError(Code.TOO_LARGE, f"The session has more than {EVENTS_LIMIT:,} events.", limit=EVENTS_LIMIT)
+        more = page.more and bool(page.messages)
+    if not after:
+        raise VoxbridgeError(Code.NOT_FOUND, "There is no session with this id.", field="session_id")
+    return held
+
+
+def _add(held: _Held, recorded: events.Recorded, *, ours: bool) -> None:
+    event = recorded.event
+    held.newest = max(held.newest, recorded.ts)
+    match event:
+        case operator.SessionErased():
+            held.tombstone = recorded
+            return
+        case gateway.SessionRequested(mode=mode):
+            held.began, held.mode = recorded.ts, mode
+            held.last.append(recorded.seq)
+            return
+        case voice.SessionEnded():
+            held.ended = True
+            held.last.append(recorded.seq)
+            return
+        case tools.NoteRemembered(account=account, note_id=note_id) if ours:  # a copy's note is that of its original
+            held.notes.append((account, note_id))
+        case tools.ToolStarted(call_id=id) | tools.TaskStarted(task_id=id):
+            held.running[id] = recorded.ts
+        case _ if isinstance(event, _FINISHED):
+            held.running.pop(getattr(event, "call_id", "") or getattr(event, "task_id", ""), None)
+    held.positions.append(recorded.seq)
+
+
+async def _check(held: _Held, store: Store, sid: str, now: int) -> None:
+    if (await store.held([sid]))[0]:
+        raise Conflict("The session is live: a worker holds it. End it first; one that just ended is free a moment later.")
+    since = now - UNTOUCHED_S * 1_000_000
+    if not (held.ended or held.tombstone is not None or held.newest < since):
+        raise Conflict(f"The session has not ended: end it first, or wait until nothing has come of it for {UNTOUCHED_S // 60} minutes.")
+    if any(began >= since for began in held.running.values()):
+        raise Conflict("A function of the session still runs, and would write its result: try again when it is done.")
+
+
+async def _recorded(log: Log, sid: str) -> list[int]:
+    found: list[int] = []
+    after, more = 0, True
+    while more:
+        page = await log.frames(subjects.RECORD_STREAM, f"{subjects.recorded(sid).rpartition('.')[0]}.*", after=after, limit=64)
+        found += [position(message) for message in page.messages]
+        after, more = (found[-1] if found else 0), page.more and bool(page.messages)
+    return found
+
+
+async def _overwrite(log: Log, stream: str, positions: Sequence[int], progress: Callable[[int], None] = lambda done: None) -> None:
+    """Delete messages so that random bytes stand in the place of each in the stream's file: a purge would only let go of them."""
+    for done, seq in enumerate(positions, 1):  # one at a time: the server does no more, and appends of live sessions come in between
+        await _delete(log, stream, seq)
+        progress(done)
+
+
+async def _delete(log: Log, stream: str, seq: int) -> None:
+    try:
+        await _answered(log.js.delete_msg(stream, seq))
+    except APIError as error:
+        if error.err_code not in _NO_MESSAGE:
+            raise Unavailable(f"The event log did not delete a message: {error.description}.") from error
+
+
+def _advance(progress: Progress, before: int, of: int, done: int) -> None:
+    progress(before + done, of)
+
+
+async def _say(log: Log, sid: str, event: operator.SessionErased, now: int) -> None:
+    id = f"{sid}.operator.1"
+    payload = events.encode(event, id=id, sid=sid, ts=now, cause=None)
+    subject = subjects.event_subject(sid, "operator", visible=True, type="session.erased")
+    await _answered(log.js.publish(subject, payload, timeout=_API_S, headers={str(Header.MSG_ID.value): id}))
+
+
+async def _rewrite(redis: Redis) -> tuple[str, ...]:
+    """Have Valkey write its file anew, so that it does not hold what was deleted; what stood in the way, in words."""
+    end = time.monotonic() + REWRITE_S
+    started = False
+    try:
+        while time.monotonic() < end:
+            about = await _redis(redis.info("persistence"))
+            if not about["aof_enabled"]:
+                return () if not started else ("Valkey's append-only file, which was turned off meanwhile",)
+            busy = about["aof_rewrite_in_progress"] or about["aof_rewrite_scheduled"]
+            if not busy and started:
+                return () if about["aof_last_bgrewrite_status"] == "ok" else ("Valkey's append-only file: its rewrite failed",)
+            if not busy:
+                with suppress(ResponseError):  # another one has just begun
+                    await redis.bgrewriteaof()
+                    started = True
+            await asyncio.sleep(_POLL_S)
+    except RedisError as error:
+        return (f"Valkey's append-only file: it could not be written anew ({type(error).__name__})",)
+    return (f"Valkey's append-only file: it was not written anew within {REWRITE_S:.0f} s",)
+
+
+async def _redis(command: Awaitable[T]) -> T:
+    try:
+        return await command
+    except RedisError as error:
+        raise Unavailable(f"Valkey does not answer: {type(error).__name__}.") from error
+
+
+async def _answered(request: Awaitable[T]) -> T:
+    try:
+        return await request
+    except (TimeoutError, NatsError) as error:
+        raise (error if isinstance(error, APIError) else Unavailable(f"The event log does not answer: {error or 'in time'}.")) from error

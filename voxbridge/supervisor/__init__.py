@@ -1,0 +1,1 @@
+"""`voxbridge up`: the processes of one machine, started, watched, started again, and shown in one console."""

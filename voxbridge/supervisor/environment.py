@@ -1,0 +1,45 @@
+"""The environment of each service that `voxbridge up` starts: the settings, and of all secrets those alone that it works with.
+
+Owns who is given which. Does not own the settings (`voxbridge.shared.config`) nor how a process is started
+(`voxbridge.supervisor.children`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from voxbridge.shared.agents.providers import PROVIDERS
+from voxbridge.shared.bus.permissions import RIGHTS
+from voxbridge.shared.config import KEY_PREFIX, PREFIX, Config
+from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.supervisor.children import child_environment
+
+_PROVIDERS: Final = frozenset(name for names in PROVIDERS.values() for name in names)
+_MODELS: Final = frozenset(f"{PREFIX}{part}_KEY" for part in ("STT", "LLM", "TTS"))
+_SERVERS: Final = frozenset(f"{PREFIX}{part}" for part in ("NATS_URL", "NATS_SEED_FILE", "REDIS_URL", "REDIS_PASSWORD_FILE"))
+_FILES: Final = frozenset(f"{PREFIX}{part}_FILE" for part in ("VAULT_KEY", "ADMIN_TOKEN"))
+
+_TAKEN: Final[Mapping[str, frozenset[str]]] = {
+    "voice": frozenset({f"{PREFIX}ADMIN_TOKEN_FILE"}),
+    "gateway": _MODELS | _PROVIDERS | {f"{PREFIX}VAULT_KEY_FILE"},
+    "tools": _MODELS | _FILES | _PROVIDERS,
+    "models": _MODELS | _FILES | _PROVIDERS | _SERVERS,
+}
+"""What a service is not given."""
+
+ENDPOINT_KEYS: Final = ("voice",)
+"""The services that are given the keys of named endpoints."""
+
+
+def of_service(service: str, config: Config, bus: NatsServer | None = None) -> dict[str, str]:
+    """The environment of a service; with `bus` it signs in there as itself."""
+    asked = {name.strip() for name in config.tool_keys.split(",")} if service == "tools" else set()
+    env = child_environment(config.as_env(), PREFIX)
+    for name, value in os.environ.items():
+        if name.startswith(KEY_PREFIX) and (service in ENDPOINT_KEYS or name in asked):
+            env[name] = value
+    if bus is not None and service in RIGHTS:
+        env[f"{PREFIX}NATS_URL"] = bus.url_of(service)
+    return {name: value for name, value in env.items() if name not in _TAKEN[service] or name in asked}
