@@ -15,32 +15,32 @@ import uvloop
 from rich.console import Console
 
 from bench import machine, pages, report
-from bench.appends import appends
-from bench.audio import Found, audio, memory, sessions
-from bench.barge_in import barge_in
-from bench.choices import choices
-from bench.doors import doors
-from bench.gateway_back import gateway_back
-from bench.kills import kills
-from bench.live_calls import live_calls
-from bench.load import LoadError
-from bench.local_model import busy, warm
-from bench.log import log
-from bench.long_call import long_call
-from bench.past import past
+from bench.areas.appends import appends
+from bench.areas.audio import Found, audio, memory, sessions
+from bench.areas.barge_in import barge_in
+from bench.areas.choices import choices
+from bench.areas.doors import doors
+from bench.areas.gateway_back import gateway_back
+from bench.areas.kills import kills
+from bench.areas.live_calls import live_calls
+from bench.areas.local_model import busy, warm
+from bench.areas.log import log
+from bench.areas.long_call import long_call
+from bench.areas.past import past
+from bench.areas.realtime import realtime
+from bench.areas.resumes import resumes
+from bench.areas.speech import rehearse, speech
+from bench.areas.starts import starts
+from bench.areas.takeovers import takeovers
+from bench.areas.talking import talking
+from bench.clients.load import LoadError
 from bench.peers import plot as peers_plot
 from bench.peers import results as peers_results
 from bench.peers.catalogue import PEERS
 from bench.peers.measure import compare
 from bench.plot import PICTURE, draw
-from bench.realtime import realtime
 from bench.report import Figure, Results
-from bench.resumes import resumes
-from bench.speech import rehearse, speech
 from bench.stack import FULL, Stack, StackError, stack
-from bench.starts import starts
-from bench.takeovers import takeovers
-from bench.talking import talking
 
 Area = Callable[[bool, Callable[[str], None]], Awaitable[Found]]
 

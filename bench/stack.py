@@ -133,7 +133,7 @@ async def bare_echo() -> AsyncIterator[tuple[str, psutil.Process]]:
     port = free_port()
     with ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory(prefix="voxbridge-bench-"))
-        child = running.enter_context(Child("bare", ["bench.bare", str(port)], child_environment(), Path(folder)))
+        child = running.enter_context(Child("bare", ["bench.clients.bare", str(port)], child_environment(), Path(folder)))
         await listening(port, child, READY_S)
         yield f"ws://127.0.0.1:{port}/echo", psutil.Process(child.pid)
 

@@ -4,7 +4,7 @@
 
 A peer may cut the audio anew, or put silence between. So each frame says what it is (a mark, its session, its number, when it was sent,
 a checksum over all of it), what returns is searched as one stream of bytes, and a frame counts when its last byte is there, bit-exact
-and in its own session. Owns that form and the schedule; sessions are `bench.client`'s. A crash loses one measurement.
+and in its own session. Owns that form and the schedule; sessions are `bench.clients.client`'s. A crash loses one measurement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import psutil
 import uvloop
 
 from bench import figures
-from bench.client import DRAIN_S, FRAME_S, PCM_BYTES, TIMER_S, EchoResult, Session, Task, check, end_sessions, open_sessions
+from bench.clients.client import DRAIN_S, FRAME_S, PCM_BYTES, TIMER_S, EchoResult, Session, Task, check, end_sessions, open_sessions
 from voxbridge.shared.audio import frames
 
 READY_S: Final = 30.0

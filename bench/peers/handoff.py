@@ -19,10 +19,10 @@ from typing import Final
 import msgspec
 import uvloop
 
-from bench.client import FRAME_S, PCM_BYTES, Session
+from bench.clients.client import FRAME_S, PCM_BYTES, Session
+from bench.clients.websocket import connect
 from bench.peers.echo import Finder, Sent
 from bench.peers.handoff_google import KNOWS, UNRESUMABLE
-from bench.websocket import connect
 from voxbridge.shared.audio import frames
 
 CALLS_LIMIT: Final = 100

@@ -4,7 +4,7 @@ one that says when it was asked to and how much it knows.
     python -m bench.peers.handoff_google FOLDER
 
 Answers at once, so that what is measured is the framework's. Every other handoff comes with the news that the session cannot be resumed
-for now, as the API's reference says may happen while functions run. Writes its URL as `tests.fakes.gemini_process` does.
+for now, as the API's reference says may happen while functions run. Writes its URL as `tests.fakes.gemini.process` does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from bench.peers.adapters.wire import SECOND
 from bench.peers.echo import Sent, payload
-from tests.fakes.gemini import Call, GeminiServer, Options, Session, Turn
+from tests.fakes.gemini.server import Call, GeminiServer, Options, Session, Turn
 
 NAME: Final = "Ann"
 UNRESUMABLE: Final = 1

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from bench.client import EchoResult, Task
-from bench.load import LoadError
+from bench.clients.client import EchoResult, Task
+from bench.clients.load import LoadError
 from bench.peers.systems import System, cores, on_cores
 from bench.stack import ROOT
 

@@ -20,15 +20,15 @@ import msgspec
 import psutil
 
 from bench import figures, machine
-from bench.client import EchoResult
-from bench.load import LoadError
+from bench.areas.realtime import google
+from bench.clients.client import EchoResult
+from bench.clients.load import LoadError
 from bench.peers import handoff, load
 from bench.peers.adapters.wire import FIRST, KEY, RESUMABLE_MODEL, SECOND
 from bench.peers.catalogue import PEERS, SDK, Peer
 from bench.peers.environment import Uninstallable, install, release_of
 from bench.peers.results import P99_LIMIT_MS, Absent, Comparison, Measured, cpu, judged
 from bench.peers.systems import OURS, RELAY, TITLES, System, cores, on_cores, peer, product, sdk_relay
-from bench.realtime import google
 from bench.stack import Child, StackError, child_environment
 from voxbridge.shared.config import PREFIX
 
@@ -235,7 +235,7 @@ def _of_ours(name: str) -> Measured:
         python=platform.python_version(),
         settings="the whole product: gateway, nats-server, voice, Valkey and tools as `voxbridge up` runs them, Gemini mode"
         if mine
-        else "`bench/relay.py` and, for handoffs, `bench/relay_handoff.py`: one process with nothing but uvicorn and the SDK; "
+        else "`bench/clients/relay.py` and, for handoffs, `relay_handoff.py`: one process with nothing but uvicorn and the SDK; "
         "20 ms pieces up, out as they come",
     )
 

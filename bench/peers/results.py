@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from bench import figures
-from bench.client import EchoResult
+from bench.clients.client import EchoResult
 from bench.peers.handoff import Handoffs
 from bench.peers.systems import OURS, RELAY
 from bench.report import OUT, Figure, beside

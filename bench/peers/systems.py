@@ -17,9 +17,9 @@ from typing import Final
 import msgspec
 import psutil
 
+from bench.areas.realtime import relay
 from bench.peers.catalogue import Peer
 from bench.peers.environment import python_of
-from bench.realtime import relay
 from bench.stack import LIGHT, ROOT, Child, child_environment, free_port, listening, stack
 from voxbridge.shared.embedded.child import die_with_parent
 
@@ -89,8 +89,8 @@ async def product(found: Mapping[str, str]) -> AsyncIterator[System]:
 
 @asynccontextmanager
 async def sdk_relay(found: Mapping[str, str], module: str = "") -> AsyncIterator[System]:
-    """The relay of `bench.relay`, or another `module` beside it."""
-    async with relay(found, f"bench.relay{module}") as (url, process):
+    """The relay of `bench.clients.relay`, or another `module` beside it."""
+    async with relay(found, f"bench.clients.relay{module}") as (url, process):
         yield System(name=RELAY, url=url, bare=True, pids=lambda: {RELAY: _tree(process.pid)})
 
 

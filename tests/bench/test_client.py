@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 from websockets.asyncio.server import ServerConnection, serve
 
-from bench import client
-from bench.websocket import Socket, connect, frame
+from bench.clients import client
+from bench.clients.websocket import Socket, connect, frame
 from voxbridge.shared.audio.frames import PREFIX_SIZE
 
 

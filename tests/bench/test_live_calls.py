@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from bench.live_call import NUMBERS, LiveCall, number_of, numbered
-from bench.live_calls import PIPELINES, longest_gap_ms, write_agents
-from bench.live_google import Google, lost_frames
-from bench.realtime import google
+from bench.areas.live_calls import PIPELINES, longest_gap_ms, write_agents
+from bench.areas.realtime import google
+from bench.clients.live_call import NUMBERS, LiveCall, number_of, numbered
+from bench.clients.live_google import Google, lost_frames
 from bench.stack import StackError
-from tests.fakes.gemini_client import connect, rest, said, send, until
-from tests.fakes.gemini_process import Connection, GoAway, Script, Watch
-from tests.fakes.gemini_turns import Call, Turn
+from tests.fakes.gemini.client import connect, rest, said, send, until
+from tests.fakes.gemini.process import Connection, GoAway, Script, Watch
+from tests.fakes.gemini.turns import Call, Turn
 from voxbridge.shared.agents import files
 from voxbridge.shared.audio import frames
 

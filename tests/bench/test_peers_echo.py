@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from bench.client import PCM_BYTES, Task
+from bench.clients.client import PCM_BYTES, Task
 from bench.peers import echo
 from bench.peers.echo import Finder, Sent, payload
 from voxbridge.shared.audio.frames import PREFIX_SIZE

@@ -13,14 +13,14 @@ import pytest
 from google.genai import types
 from websockets.asyncio.server import ServerConnection, serve
 
+from bench.clients.websocket import connect as open_socket
 from bench.peers import handoff
 from bench.peers.adapters.wire import FIRST, PREFIX_SIZE, RESUMABLE_MODEL, SECOND, BareSocket, framed
 from bench.peers.echo import Finder, Sent, payload
 from bench.peers.handoff_google import KNOWS, UNRESUMABLE, Script, arguments
 from bench.peers.systems import cores, on_cores
-from bench.websocket import connect as open_socket
-from tests.fakes.gemini import GeminiServer, Options
-from tests.fakes.gemini_client import connect, kinds, rest, sound, until
+from tests.fakes.gemini.client import connect, kinds, rest, sound, until
+from tests.fakes.gemini.server import GeminiServer, Options
 
 TOOL = types.Tool(
     function_declarations=[

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import figures
-from bench.client import EchoResult
+from bench.clients.client import EchoResult
 from bench.peers import report, results
 from bench.peers.__main__ import chosen, main
 from bench.peers.handoff import Handoffs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.speech import LOUD, Turn, trimmed, waterfall
+from bench.areas.speech import LOUD, Turn, trimmed, waterfall
 
 
 def test_the_waterfall_has_the_median_of_each_stamp_of_the_turns_that_have_it() -> None:

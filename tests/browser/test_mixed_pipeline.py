@@ -26,9 +26,9 @@ from tests.browser.speech import STT_RATE, from_pcm16, pitch, shared_words, spok
 from tests.browser.studio import ROOT, WAIT_MS, Studio
 from tests.browser.test_looks import look
 from tests.browser.vendors import ENDPOINT, Vendors, vendors
-from tests.fakes.anthropic import Use
-from tests.fakes.gemini_turns import Call, Turn
-from tests.fakes.openai_http_rules import SPEECH
+from tests.fakes.anthropic.server import Use
+from tests.fakes.gemini.turns import Call, Turn
+from tests.fakes.openai.http_rules import SPEECH
 from tests.running_models import RunningModels
 
 pytestmark = pytest.mark.timeout(600)

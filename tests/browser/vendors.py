@@ -12,12 +12,14 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.fakes import anthropic, openai_http, openai_realtime, tls
-from tests.fakes.anthropic import AnthropicServer
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
-from tests.fakes.openai_http import OpenAIServer
-from tests.fakes.openai_realtime import OpenAIRealtimeServer
+from tests.fakes import tls
+from tests.fakes.anthropic import server
+from tests.fakes.anthropic.server import AnthropicServer
+from tests.fakes.gemini.rules import Options
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.openai import http, realtime
+from tests.fakes.openai.http import OpenAIServer
+from tests.fakes.openai.realtime import OpenAIRealtimeServer
 
 GEMINI_KEY: Final = "AIza-of-the-tests"
 ENDPOINT: Final = "studio"
@@ -49,12 +51,12 @@ class Vendors:
             "SSL_CERT_FILE": str(self.ca_file),
             "GEMINI_API_KEY": GEMINI_KEY,
             "GOOGLE_GEMINI_BASE_URL": self.google.url,
-            "ANTHROPIC_API_KEY": anthropic.KEY,
+            "ANTHROPIC_API_KEY": server.KEY,
             "ANTHROPIC_BASE_URL": self.anthropic.url,
-            "OPENAI_API_KEY": openai_realtime.KEY,
+            "OPENAI_API_KEY": realtime.KEY,
             "OPENAI_BASE_URL": self.realtime.url,
             "VOXBRIDGE_ENDPOINTS": f"{ENDPOINT}={self.speech.base_url}",
-            f"VOXBRIDGE_KEY_{ENDPOINT.upper()}": openai_http.KEY,
+            f"VOXBRIDGE_KEY_{ENDPOINT.upper()}": http.KEY,
         }
 
     def run(self, action: Callable[[], None]) -> None:

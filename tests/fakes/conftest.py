@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.gemini import GeminiServer
+from tests.fakes.gemini.server import GeminiServer
 
 
 @pytest.fixture

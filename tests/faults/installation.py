@@ -21,8 +21,8 @@ from redis.asyncio import Redis
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_turns import Turn
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.turns import Turn
 from tests.faults.orders import BOOKINGS, CHARGES, effects
 from tests.ports import free_port
 from voxbridge.installation import streams

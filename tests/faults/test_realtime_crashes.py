@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tests import replayed
-from tests.fakes.gemini_session import Session
-from tests.fakes.gemini_turns import Call, Turn
+from tests.fakes.gemini.session import Session
+from tests.fakes.gemini.turns import Call, Turn
 from tests.faults import orders
 from tests.faults.caller import Caller
 from tests.faults.installation import Installation, installed

@@ -20,7 +20,7 @@ import httpx
 import pytest
 from nats.aio.msg import Msg
 
-from tests.fakes.gemini_turns import Call, Turn
+from tests.fakes.gemini.turns import Call, Turn
 from tests.faults import orders
 from tests.faults.caller import Caller
 from tests.faults.guarded import Guarded

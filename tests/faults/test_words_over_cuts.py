@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from tests.fakes.gemini_turns import Turn
+from tests.fakes.gemini.turns import Turn
 from tests.faults.caller import FRAME, Caller
 from tests.faults.guarded import Guarded
 from tests.faults.installation import Installation, installed

@@ -17,8 +17,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from redis.asyncio import Redis
 
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
+from tests.fakes.gemini.rules import Options
+from tests.fakes.gemini.server import GeminiServer
 from tests.voice.model_server import ModelServer
 from voxbridge.services.models.weights import loader, manifest, shelf
 from voxbridge.services.voice.audio.vad import SileroModel

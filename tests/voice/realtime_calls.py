@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_session import Session
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.session import Session
 from tests.voice.conftest import Page
 from tests.voice.sounds import silence, speech
 from voxbridge.shared.events import gateway

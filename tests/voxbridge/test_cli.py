@@ -57,7 +57,7 @@ def test_the_version_is_the_distributions() -> None:
 
 
 def test_groups_with_heavy_imports_are_loaded_when_they_are_called() -> None:
-    code = "import sys; from voxbridge.cli import cli; print(sorted({'services', 'nats', 'httpx', 'rich'} & set(sys.modules)))"
+    code = "import sys; from voxbridge.cli import cli; print(sorted({'voxbridge.services', 'nats', 'httpx', 'rich'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import pytest
 
-from voxbridge.replay import differences
+from voxbridge.sessions.replay import differences
 
 RECORDING = Path(__file__).with_name("{recording}")
 

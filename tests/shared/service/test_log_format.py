@@ -8,14 +8,14 @@ from voxbridge.shared.service.log_format import MAX_LINE, OneLine
 
 
 def _record(message: str, *args: object) -> logging.LogRecord:
-    record = logging.LogRecord("shared.x", logging.WARNING, __file__, 1, message, args, None)
+    record = logging.LogRecord("voxbridge.shared.x", logging.WARNING, __file__, 1, message, args, None)
     record.created, record.msecs = 1_700_000_000.25, 250.0
     return record
 
 
 def test_a_record_is_one_line_with_time_level_process_and_logger() -> None:
     line = OneLine("voice-1a2b").format(_record("took %d ms\nand more", 5))
-    assert line == "2023-11-14T22:13:20.250Z warning voice-1a2b shared.x: took 5 ms\\nand more"
+    assert line == "2023-11-14T22:13:20.250Z warning voice-1a2b voxbridge.shared.x: took 5 ms\\nand more"
 
 
 def test_a_traceback_stays_on_the_line() -> None:

@@ -282,7 +282,7 @@ async def test_a_service_whose_tasks_do_not_end_ends_all_the_same_and_says_which
     """A cancellation may be lost: what asks NATS again and again then goes on for as long as NATS is away."""
     code = """
 import asyncio
-from shared import service
+from voxbridge.shared.service import process
 from tests.shared.service.test_process import Echo
 
 async def deaf():
@@ -303,8 +303,8 @@ class Deaf(Echo):
 async def build(resources):
     return Deaf(resources)
 
-service.DRAIN_TIMEOUT_S = 0.2
-service.main("echo", build)
+process.DRAIN_TIMEOUT_S = 0.2
+process.main("echo", build)
 """
     bus = own_nats()
     env = {**os.environ, "VOXBRIDGE_NATS_URL": bus.url, "VOXBRIDGE_REDIS_URL": redis_url}

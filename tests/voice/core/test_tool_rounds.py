@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_turns import Call, Turn
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.turns import Call, Turn
 from tests.voice.conftest import Page, Workers
 from tests.voice.model_server import ModelServer, call
 from tests.voice.realtime_calls import a_turn, asks, said

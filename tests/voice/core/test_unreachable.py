@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import anthropic
-from tests.fakes.anthropic import AnthropicServer
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_turns import Turn
+from tests.fakes.anthropic import server as anthropic_server
+from tests.fakes.anthropic.server import AnthropicServer
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.turns import Turn
 from tests.voice.conftest import Page, Workers
 from tests.voice.core.test_handoff import LIVE, agents, hand_over
 from tests.voice.model_server import ModelServer, call
@@ -42,7 +42,7 @@ def keyless(monkeypatch: pytest.MonkeyPatch) -> None:
 async def claude(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AnthropicServer]:
     async with AnthropicServer() as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", anthropic.KEY)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", anthropic_server.KEY)
         yield server
 
 
@@ -181,7 +181,7 @@ async def test_an_agent_whose_language_model_is_refused_gives_the_conversation_b
     workers: Workers, page: Page, claude: AnthropicServer, model_server: ModelServer, tmp_path: Path
 ) -> None:
     folder = agents(tmp_path / "agents", host=LOCAL_HOST, advisor="llm: anthropic:claude-sonet\nprompt: You advise.\n")
-    claude.script(*[[anthropic.Status(404, "not_found_error", "model: claude-sonet")]] * 2)
+    claude.script(*[[anthropic_server.Status(404, "not_found_error", "model: claude-sonet")]] * 2)
     model_server.script("llm", TO_ADVISOR, ["I advise you myself."])
     async with workers.running(agents_dir=folder):
         await page.open(agent="host")
@@ -204,8 +204,8 @@ async def test_whoever_gets_the_conversation_back_and_cannot_answer_either_says_
         host="llm: anthropic\nprompt: You greet.\nhandoffs: [advisor]\n",
         advisor="llm: anthropic:claude-sonet\nprompt: You advise.\n",
     )
-    claude.script([anthropic.Use("handoff_conversation", {"target": "advisor"})])
-    claude.script(*[[anthropic.Status(404, "not_found_error", "scripted")]] * 4)
+    claude.script([anthropic_server.Use("handoff_conversation", {"target": "advisor"})])
+    claude.script(*[[anthropic_server.Status(404, "not_found_error", "scripted")]] * 4)
     async with workers.running(agents_dir=folder):
         await page.open(agent="host")
         await page.until(ev.SessionStarted)

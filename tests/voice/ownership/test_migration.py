@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from nats.aio.client import Client
 
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
-from tests.fakes.gemini_turns import Turn
+from tests.fakes.gemini.rules import Options
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.turns import Turn
 from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, becomes, left
 from tests.voice.model_server import Fault, ModelServer
 from tests.voice.ownership.fleet import name, owner, pause_ms, refused, serves, state_of

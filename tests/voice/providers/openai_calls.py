@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import pytest
 
-from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer, Session
-from tests.fakes.openai_realtime_turns import frames, tone
+from tests.fakes.openai.realtime import KEY, OpenAIRealtimeServer, Session
+from tests.fakes.openai.realtime_turns import frames, tone
 from voxbridge.services.voice.core.provider_events import ProviderInput
 from voxbridge.services.voice.providers.realtime.base import Connection, ConnectionLost, Setup
 from voxbridge.services.voice.providers.realtime.openai.model import OpenAIRealtime

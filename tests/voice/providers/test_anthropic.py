@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import tls
-from tests.fakes.anthropic import CACHED_TOKENS, KEY, AnthropicServer, Block, End, Failure, Item, Raw, Status, Stop, Thought, Use
+from tests.fakes.anthropic.server import CACHED_TOKENS, KEY, AnthropicServer, Block, End, Failure, Item, Raw, Status, Stop, Thought, Use
 from tests.voice.model_server import Fault
 from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
 from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse

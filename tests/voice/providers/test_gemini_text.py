@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import tls
-from tests.fakes.gemini_text import KEY, UNSIGNED, Call, End, Finish, GeminiTextServer, Raw, Status, Thought
+from tests.fakes.gemini.text import KEY, UNSIGNED, Call, End, Finish, GeminiTextServer, Raw, Status, Thought
 from tests.voice.model_server import Fault
 from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
 from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse

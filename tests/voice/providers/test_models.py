@@ -18,8 +18,8 @@ import openai
 import pytest
 
 from tests.fakes import tls
-from tests.fakes.anthropic import KEY as CLAUDE_KEY
-from tests.fakes.anthropic import AnthropicServer
+from tests.fakes.anthropic.server import KEY as CLAUDE_KEY
+from tests.fakes.anthropic.server import AnthropicServer
 from tests.fakes.sse import Answer, Body, Request, SseServer
 from tests.voice.model_server import Fault, ModelServer, Raw, Status, call
 from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested

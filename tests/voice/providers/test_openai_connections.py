@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from tests.fakes import tls
-from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer
-from tests.fakes.openai_realtime_turns import Turn, tone
+from tests.fakes.openai.realtime import KEY, OpenAIRealtimeServer
+from tests.fakes.openai.realtime_turns import Turn, tone
 from tests.voice.providers.openai_calls import SETUP, SPEECH, TIME, Call, calling, the_key
 from voxbridge.services.voice.core.outputs import Message, ToolUse
 from voxbridge.services.voice.core.provider_events import AgentAudio, AgentText, ModelTurnDone, ProviderInput

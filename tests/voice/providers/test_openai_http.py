@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.fakes.openai_http import KEY, OpenAIServer, Use, tone
-from tests.fakes.openai_http_rules import CHAT, HEARING, SPEECH
+from tests.fakes.openai.http import KEY, OpenAIServer, Use, tone
+from tests.fakes.openai.http_rules import CHAT, HEARING, SPEECH
 from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
 from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse
 from voxbridge.services.voice.providers.cascade.models import Models

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from tests.fakes.openai_realtime import OpenAIRealtimeServer
-from tests.fakes.openai_realtime_turns import Turn, tone
+from tests.fakes.openai.realtime import OpenAIRealtimeServer
+from tests.fakes.openai.realtime_turns import Turn, tone
 from tests.voice.providers.openai_calls import SETUP, SILENCE, SPEECH, Call, calling, the_key
 from voxbridge.services.voice.core.provider_events import (
     AgentAudio,

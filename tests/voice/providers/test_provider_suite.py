@@ -15,16 +15,16 @@ import pytest
 
 pytest.register_assert_rewrite("tests.voice.providers.provider_suite", "tests.voice.providers.page_suite")
 
-from tests.fakes import anthropic
-from tests.fakes.anthropic import AnthropicServer
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
-from tests.fakes.gemini_turns import Call
-from tests.fakes.gemini_turns import Turn as GeminiTurn
-from tests.fakes.openai_realtime import KEY as OPENAI_KEY
-from tests.fakes.openai_realtime import OpenAIRealtimeServer
-from tests.fakes.openai_realtime import Session as OpenAISession
-from tests.fakes.openai_realtime_turns import Turn as OpenAITurn
+from tests.fakes.anthropic import server as anthropic_server
+from tests.fakes.anthropic.server import AnthropicServer
+from tests.fakes.gemini.rules import Options
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.turns import Call
+from tests.fakes.gemini.turns import Turn as GeminiTurn
+from tests.fakes.openai.realtime import KEY as OPENAI_KEY
+from tests.fakes.openai.realtime import OpenAIRealtimeServer
+from tests.fakes.openai.realtime import Session as OpenAISession
+from tests.fakes.openai.realtime_turns import Turn as OpenAITurn
 from tests.voice.model_server import Fault, ModelServer, Status, call
 from tests.voice.providers.page_suite import Reply
 from tests.voice.providers.provider_suite import STORY, Limit, Provider, ProviderSuite, Stage
@@ -251,7 +251,7 @@ class Claude(Cascade):
 
     mode = "claude"
     agent = "llm: anthropic\n"
-    secrets = (anthropic.KEY,)
+    secrets = (anthropic_server.KEY,)
     settings: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, models: Models, server: AnthropicServer) -> None:
@@ -261,7 +261,7 @@ class Claude(Cascade):
     def write(self, reply: Reply) -> None:
         says = [f"{reply.says} "] if reply.says else []
         hold = [Fault.HANG] if reply.holds else []
-        self.server.script([*says, *hold, *(anthropic.Use(name, dict(given)) for name, given in reply.calls)])
+        self.server.script([*says, *hold, *(anthropic_server.Use(name, dict(given)) for name, given in reply.calls)])
         if reply.after:
             self.server.script([reply.after])
 
@@ -274,7 +274,7 @@ class Claude(Cascade):
             connection.cancel()
 
     def refuse_the_key(self) -> None:
-        self.server.script(*[[anthropic.Status(401, "authentication_error", f"invalid x-api-key {anthropic.KEY}")]] * 2)
+        self.server.script(*[[anthropic_server.Status(401, "authentication_error", f"invalid x-api-key {anthropic_server.KEY}")]] * 2)
 
     def knows(self) -> str:
         return json.dumps(self.server.bodies[-1]["messages"])
@@ -334,7 +334,7 @@ class TestClaudeSpokenTo(ProviderSuite):
     async def provider(self, model_server: Models, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Provider]:
         async with AnthropicServer() as server:
             monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-            monkeypatch.setenv("ANTHROPIC_API_KEY", anthropic.KEY)
+            monkeypatch.setenv("ANTHROPIC_API_KEY", anthropic_server.KEY)
             yield Claude(model_server, server)
             assert server.refused == [], "nothing that the service would refuse was sent"
 

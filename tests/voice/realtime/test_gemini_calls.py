@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_turns import Call, Turn
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.sounds import silence, speech
 from voxbridge.shared.events import gateway

@@ -8,9 +8,9 @@ from typing import Final
 
 import pytest
 
-from tests.fakes.gemini import GeminiServer, Refusal
-from tests.fakes.gemini_session import Session
-from tests.fakes.gemini_turns import Call, Turn
+from tests.fakes.gemini.server import GeminiServer, Refusal
+from tests.fakes.gemini.session import Session
+from tests.fakes.gemini.turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asked_in_text, asks, connected, restored, said, seeded_with
 from voxbridge.services.voice.core.outputs import Message

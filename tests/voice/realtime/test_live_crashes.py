@@ -14,8 +14,8 @@ import pytest
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis
 
-from tests.fakes.gemini import Refusal
-from tests.fakes.gemini_turns import Call, Turn
+from tests.fakes.gemini.server import Refusal
+from tests.fakes.gemini.turns import Call, Turn
 from tests.faults.installation import Google
 from tests.voice.conftest import Page, Workers, becomes
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asks, connected

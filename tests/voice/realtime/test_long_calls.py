@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.fakes import anthropic, openai_realtime
-from tests.fakes.anthropic import AnthropicServer
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_turns import Turn
-from tests.fakes.openai_realtime import OpenAIRealtimeServer
+from tests.fakes.anthropic import server as anthropic_server
+from tests.fakes.anthropic.server import AnthropicServer
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.turns import Turn
+from tests.fakes.openai import realtime
+from tests.fakes.openai.realtime import OpenAIRealtimeServer
 from tests.voice.conftest import Page, Workers
 from tests.voice.core.test_handoff import LIVE, agents
 from tests.voice.model_server import ModelServer, call
@@ -87,7 +88,7 @@ async def test_after_a_long_call_claude_is_told_how_it_began(
 ) -> None:
     async with AnthropicServer() as claude:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", claude.url)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", anthropic.KEY)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", anthropic_server.KEY)
         claude.script(["You are Ann."])
         await handed_over(workers, page, model_server, store, tmp_path, "llm: anthropic\noutput: text")
         (body,) = claude.bodies
@@ -100,7 +101,7 @@ async def test_after_a_long_call_openai_is_seeded_with_how_it_began(
 ) -> None:
     async with OpenAIRealtimeServer() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", openai_realtime.KEY)
+        monkeypatch.setenv("OPENAI_API_KEY", realtime.KEY)
         await handed_over(workers, page, model_server, store, tmp_path, "model: openai")
         (session,) = server.sessions
         knows_the_beginning_and_the_end(json.dumps(list(session.items.values())))
@@ -130,7 +131,7 @@ async def test_a_connection_that_is_seeded_again_says_what_it_was_not_told(
 ) -> None:
     async with OpenAIRealtimeServer() as server, workers.running():
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", openai_realtime.KEY)
+        monkeypatch.setenv("OPENAI_API_KEY", realtime.KEY)
         await page.open("openai")
         await page.until(ev.ProviderConnected)
         for number in range(1, turns + 1):

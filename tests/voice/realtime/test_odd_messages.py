@@ -10,10 +10,10 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_rules import Options
-from tests.fakes.gemini_turns import Call, Turn, audio_content, content
-from tests.fakes.openai_realtime import KEY, OpenAIRealtimeServer
+from tests.fakes.gemini.rules import Options
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.turns import Call, Turn, audio_content, content
+from tests.fakes.openai.realtime import KEY, OpenAIRealtimeServer
 from tests.voice.conftest import Page, Workers
 from tests.voice.realtime_calls import asks, connected, said
 from voxbridge.services.voice.core import inputs, step

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.answers import answers, apologies
-from tests.fakes.gemini import GeminiServer, Refusal
-from tests.fakes.gemini_turns import Call, Turn
+from tests.fakes.gemini.server import GeminiServer, Refusal
+from tests.fakes.gemini.turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.realtime_calls import BARGE_IN, UTTERANCE, a_turn, asked_in_text, asks, connected, restored, said, seeded_with, user_said
 from tests.voice.replaying import replay, stored

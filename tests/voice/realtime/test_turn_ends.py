@@ -10,9 +10,9 @@ import asyncio
 import msgspec
 import pytest
 
-from tests.fakes import gemini_model
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_turns import Turn, content
+from tests.fakes.gemini import model
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.turns import Turn, content
 from tests.voice.conftest import Page, Workers
 from tests.voice.realtime_calls import BARGE_IN, UTTERANCE, asked_in_text, asks, connected, restored, said, user_said
 from voxbridge.shared.events import voice as ev
@@ -33,20 +33,20 @@ HELLO, ORDER = Turn(hears="Hello?", says="Hello there."), Turn(hears="A pizza, p
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Set when the stand-in may end its turns."""
-    event, complete = asyncio.Event(), gemini_model.Model._complete
+    event, complete = asyncio.Event(), model.Model._complete
 
-    async def late(self: gemini_model.Model, turn: Turn) -> None:
+    async def late(self: model.Model, turn: Turn) -> None:
         await event.wait()
         await complete(self, turn)
 
-    monkeypatch.setattr(gemini_model.Model, "_complete", late)
+    monkeypatch.setattr(model.Model, "_complete", late)
     return event
 
 
 @pytest.fixture(autouse=True)
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same tokens for each turn."""
-    monkeypatch.setattr(gemini_model, "usage", lambda turn: COUNTED)
+    monkeypatch.setattr(model, "usage", lambda turn: COUNTED)
 
 
 def counted(page: Page) -> int:
@@ -109,16 +109,16 @@ async def test_what_was_heard_to_its_end_is_not_asked_again_of_the_next_connecti
 async def test_a_model_that_waits_for_the_user_to_go_on_is_not_asked_for_an_answer(
     workers: Workers, page: Page, google: GeminiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    complete = gemini_model.Model._complete
+    complete = model.Model._complete
 
-    async def waiting(self: gemini_model.Model, turn: Turn) -> None:
+    async def waiting(self: model.Model, turn: Turn) -> None:
         if turn.says:
             await complete(self, turn)
         else:
             self.turns += 1
             await self._session.send(content(turnComplete=True, waitingForInput=True))
 
-    monkeypatch.setattr(gemini_model.Model, "_complete", waiting)
+    monkeypatch.setattr(model.Model, "_complete", waiting)
     google.script(Turn(hears="I would like to, um,"), ORDER)
     async with workers.running():
         await connected(page)
@@ -151,12 +151,12 @@ async def test_tokens_of_an_interrupted_turn_count(workers: Workers, page: Page,
 async def test_tokens_that_are_told_behind_a_turn_count(
     workers: Workers, page: Page, google: GeminiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def complete(self: gemini_model.Model, turn: Turn) -> None:
+    async def complete(self: model.Model, turn: Turn) -> None:
         self.turns += 1
         await self._session.send(content(turnComplete=True))
         await self._session.send({"usageMetadata": COUNTED})
 
-    monkeypatch.setattr(gemini_model.Model, "_complete", complete)
+    monkeypatch.setattr(model.Model, "_complete", complete)
     google.script(HELLO, ORDER, HELLO)
     async with workers.running():
         await connected(page)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.gemini import GeminiServer
-from tests.fakes.gemini_turns import Call, Turn
+from tests.fakes.gemini.server import GeminiServer
+from tests.fakes.gemini.turns import Call, Turn
 from tests.voice.conftest import Page, Workers
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asked_in_text, asks, connected
 from voxbridge.shared.events import gateway

@@ -156,7 +156,7 @@ async def started(config: Config, monkeypatch: pytest.MonkeyPatch, bus: NatsServ
 
     async def start(command: Sequence[str], env: Mapping[str, str], *_: object, waits: bool) -> SimpleNamespace:
         assert not waits
-        given[command[-1].removeprefix("services.")] = env
+        given[command[-1].removeprefix("voxbridge.services.")] = env
         return SimpleNamespace(pid=1)
 
     monkeypatch.setattr(up, "start_command", start)

@@ -238,8 +238,8 @@ import asyncio, os, sys
 from pathlib import Path
 from voxbridge.shared.embedded.servers import NatsServer
 from tests.voxbridge.supervisor.test_supervisor import GRANDCHILD, STEADY, Said, _program
-from voxbridge.children import embedded
-from voxbridge.supervisor import Supervisor
+from voxbridge.supervisor.children import embedded
+from voxbridge.supervisor.supervisor import Supervisor
 folder = Path({str(tmp_path)!r})
 class Telling(Said):
     def show(self, whole):

@@ -1,0 +1,415 @@
+"""What a call on Gemini Live goes through: its agent hands over, its connection is about to be closed, its worker is killed in the middle
+of a function, or stopped with all of its calls. Through the whole product, with a stand-in for Google that notes what it sees.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import struct
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import psutil
+
+from bench import figures
+from bench.areas.audio import Found, Say
+from bench.areas.realtime import google
+from bench.clients.client import FRAME_S
+from bench.clients.live_call import LiveCall
+from bench.clients.live_google import Google
+from bench.report import Figure
+from bench.stack import LIGHT, Stack, stack
+from tests.fakes.gemini.process import Connection, GoAway, Instant, Script, Watch
+from tests.fakes.gemini.turns import Call, Turn
+from tests.faults import orders
+from voxbridge.shared.config import PREFIX
+
+HANDOFFS: Final = 20
+"""Of each kind; every other one with the news that the session cannot be resumed for now."""
+
+LONG: Final = 3
+"""Handoffs late in a long call."""
+
+LONG_TURNS: Final = 60
+LONG_TEXT: Final = "I have more to tell you about my savings. " * 48
+"""That the caller types in each of these turns: 2,016 characters, so that no model is given all of them word for word."""
+
+ROTATIONS: Final = 7
+KILLS: Final = 3
+DRAINED: Final = 20
+"""Calls on the worker that is stopped."""
+
+RESUMABLE: Final = "gemini-2.5-flash-native-audio-latest"
+"""A model whose resumed conversation takes another voice; the usual one is seeded with what was said."""
+
+PIPELINES: Final = {"seeded": "gemini", "resumed": f"gemini:{RESUMABLE}"}
+STEADY_S: Final = 0.5
+"""Of the microphone, before a handoff and after it."""
+
+FLOWING_S: Final = 5.0
+"""Of audio in both directions before a connection is left: longer than what is heard again over the new one."""
+
+LASTING_S: Final = 10.5
+"""Of audio in both directions before a worker is stopped: its successor reads all that the bus keeps, ten seconds of the microphone."""
+
+BACK_FRAMES: Final = 25
+"""That come to each call after its worker is gone."""
+
+AFTER_S: Final = 2.0
+"""That a call is looked at after its connection was replaced."""
+
+WITHIN_S: Final = 15.0
+POLL_S: Final = 0.01
+STANDBY: Final = "a second voice worker that waits"
+NOTICE: Final = "3s"
+"""As much as the product wants to be early: it leaves at once, in the middle of what is said."""
+
+SECOND: Final = 2_345
+"""Every sample of the second agent's voice."""
+
+_SPEECH: Final = struct.pack("<960h", *[SECOND] * 960)
+_NAME: Final = "I am Ann."
+_FIRST: Final = "Good morning, Ann."
+
+
+class Handoff(msgspec.Struct, frozen=True, kw_only=True):
+    """Times in ms."""
+
+    ms: float
+    ready_ms: float
+    """Until the stand-in said that the new connection is set up."""
+
+    stand_in_ms: float
+    """CPU time of the stand-in until it had sent the second agent's first audio: what it does beside others at the same time counts."""
+
+    kept: bool
+    """The new connection knew what both had said before."""
+
+    lost: int
+    unresumable: bool
+
+
+class Rotation(msgspec.Struct, frozen=True, kw_only=True):
+    """Longest gaps in ms."""
+
+    gap_ms: float
+    theirs_ms: float
+    """Between two messages with audio of the stand-in, over both connections."""
+
+    again_ms: float
+    """Of the microphone, heard over both connections."""
+
+    lost: int
+
+
+class Kill(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a call whose worker was killed."""
+
+    ms: float
+    effects: int
+    results: int
+    """How often the model was told what the function returned."""
+
+    kept: bool
+    lost: int
+
+
+class Drain(msgspec.Struct, frozen=True, kw_only=True):
+    """In ms: until the last call went on with another worker, and the longest silence of each."""
+
+    moved_ms: float
+    pauses_ms: list[float]
+
+
+async def live_calls(quick: bool, say: Say) -> Found:
+    """Handoffs by both kinds of model, rotations, killed workers, and one that is stopped with 20 calls."""
+    async with AsyncExitStack() as running:
+        found = await running.enter_async_context(google())
+        there = await running.enter_async_context(Google.of(Path(found["SSL_CERT_FILE"]).parent))
+        folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="voxbridge-bench-")))
+        write_agents(folder / "agents")
+        extra = {**found, f"{PREFIX}AGENTS_DIR": str(folder / "agents"), f"{PREFIX}TOOL_PACKS": orders.__name__}
+        product = await running.enter_async_context(stack(LIGHT, greeting=False, extra=extra))
+        await there.tell(Watch(echo=False))
+        handoffs: dict[str, list[Handoff]] = {kind: [] for kind in PIPELINES}
+        for number in range(1 + (3 if quick else HANDOFFS)):
+            for kind, taken in handoffs.items():
+                say(f"live calls: handoff {number + 1}, {kind}")
+                handoff = await _handoff(product, there, kind, unresumable=number % 2 == 1)
+                if number:  # the first of a process is not counted
+                    taken.append(handoff)
+        remembered = []
+        for number in range(1 if quick else LONG):
+            say(f"live calls: handoff after {LONG_TURNS} turns, round {number + 1}")
+            remembered.append(await _handed_over_late(product, there))
+        worker = product.processes["voice"]
+        kills = []
+        for number in range(1 if quick else KILLS):
+            say(f"live calls: worker killed, round {number + 1}")
+            written = folder / f"orders-{number}"
+            written.mkdir()
+            killed, worker = await _killed(product, there, worker, written)
+            kills.append(killed)
+        await there.tell(Watch(echo=True))
+        rotations = []
+        for number in range(3 if quick else ROTATIONS):
+            say(f"live calls: rotation {number + 1}")
+            rotations.append(await _rotated(product, there))
+        say(f"live calls: worker with {DRAINED} calls stopped")
+        drain = await _drained(product, worker)
+    detail = {"handoffs": handoffs, "late": remembered, "rotations": rotations, "kills": kills, "drain": drain}
+    return [*_of_handoffs(handoffs), _of_late_ones(remembered), *_of_others(rotations, kills, drain)], detail, []
+
+
+def write_agents(folder: Path) -> None:
+    """Two pipelines of two agents with different voices: `seeded` on the usual model, `resumed` on one that resumes with changes."""
+    (folder / "pipelines").mkdir(parents=True)
+    for name, model in PIPELINES.items():
+        for agent, voice in (("first", "Aoede"), ("second", "Charon")):
+            (folder / f"{name}-{agent}.yaml").write_text(f"model: {model}\nvoice: {voice}\nprompt: You are the {agent} agent.\n")
+        first, second = (f"  - phase: {agent}\n    agent: {name}-{agent}\n" for agent in ("first", "second"))
+        (folder / "pipelines" / f"{name}.yaml").write_text(f"stages:\n{first}    next: second\n{second}")
+
+
+async def _acquainted(call: LiveCall, there: Google) -> None:
+    """Have a first turn, which the model is to remember, and the microphone on."""
+    call.speak()
+    await there.tell(Script([Turn(says=_FIRST)]))
+    call.type(_NAME)
+    await call.until("turn_complete")
+
+
+async def _handoff(product: Stack, there: Google, pipeline: str, *, unresumable: bool) -> Handoff:
+    before = await there.tell(Script([]))
+    async with LiveCall.begun(product.url, pipeline) as call:
+        await _acquainted(call, there)
+        await asyncio.sleep(STEADY_S)
+        asked = Call("handoff_conversation", {"target": f"{pipeline}-second", "reason": "advice"})
+        await there.tell(Script([Turn(calls=[asked], unresumable=unresumable), Turn(says="Second.", pcm=_SPEECH * 10)]))
+        call.type("I need advice.")
+        heard = await call.until_heard(lambda one: one.sample == SECOND)
+        await asyncio.sleep(STEADY_S)
+        seen, lost = await there.heard_all(call, before)
+        first, *_, second = seen
+        called, ready, spoke = _only(first.called), _only([second.ready]), second.spoke[0]
+        return Handoff(
+            ms=(heard.at - called.at) * 1_000,
+            ready_ms=(ready.at - called.at) * 1_000,
+            stand_in_ms=(spoke.cpu - called.cpu) * 1_000,
+            kept=_remembers(second) and first.voice != second.voice,
+            lost=lost,
+            unresumable=unresumable,
+        )
+
+
+async def _handed_over_late(product: Stack, there: Google) -> bool:
+    """Whether the second agent's model knows what both said in the first turn of a long call."""
+    before = await there.tell(Script([]))
+    async with LiveCall.begun(product.url, "seeded") as call:
+        await _acquainted(call, there)
+        await there.tell(Script([Turn(says=f"Go on, {number}.", ms_per_char=5) for number in range(2, LONG_TURNS + 1)]))
+        for number in range(2, LONG_TURNS + 1):
+            call.type(f"{number}. {LONG_TEXT}")
+            await call.until("turn_complete", count=number)
+        asked = Call("handoff_conversation", {"target": "seeded-second", "reason": "advice"})
+        await there.tell(Script([Turn(calls=[asked]), Turn(says="Second.", pcm=_SPEECH * 10)]))
+        call.type("I need advice.")
+        await call.until_heard(lambda one: one.sample == SECOND)
+        *_, second = await there.seen(before)
+        return _remembers(second)
+
+
+async def _rotated(product: Stack, there: Google) -> Rotation:
+    before = await there.tell(Script([]))
+    async with LiveCall.begun(product.url, "seeded-first") as call:
+        call.speak()
+        await call.until_heard(lambda _: True)
+        await asyncio.sleep(FLOWING_S)
+        since = call.heard[-1].at
+        await there.tell(GoAway(NOTICE))
+        await call.until("provider", count=2, status="connected")
+        await asyncio.sleep(AFTER_S)
+        until = time.monotonic()
+        seen, lost = await there.heard_all(call, before)
+        return Rotation(
+            gap_ms=longest_gap_ms([one.at for one in call.heard], since, until),
+            theirs_ms=longest_gap_ms(sorted(one.at for connection in seen for one in connection.spoke), since, until),
+            again_ms=(sum(len(one.marks) for one in seen) - len({mark for one in seen for mark in one.marks})) * FRAME_S * 1_000,
+            lost=lost,
+        )
+
+
+async def _killed(product: Stack, there: Google, worker: psutil.Process, folder: Path) -> tuple[Kill, psutil.Process]:
+    before = await there.tell(Script([]))
+    async with LiveCall.begun(product.url, "seeded-first") as call:
+        await _acquainted(call, there)
+        successor = await product.start("voice")
+        asked = Call("charge", {"folder": str(folder)})
+        await there.tell(Script([Turn(calls=[asked], after="It is done.", blocking=True), Turn(says="It is done.")]))
+        call.type("Book a table.")
+        await call.until("function_call")
+        await _effects(folder)
+        moment = time.monotonic()
+        worker.kill()
+        await asyncio.to_thread(worker.wait, WITHIN_S)
+        orders.release(folder)
+        heard = await call.until_heard(lambda one: one.at > moment, within_s=WITHIN_S)
+        await call.until("turn_complete", count=2)
+        seen, lost = await there.heard_all(call, before)
+        last = seen[-1]
+        killed = Kill(
+            ms=(heard.at - moment) * 1_000,
+            effects=len(orders.effects(folder, orders.CHARGES)),
+            results=sum("charged" in said for one in seen for said in (*one.told, *map(str, one.answers))),
+            kept=_remembers(last),
+            lost=lost,
+        )
+        return killed, successor
+
+
+async def _drained(product: Stack, worker: psutil.Process) -> Drain:
+    async with AsyncExitStack() as running:
+        calls = [await running.enter_async_context(LiveCall.begun(product.url, "seeded-first")) for _ in range(DRAINED)]
+        for call in calls:
+            call.speak()
+        await product.start("voice")
+        await asyncio.sleep(LASTING_S)
+        moment = time.monotonic()
+        worker.terminate()
+        await asyncio.to_thread(worker.wait, WITHIN_S)
+        gone = time.monotonic()
+        back = [await call.until_heard(lambda one: one.at > gone, count=BACK_FRAMES, within_s=WITHIN_S) for call in calls]
+        until = time.monotonic()
+        return Drain(
+            moved_ms=(max(one.at for one in back) - moment) * 1_000,
+            pauses_ms=[longest_gap_ms([one.at for one in call.heard], moment, until) for call in calls],
+        )
+
+
+def longest_gap_ms(times: Sequence[float], since: float, until: float) -> float:
+    """The longest time in ms between two of these ascending times, the ends of the range among them; times in s."""
+    within = [since, *(at for at in times if since < at < until), until]
+    return max(later - earlier for earlier, later in pairwise(within)) * 1_000
+
+
+def _remembers(connection: Connection) -> bool:
+    """Whether a conversation knows what both said in its first turn, word for word or from what it is told of it."""
+    return all(any(text in line.text for line in connection.history) for text in (_NAME, _FIRST))
+
+
+def _only(instants: Sequence[Instant | None]) -> Instant:
+    if len(instants) != 1 or instants[0] is None:
+        raise ValueError(f"one was expected, not {len(instants)}")
+    return instants[0]
+
+
+async def _effects(folder: Path) -> None:
+    """Wait until a function has had its effect."""
+    async with asyncio.timeout(WITHIN_S):
+        while not orders.effects(folder, orders.CHARGES):  # noqa: ASYNC110 - another process writes the file
+            await asyncio.sleep(POLL_S)
+
+
+def _of_handoffs(found: dict[str, list[Handoff]]) -> list[Figure]:
+    every = [one for handoffs in found.values() for one in handoffs]
+    what = "handoff, the model's toolCall → first audio of the next agent at the caller, raw"
+    result = []
+    for kind, handoffs in found.items():
+        ready = statistics.median(one.ready_ms for one in handoffs)
+        spent = statistics.median(one.stand_in_ms for one in handoffs)
+        note = f"{ready:.1f} ms of it until the new connection is set up; the stand-in spent {spent:.1f} ms of CPU meanwhile"
+        value = statistics.median(one.ms for one in handoffs)
+        result.append(Figure(area="live_calls", what=f"{what}, {kind}, median", unit="ms", value=value, note=note))
+    without = [one for one in every if one.unresumable]
+    share = 100 * statistics.fmean(one.kept for one in every)
+    note = f"{sum(one.kept for one in without)} of {len(without)} with resumable=false beside the call"
+    result += [
+        Figure(
+            area="live_calls",
+            what="handoffs that kept the history",
+            key="live_calls.kept",
+            unit="%",
+            value=share,
+            target=100,
+            aim="at least",
+            note=note,
+        ),
+        Figure(area="live_calls", what="the caller's frames lost over them", unit="", value=sum(one.lost for one in every), target=0),
+    ]
+    return result
+
+
+def _of_late_ones(remembered: Sequence[bool]) -> Figure:
+    return Figure(
+        area="live_calls",
+        what=f"handoffs after {LONG_TURNS} turns and {LONG_TURNS * len(LONG_TEXT):,} characters whose next agent knew the first turn",
+        unit="%",
+        value=100 * statistics.fmean(remembered),
+        target=100,
+        aim="at least",
+        note=f"{sum(remembered)} of {len(remembered)}",
+    )
+
+
+def _of_others(rotations: Sequence[Rotation], kills: Sequence[Kill], drain: Drain) -> list[Figure]:
+    beyond = max(one.gap_ms - one.theirs_ms for one in rotations)
+    gap = max(one.gap_ms for one in rotations)
+    wrong = sum(one.effects != 1 for one in kills)
+    untold = sum(one.results != 1 for one in kills)
+    pauses = figures.series(drain.pauses_ms)
+    theirs, again = max(one.theirs_ms for one in rotations), statistics.median(one.again_ms for one in rotations)
+    note = f"{again:,.0f} ms of the microphone are heard again"
+    calls = f"SIGTERM to a worker with {DRAINED} calls"
+    return [
+        Figure(
+            area="live_calls",
+            what="GoAway: input frames lost",
+            key="live_calls.go_away_lost",
+            unit="",
+            value=sum(one.lost for one in rotations),
+            target=0,
+        ),
+        Figure(
+            area="live_calls",
+            what="GoAway: longest gap in output beyond the provider's own",
+            key="live_calls.go_away",
+            unit="ms",
+            value=beyond,
+            target=20,
+            raw=gap,
+            subtracted=f"the longest gap of the stand-in in the same rotation, {theirs:.1f} ms at most",
+            note=note,
+        ),
+        Figure(
+            area="live_calls",
+            what="worker killed, a function open → audio, longest",
+            key="live_calls.killed",
+            unit="ms",
+            value=max(one.ms for one in kills),
+            target=4_000,
+            needs=STANDBY,
+            note=f"{len(kills)} kills",
+        ),
+        Figure(area="live_calls", what="of these, without exactly one effect", unit="", value=wrong, target=0),
+        Figure(area="live_calls", what="of these, the result not told the model exactly once", unit="", value=untold, target=0),
+        Figure(area="live_calls", what="of these, history not intact", unit="", value=sum(not one.kept for one in kills), target=0),
+        Figure(area="live_calls", what="of these, frames lost", unit="", value=sum(one.lost for one in kills)),
+        Figure(area="live_calls", what=f"{calls} → all moved", unit="ms", value=drain.moved_ms, target=10_000),
+        Figure(
+            area="live_calls",
+            what=f"{calls}: longest pause of a caller",
+            key="live_calls.drained",
+            unit="ms",
+            value=pauses.longest,
+            target=500,
+            needs=STANDBY,
+        ),
+        Figure(area="live_calls", what="the same, p50 of the callers", unit="ms", value=pauses.p50),
+    ]

@@ -1,0 +1,1 @@
+"""A stand-in for Gemini, live and as text."""
