@@ -24,7 +24,6 @@ from voxbridge.services.voice.core import inputs, step
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.outstanding import between_turns
 from voxbridge.services.voice.core.state import State
-from voxbridge.services.voice.core.turns import reopening
 from voxbridge.services.voice.providers.realtime.link import Uplink
 from voxbridge.services.voice.session import bounds
 from voxbridge.services.voice.session import failure as session_failure
@@ -46,9 +45,6 @@ from voxbridge.shared.step.runner import Stepper
 ECHO_GENERATION: Final = 1
 MID_TURN_S: Final = 1.8
 """How long a session that is to be given up may finish its turn."""
-
-STT_PATIENCE: Final = 2
-"""So many times as long as for other models speech recognition is waited for: without it the user has to say everything again."""
 
 _log = logging.getLogger(__name__)
 
@@ -111,36 +107,12 @@ class Session:
 
         Raises `UNAVAILABLE` when a subscription fails, and what stopped the writer when the log refuses this process.
         """
-        config = self._place.config
         try:
             self._audio = await self._place.audio_nc.listen(subjects.audio_in(self.sid), self.incoming.take)
         except NatsError as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
         self.take(LogInput(requested))
-        self.take(
-            inputs.Opened(
-                worker=self._place.worker,
-                term=self.term,
-                model=config.llm_model,
-                voice="",
-                greeting=config.greeting,
-                functions=offer.functions,
-                providers=offer.providers,
-                idle_timeout_s=config.idle_timeout_s,
-                turn_timeout_s=config.turn_timeout_s,
-                speak_results=self._place.models.local,
-                resume_window_s=config.resume_window_s,
-                model_patience_s=config.model_patience_s,
-                stt_patience_s=STT_PATIENCE * config.model_patience_s,
-                cast=offer.cast,
-                record=offer.record,
-                tool_rounds=config.tool_rounds,
-                filler=config.filler == "on",
-                language=config.language,
-                prices=config.price_list,
-                reopens=reopening.LIMIT,
-            )
-        )
+        self.take(offer.opened(self._place, self.term))
         self._going_on.set()
         await self._follow({"gateway": requested.seq, "tools": requested.seq})
         await self._writer.flushed()

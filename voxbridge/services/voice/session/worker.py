@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core.turns import reopening
 from voxbridge.services.voice.providers.cascade.models import Models
 from voxbridge.services.voice.providers.realtime.handles import Handles
 from voxbridge.services.voice.providers.realtime.registry import Vendors
@@ -15,6 +17,9 @@ from voxbridge.shared.clock import Clock
 from voxbridge.shared.config import Config
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.store.store import Function
+
+STT_PATIENCE: Final = 2
+"""So many times as long as for other models speech recognition is waited for: without it the user has to say everything again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +45,29 @@ class Offer(NamedTuple):
     providers: tuple[str, ...] = ("local", "echo")
     cast: Cast | None = None
     record: bool = False
+
+    def opened(self, place: Workplace, term: int) -> inputs.Opened:
+        """The input that begins a session of this worker, with the settings of the installation."""
+        config = place.config
+        return inputs.Opened(
+            worker=place.worker,
+            term=term,
+            model=config.llm_model,
+            voice="",
+            greeting=config.greeting,
+            functions=self.functions,
+            providers=self.providers,
+            idle_timeout_s=config.idle_timeout_s,
+            turn_timeout_s=config.turn_timeout_s,
+            speak_results=place.models.local,
+            resume_window_s=config.resume_window_s,
+            model_patience_s=config.model_patience_s,
+            stt_patience_s=STT_PATIENCE * config.model_patience_s,
+            cast=self.cast,
+            record=self.record,
+            tool_rounds=config.tool_rounds,
+            filler=config.filler == "on",
+            language=config.language,
+            prices=config.price_list,
+            reopens=reopening.LIMIT,
+        )
