@@ -32,7 +32,7 @@ export const common = {
   plugins: [inline],
   logLevel: "warning",
   legalComments: "none",
-  alias: { "voxbridge/react": resolve(ROOT, "client/src/react.ts"), "voxbridge/probe": resolve(ROOT, "client/src/probe.ts"), voxbridge: resolve(ROOT, "client/src/client.ts") },
+  alias: { "voxbridge/react": resolve(ROOT, "client/src/react.ts"), "voxbridge/probe": resolve(ROOT, "client/src/measuring/probe.ts"), voxbridge: resolve(ROOT, "client/src/client.ts") },
 };
 
 /** @param {boolean} development */

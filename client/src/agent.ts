@@ -5,19 +5,19 @@
  */
 import type { FromPlayback, FromWorker } from "./audio/messages";
 import type { PlaybackReport } from "./audio/playback-queue";
-import { WINDOW_MS } from "./backoff";
-import { socketUrl } from "./connection";
+import { WINDOW_MS } from "./resume/backoff";
+import { socketUrl } from "./socket/socket-worker";
 import { afterClose, AgentError, type AgentErrorFields, type Closed, describeClose, OVER, TAKEN_OVER } from "./errors";
 import { Emitter, type Unsubscribe } from "./events";
-import * as news from "./news";
+import * as news from "./resume/news";
 import type { VoiceAgentOptions } from "./options";
-import type { Probe } from "./probe";
-import { type ClientMessage, decode, type ServerMessage, SUBPROTOCOL } from "./protocol";
-import { Resumption } from "./resumption";
-import { type Levels, Stage } from "./stage";
+import type { Probe } from "./measuring/probe";
+import { type ClientMessage, decode, type ServerMessage, SUBPROTOCOL } from "./socket/protocol";
+import { Resumption } from "./resume/resumption";
+import { type Levels, AgentAudio } from "./audio/agent-audio";
 import { disconnected, INITIAL, receive, reconnecting, type Snapshot, typed } from "./state";
-import { browser, type Surroundings, type Wire } from "./surroundings";
-import type { Ticket } from "./ticket";
+import { browser, type Platform, type Wire } from "./platform";
+import type { ResumeTicket } from "./resume/resume-ticket";
 import { declared, PageTools } from "./tools";
 
 export type AgentEvents = {
@@ -37,9 +37,9 @@ export class VoiceAgent {
   readonly levels = { subscribe: (listener: (levels: Levels) => void): Unsubscribe => this.on("levels", listener) };
   readonly probe: Probe | null;
   readonly #emitter = new Emitter<AgentEvents>();
-  readonly #around: Surroundings;
+  readonly #platform: Platform;
   readonly #resumption: Resumption;
-  readonly #stage: Stage;
+  readonly #audio: AgentAudio;
   readonly #tools: PageTools;
   #options: VoiceAgentOptions;
   #snapshot: Snapshot = INITIAL;
@@ -51,20 +51,20 @@ export class VoiceAgent {
   #ending = false;
   #held = false;
 
-  /** `around` is the browser; only tests give another. */
-  constructor(options: VoiceAgentOptions = {}, around: Surroundings = browser) {
+  /** `platform` is the browser; only tests give another one. */
+  constructor(options: VoiceAgentOptions = {}, platform: Platform = browser) {
     this.#options = options;
-    this.#around = around;
+    this.#platform = platform;
     this.probe = options.probe ?? null;
-    this.#resumption = new Resumption(around);
-    this.#stage = new Stage(around, this.probe, {
+    this.#resumption = new Resumption(platform);
+    this.#audio = new AgentAudio(platform, this.probe, {
       levels: (levels) => this.#emitter.emit("levels", levels),
       playback: (message) => this.#onPlayback(message),
       blocked: (audioBlocked) => this.#set({ audioBlocked }),
       microphoneLost: () => this.#onMicrophoneLost(),
       devicesChanged: () => this.#emitter.emit("devices", undefined),
     });
-    this.#tools = new PageTools(() => this.#options.tools, (message) => this.#send(message), around.later);
+    this.#tools = new PageTools(() => this.#options.tools, (message) => this.#send(message), platform.later);
   }
 
   /** An agent whose call is up. Rejects with an `AgentError`. */
@@ -111,7 +111,7 @@ export class VoiceAgent {
     this.probe?.clear();
     this.#begin({ ...INITIAL, connection: "connecting", state: "connecting", microphone: wantsMicrophone ? "asking" : "off", pushToTalk: this.#options.pushToTalk ?? false });
     const settled = new Promise<void>((resolve, reject) => (this.#settle = { resolve, reject }));
-    const connection = this.#connect(socketUrl(this.#options.url, this.#around.page()));
+    const connection = this.#connect(socketUrl(this.#options.url, this.#platform.page()));
     try {
       await this.#open(connection, wantsMicrophone);
     } catch (cause) {
@@ -150,7 +150,7 @@ export class VoiceAgent {
     this.#ending = false;
     this.#refusal = "";
     this.#become(snapshot);
-    this.#unwatch = this.#around.watch({
+    this.#unwatch = this.#platform.watch({
       back: (network) => this.#onBack(network),
       offline: () => this.#onOffline(),
       leaving: () => this.#resumption.leave(),
@@ -158,7 +158,7 @@ export class VoiceAgent {
   }
 
   #connect(url: string): Wire {
-    const connection = this.#around.connect(url, (message) => {
+    const connection = this.#platform.connect(url, (message) => {
       if (connection === this.#connection) this.#onSocket(message);
     });
     this.#connection = connection;
@@ -166,7 +166,7 @@ export class VoiceAgent {
   }
 
   /** Sound and socket for a call that is there already. Without a microphone it goes on in text. */
-  #rejoin(ticket: Ticket, snapshot: Snapshot, reason: string): void {
+  #rejoin(ticket: ResumeTicket, snapshot: Snapshot, reason: string): void {
     this.#begin(reconnecting({ ...snapshot, microphone: "off", pushToTalk: ticket.pushToTalk }, this.#resumption.joining(reason)));
     const connection = this.#connect(ticket.url);
     this.#rejoinSound(connection, ticket).catch((cause: unknown) => {
@@ -174,17 +174,17 @@ export class VoiceAgent {
     });
   }
 
-  async #rejoinSound(connection: Wire, { microphone, pushToTalk }: Ticket): Promise<void> {
+  async #rejoinSound(connection: Wire, { microphone, pushToTalk }: ResumeTicket): Promise<void> {
     try {
-      await this.#stage.openLoudspeaker(this.#openStage(), connection);
+      await this.#audio.openLoudspeaker(this.#openAudio(), connection);
     } finally {
       if (connection === this.#connection) connection.open(this.#hello());
     }
-    const { device } = this.#stage;
+    const { device } = this.#audio;
     if (microphone === "off" || connection !== this.#connection || device === null) return;
     this.#set({ microphone: "asking" });
     try {
-      await this.#stage.openMicrophone(device, connection);
+      await this.#audio.openMicrophone(device, connection);
     } catch (cause) {
       if (connection === this.#connection) this.#set({ microphone: "off" });
       throw cause;
@@ -192,16 +192,16 @@ export class VoiceAgent {
     if (connection === this.#connection) this.#setMuted(microphone === "muted" || pushToTalk);
   }
 
-  #openStage(): ReturnType<Stage["open"]> {
+  #openAudio(): ReturnType<AgentAudio["open"]> {
     const { microphone, directOutput = false } = this.#options;
-    return this.#stage.open(directOutput, typeof microphone === "object" ? microphone : {});
+    return this.#audio.open(directOutput, typeof microphone === "object" ? microphone : {});
   }
 
   async #open(connection: Wire, wantsMicrophone: boolean): Promise<void> {
-    const device = this.#openStage();
-    if (wantsMicrophone) await this.#stage.openMicrophone(device, connection);
+    const device = this.#openAudio();
+    if (wantsMicrophone) await this.#audio.openMicrophone(device, connection);
     if (this.#connection !== connection) return;
-    await this.#stage.openLoudspeaker(device, connection);
+    await this.#audio.openLoudspeaker(device, connection);
     if (this.#connection !== connection) return;
     if (wantsMicrophone) this.#setMuted(this.#snapshot.pushToTalk);
     connection.open(this.#hello());
@@ -249,16 +249,16 @@ export class VoiceAgent {
       return;
     }
     const replayed = this.#resumption.isReplayed(message);
-    this.#become(receive(before, message, replayed ? null : this.#around.now()));
+    this.#become(receive(before, message, replayed ? null : this.#platform.now()));
     if (message.type === "setup_complete") {
       this.#onSetUp(message);
     } else if (message.type === "resumed") {
       const { sentence, fault } = this.#resumption.returned(message, before);
       if (fault !== null) this.#fail(AgentError.of("INVALID_MESSAGE", fault));
-      this.#set({ notice: { text: sentence, at: this.#around.now() } });
+      this.#set({ notice: { text: sentence, at: this.#platform.now() } });
       this.#attach();
     } else if (message.type === "restored" && !replayed) {
-      this.#set({ notice: { text: news.restored(message), at: this.#around.now() } });
+      this.#set({ notice: { text: news.restored(message), at: this.#platform.now() } });
     } else if (message.type === "session_ended") {
       this.#resumption.drop();
     } else if (message.type === "error") {
@@ -279,7 +279,7 @@ export class VoiceAgent {
     if (this.#settle === null) return; // told again after a reload
     const { microphone, pushToTalk } = this.#snapshot;
     if (token !== undefined && this.#resumption.windowMs > 0) {
-      const url = socketUrl(this.#options.url, this.#around.page());
+      const url = socketUrl(this.#options.url, this.#platform.page());
       this.#resumption.keep({ url, sessionId, token, mode, microphone: microphone === "asking" ? "off" : microphone, pushToTalk });
     }
     this.#resumption.attached();
@@ -322,7 +322,7 @@ export class VoiceAgent {
       this.#giveUp({ code, reason: `The call could not be taken up again within ${news.span(this.#resumption.windowMs)}.`, retryable: true, ended: false });
     } else {
       this.#become(reconnecting(this.#snapshot, interruption));
-      this.#connection?.open(this.#hello(), Math.max(1, (interruption.nextTryAt ?? 0) - this.#around.now()));
+      this.#connection?.open(this.#hello(), Math.max(1, (interruption.nextTryAt ?? 0) - this.#platform.now()));
     }
   }
 
@@ -375,7 +375,7 @@ export class VoiceAgent {
     this.#unwatch?.();
     this.#unwatch = null;
     this.#tools.clear();
-    this.#stage.close();
+    this.#audio.close();
     this.#held = false;
   }
 
@@ -392,7 +392,7 @@ export class VoiceAgent {
   #setMuted(muted: boolean): void {
     const { microphone: was, connection } = this.#snapshot;
     const microphone = muted ? "muted" : "on";
-    this.#stage.device?.setMuted(muted);
+    this.#audio.device?.setMuted(muted);
     this.#connection?.microphone(!muted && connection !== "connecting");
     this.#set({ microphone });
     this.#resumption.amend({ microphone, pushToTalk: this.#snapshot.pushToTalk });
@@ -422,7 +422,7 @@ export class VoiceAgent {
 
   /** Stop the agent's speech now. */
   interrupt(): void {
-    this.#stage.device?.hush();
+    this.#audio.device?.hush();
     this.#send({ type: "interrupt" });
   }
 
@@ -437,12 +437,12 @@ export class VoiceAgent {
 
   /** How loud the agent is, 0 to 1. It is said to be heard even at 0. */
   setVolume(volume: number): void {
-    this.#stage.setVolume(volume);
+    this.#audio.setVolume(volume);
   }
 
   /** Listen to another microphone; ids come from `navigator.mediaDevices.enumerateDevices()`. */
   async setDevice(deviceId: string): Promise<void> {
-    await this.#stage.device?.setDevice(deviceId);
+    await this.#audio.device?.setDevice(deviceId);
   }
 
   /** The person has read the error. */
@@ -462,12 +462,12 @@ export class VoiceAgent {
 
   /** Start the sound again where the browser stopped it; call it within a click. */
   async resumeAudio(): Promise<void> {
-    await this.#stage.device?.resume();
+    await this.#audio.device?.resume();
   }
 
   /** The rate in Hz and the clock in seconds of the sound device, or null outside a call. */
   get audioClock(): { rate: number; time: number } | null {
-    const context = this.#stage.device?.context;
+    const context = this.#audio.device?.context;
     return context === undefined ? null : { rate: context.sampleRate, time: context.currentTime };
   }
 
@@ -483,10 +483,10 @@ export class VoiceAgent {
       this.#onClose(1000, "");
       return;
     }
-    this.#stage.device?.hush();
+    this.#audio.device?.hush();
     this.#send({ type: "end" });
     const connection = this.#connection;
-    this.#around.later(END_MS, () => {
+    this.#platform.later(END_MS, () => {
       if (connection !== null && this.#connection === connection) this.#onClose(1000, "");
     });
   }

@@ -1,6 +1,6 @@
 /** What a page may choose about a call. */
-import type { Mode } from "./protocol";
-import type { Probe } from "./probe";
+import type { Mode } from "./socket/protocol";
+import type { Probe } from "./measuring/probe";
 import type { Tools } from "./tools";
 
 export interface VoiceAgentOptions {

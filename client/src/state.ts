@@ -2,9 +2,9 @@
  * What the page knows of the call: one immutable snapshot, and a pure step from it to the next.
  * Owns the conversation as it is shown. Levels are not in it: they change 20 times a second and go by `levels`.
  */
-import type { Interruption } from "./backoff";
+import type { Interruption } from "./resume/backoff";
 import type { AgentErrorFields, Closed } from "./errors";
-import type { Json, Latency, Mode, Recap, ServerMessage, SessionState, Speaker, Usage } from "./protocol";
+import type { Json, Latency, Mode, Recap, ServerMessage, SessionState, Speaker, Usage } from "./socket/protocol";
 
 export type Connection = "idle" | "connecting" | "connected" | "reconnecting" | "closed";
 export type Microphone = "off" | "asking" | "on" | "muted";

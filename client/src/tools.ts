@@ -2,7 +2,7 @@
  * The functions that the page answers itself, each call once.
  * Owns which calls wait. A call that is told in a replay is answered only when the replay is over and nothing else answered it.
  */
-import type { ClientMessage, DeclaredTool, Json, ServerMessage } from "./protocol";
+import type { ClientMessage, DeclaredTool, Json, ServerMessage } from "./socket/protocol";
 
 /** Answers a call. What is no object becomes `{ result }`; what is thrown, or a promise that is refused, the model is told as a failure. */
 export type Run = (args: Json) => unknown;

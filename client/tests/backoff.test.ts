@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BASE_MS, CAP_MS, interrupted, LATER_MS, pause, WINDOW_MS } from "../src/backoff";
+import { BASE_MS, CAP_MS, interrupted, LATER_MS, pause, WINDOW_MS } from "../src/resume/backoff";
 
 const LOSS = { reason: "gone", later: false, now: 1_000, random: 0.5, windowMs: WINDOW_MS, attempts: 0 };
 

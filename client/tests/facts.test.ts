@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Facts } from "../src/facts";
+import { Facts } from "../src/resume/facts";
 
 test("a fact is taken once and in order, whichever gateway tells it", () => {
   const facts = new Facts();

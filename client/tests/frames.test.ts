@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Framer, POOL } from "../src/audio/framer";
-import { FLUSH, INPUT_FRAME_BYTES, LAST, MAX_FRAME_BYTES, PCM16, PREFIX_BYTES, RATE_16K, readPrefix, samplesOf, VERSION, writePrefix } from "../src/frames";
+import { FLUSH, INPUT_FRAME_BYTES, LAST, MAX_FRAME_BYTES, PCM16, PREFIX_BYTES, RATE_16K, readPrefix, samplesOf, VERSION, writePrefix } from "../src/socket/frames";
 
 function frame(fields: { version?: number; kind?: number; flags?: number; generation?: number; bytes?: number } = {}): ArrayBuffer {
   const { version = VERSION, kind = PCM16, flags = 0, generation = 0, bytes = 4 } = fields;

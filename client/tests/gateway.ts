@@ -2,7 +2,7 @@
  * A gateway's side of the protocol for tests: a log of facts, sockets to it, and `resume` as docs/protocol.md has it.
  * One log may be shared by several gateways. What clients send is kept, in the order it came.
  */
-import type { Json } from "../src/protocol";
+import type { Json } from "../src/socket/protocol";
 
 type Frame = string | ArrayBuffer;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FADE_MS, MAX_BUFFER_MS, MAX_QUEUED_SECONDS, MIN_BUFFER_MS, PlaybackQueue, type PlaybackReport } from "../src/audio/playback-queue";
-import { FLUSH, LAST, PCM16, PREFIX_BYTES, RATE_16K } from "../src/frames";
+import { FLUSH, LAST, PCM16, PREFIX_BYTES, RATE_16K } from "../src/socket/frames";
 
 const RATE = 48_000;
 

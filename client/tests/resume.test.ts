@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { VoiceAgent } from "../src/client";
-import { INPUT_FRAME_BYTES, readPrefix, writePrefix } from "../src/frames";
-import type { Json } from "../src/protocol";
+import { INPUT_FRAME_BYTES, readPrefix, writePrefix } from "../src/socket/frames";
+import type { Json } from "../src/socket/protocol";
 import type { Said } from "../src/state";
 import { SETTLE_MS } from "../src/tools";
 import { flushPromises, World } from "./world";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeClose, microphoneError } from "../src/errors";
-import { socketUrl } from "../src/connection";
-import { span } from "../src/news";
-import { decode, type ServerMessage } from "../src/protocol";
+import { socketUrl } from "../src/socket/socket-worker";
+import { span } from "../src/resume/news";
+import { decode, type ServerMessage } from "../src/socket/protocol";
 import { disconnected, INITIAL, MAX_ENTRIES, receive, type Said, type Snapshot, typed } from "../src/state";
 
 function fold(messages: ServerMessage[], from: Snapshot = INITIAL): Snapshot {

@@ -1,10 +1,10 @@
-/** The surroundings of an agent in a test: a clock, sockets of a `Gateway` behind the real line of the worker, and no sound. */
+/** The platform of an agent in a test: a clock, sockets of a `Gateway` behind the real socket of the worker, and no sound. */
 import type { DeviceEvents } from "../src/audio/device";
 import { VoiceAgent, type VoiceAgentOptions } from "../src/client";
-import { Line } from "../src/line";
+import { CallSocket } from "../src/socket/call-socket";
 import type { Snapshot } from "../src/state";
-import type { Surroundings, Watcher, Wire } from "../src/surroundings";
-import type { Store } from "../src/ticket";
+import type { Platform, Watcher, Wire } from "../src/platform";
+import type { Store } from "../src/resume/resume-ticket";
 import { Clock } from "./clock";
 import { Gateway, type Log, newLog } from "./gateway";
 
@@ -22,7 +22,7 @@ export class World {
   /** What the playback worklet was told. */
   readonly played: (ArrayBuffer | "cut")[] = [];
   readonly snapshots: Snapshot[] = [];
-  line: Line | null = null;
+  line: CallSocket | null = null;
   sound: DeviceEvents | null = null;
   watcher: Watcher | null = null;
   microphone: () => Promise<void> = () => Promise.resolve();
@@ -38,7 +38,7 @@ export class World {
     this.gateway = new Gateway(log);
   }
 
-  readonly around: Surroundings = {
+  readonly around: Platform = {
     page: () => this.page,
     reloaded: () => this.reloaded,
     now: () => this.clock.now,
@@ -51,7 +51,7 @@ export class World {
       return () => (this.watcher = null);
     },
     connect: (url, onMessage): Wire => {
-      const line = new Line({
+      const line = new CallSocket({
         connect: (to) => this.gateway.connect(to),
         later: this.clock.later,
         tell: onMessage,
@@ -62,7 +62,7 @@ export class World {
         open: (hello, afterMs) => line.open(url, "voxbridge.v1", JSON.stringify(hello), afterMs ?? 0),
         attach: () => line.attach(),
         send: (message) => line.send(JSON.stringify(message)),
-        line: () => new MessageChannel().port1,
+        port: () => new MessageChannel().port1,
         microphone: (on) => line.listen(on),
         close: () => line.close(),
         dispose: () => undefined,

@@ -3,8 +3,8 @@
  * Owns permissions, device changes and interruptions by the system. The samples never pass through here.
  * A crash here leaves the call in text.
  */
-import captureSource from "inline:../worklets/capture.ts";
-import playbackSource from "inline:../worklets/playback.ts";
+import captureSource from "inline:./worklets/capture.ts";
+import playbackSource from "inline:./worklets/playback.ts";
 import { AgentError, microphoneError } from "../errors";
 import type { FromCapture, FromPlayback, ToWorklet } from "./messages";
 

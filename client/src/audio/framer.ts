@@ -3,7 +3,7 @@
  * Owns the resampler, a pool of frame buffers and the input level. Allocates nothing while the pool holds.
  * A crash here loses at most 20 ms of speech.
  */
-import { INPUT_FRAME_BYTES, INPUT_RATE, INPUT_SAMPLES, PREFIX_BYTES, writePrefix } from "../frames";
+import { INPUT_FRAME_BYTES, INPUT_RATE, INPUT_SAMPLES, PREFIX_BYTES, writePrefix } from "../socket/frames";
 import { Resampler } from "./resampler";
 
 /** 640 ms of frames may be on their way to the socket; more means nobody takes them. */

@@ -3,7 +3,7 @@
  * Owns the jitter buffer, the order of generations, flushes, fades and the account of what was played.
  * Does not own the clock: it counts the samples that the device took. A crash here loses the sound, not the call.
  */
-import { FLUSH, INPUT_RATE, OUTPUT_RATE, readPrefix, samplesOf } from "../frames";
+import { FLUSH, INPUT_RATE, OUTPUT_RATE, readPrefix, samplesOf } from "../socket/frames";
 import { Resampler } from "./resampler";
 
 export type PlaybackState = "playing" | "finished" | "flushed";

@@ -1,10 +1,10 @@
 /** The page's end of the socket's worker. Owns the worker, for as long as the call; the WebSockets are the worker's. */
-import socketSource from "inline:./worklets/socket.ts";
-import type { FromWorker, ToWorker } from "./audio/messages";
-import { WORKER_FAILED } from "./errors";
+import socketSource from "inline:./worker.ts";
+import type { FromWorker, ToWorker } from "../audio/messages";
+import { WORKER_FAILED } from "../errors";
 import { type ClientMessage, SUBPROTOCOL } from "./protocol";
 
-export class Connection {
+export class SocketWorker {
   readonly #worker: Worker;
   readonly #url: string;
 
@@ -37,8 +37,8 @@ export class Connection {
     this.#tell({ type: "send", text: JSON.stringify(message) });
   }
 
-  /** A line between a worklet and the worker; answers the worklet's end. */
-  line(of: "capture" | "playback"): MessagePort {
+  /** Connect a worklet with the worker; return the end of the port for the worklet. */
+  port(of: "capture" | "playback"): MessagePort {
     const { port1, port2 } = new MessageChannel();
     this.#tell({ type: of, port: port2 }, [port2]);
     return port1;

@@ -4,11 +4,11 @@
  */
 import { type DeviceEvents, type DeviceOptions, SoundDevice } from "./audio/device";
 import type { FromWorker } from "./audio/messages";
-import { Connection } from "./connection";
+import { SocketWorker } from "./socket/socket-worker";
 import type { Unsubscribe } from "./events";
-import type { Store } from "./ticket";
+import type { Store } from "./resume/resume-ticket";
 
-export type Wire = Pick<Connection, "open" | "attach" | "send" | "line" | "microphone" | "close" | "dispose">;
+export type Wire = Pick<SocketWorker, "open" | "attach" | "send" | "port" | "microphone" | "close" | "dispose">;
 export type Sound = Pick<
   SoundDevice,
   "openLoudspeaker" | "openMicrophone" | "setMuted" | "setVolume" | "setDevice" | "hush" | "tap" | "resume" | "close"
@@ -22,7 +22,7 @@ export interface Watcher {
   leaving: () => void;
 }
 
-export interface Surroundings {
+export interface Platform {
   /** The page's address. */
   page: () => string;
   /** Whether this page is one that was there before, loaded again. */
@@ -38,7 +38,7 @@ export interface Surroundings {
   watch: (watcher: Watcher) => Unsubscribe;
 }
 
-export const browser: Surroundings = {
+export const browser: Platform = {
   page: () => location.href,
   reloaded: () => (performance.getEntriesByType("navigation")[0] as PerformanceNavigationTiming | undefined)?.type === "reload",
   now: () => performance.now(),
@@ -48,7 +48,7 @@ export const browser: Surroundings = {
     const timer = setTimeout(work, ms);
     return () => clearTimeout(timer);
   },
-  connect: (url, onMessage) => new Connection(url, onMessage),
+  connect: (url, onMessage) => new SocketWorker(url, onMessage),
   sound: (options, events) => new SoundDevice(options, events),
   store: () => (typeof sessionStorage === "undefined" ? undefined : sessionStorage),
   watch: ({ back, offline, leaving }) => {

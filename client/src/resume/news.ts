@@ -1,6 +1,6 @@
 /** The sentence that tells a person what became of an interruption. Owns the words; pure. */
-import { HELD_MS } from "./outbox";
-import type { ServerMessage } from "./protocol";
+import { HELD_MS } from "../socket/outbox";
+import type { ServerMessage } from "../socket/protocol";
 
 /** `2.1 s`, `48 s`, `2 min`. */
 export function span(ms: number): string {

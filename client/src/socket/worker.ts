@@ -1,14 +1,14 @@
 /**
  * The socket's worker: text to and from the page, audio to and from the worklets, so that a busy page delays no sound and a
- * hidden one delays no reconnecting. Owns the ports; what happens on the socket is line.ts's.
+ * hidden one delays no reconnecting. Owns the ports; call-socket.ts says what happens on it.
  */
 import type { FromWorker, ToWorker } from "../audio/messages";
 import type { PlaybackReport } from "../audio/playback-queue";
-import { Line } from "../line";
+import { CallSocket } from "./call-socket";
 
 let playback: MessagePort | null = null;
 
-const line = new Line({
+const socket = new CallSocket({
   connect: (url, protocol) => new WebSocket(url, protocol),
   later: (ms, work) => {
     const timer = setTimeout(work, ms);
@@ -21,29 +21,29 @@ const line = new Line({
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
   switch (data.type) {
     case "open":
-      line.open(data.url, data.protocol, data.hello, data.afterMs);
+      socket.open(data.url, data.protocol, data.hello, data.afterMs);
       break;
     case "attach":
-      line.attach();
+      socket.attach();
       break;
     case "send":
-      line.send(data.text);
+      socket.send(data.text);
       break;
     case "capture":
       data.port.onmessage = ({ data: frame }: MessageEvent<ArrayBuffer>) => {
-        line.frame(frame);
+        socket.frame(frame);
         data.port.postMessage(frame, [frame]);
       };
       break;
     case "playback":
       playback = data.port;
-      playback.onmessage = ({ data: report }: MessageEvent<PlaybackReport>) => line.send(JSON.stringify({ type: "playback", ...report }));
+      playback.onmessage = ({ data: report }: MessageEvent<PlaybackReport>) => socket.send(JSON.stringify({ type: "playback", ...report }));
       break;
     case "microphone":
-      line.listen(data.on);
+      socket.listen(data.on);
       break;
     case "close":
-      line.close();
+      socket.close();
       break;
   }
 };

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FromWorker } from "../src/audio/messages";
-import { INPUT_FRAME_BYTES, readPrefix, writePrefix } from "../src/frames";
-import { ANSWER_MS, Line, MAX_UNSENT, OPEN_MS } from "../src/line";
-import { HELD_FRAMES, HELD_MESSAGES, Outbox } from "../src/outbox";
+import { INPUT_FRAME_BYTES, readPrefix, writePrefix } from "../src/socket/frames";
+import { ANSWER_MS, CallSocket, MAX_UNSENT, OPEN_MS } from "../src/socket/call-socket";
+import { HELD_FRAMES, HELD_MESSAGES, Outbox } from "../src/socket/outbox";
 import { Clock } from "./clock";
 import { Socket } from "./gateway";
 
 interface Bench {
-  line: Line;
+  line: CallSocket;
   clock: Clock;
   sockets: Socket[];
   told: FromWorker[];
@@ -26,7 +26,7 @@ function bench(): Bench {
     sockets.push(socket);
     return socket as unknown as WebSocket;
   };
-  const line = new Line({ connect, later: clock.later, tell: (message) => told.push(message), play: (data) => played.push(data) });
+  const line = new CallSocket({ connect, later: clock.later, tell: (message) => told.push(message), play: (data) => played.push(data) });
   const say = (count: number, from = 0): void => {
     for (let i = 0; i < count; i++) line.frame(frame(from + i));
   };

@@ -2,8 +2,8 @@
  * A measuring device for tests: what was played and recorded, sample by sample, on one clock.
  * Owns copies of samples and marks while it is on, at most `MAX_SAMPLES` of each. Off, it costs nothing.
  */
-import type { FromCapture, FromPlayback } from "./audio/messages";
-import type { PlaybackReport } from "./audio/playback-queue";
+import type { FromCapture, FromPlayback } from "../audio/messages";
+import type { PlaybackReport } from "../audio/playback-queue";
 
 /** Five minutes at 48 kHz. */
 export const MAX_SAMPLES = 48_000 * 300;

@@ -2,10 +2,10 @@
  * The sound of one agent: its device in a call, and what is told of it 20 times a second.
  * Owns loudness, volume and the probe's taps. Does not own what is said: the worklets and the socket's worker carry that.
  */
-import type { DeviceOptions } from "./audio/device";
-import type { FromCapture, FromPlayback } from "./audio/messages";
-import type { Probe } from "./probe";
-import type { Sound, Surroundings, Wire } from "./surroundings";
+import type { DeviceOptions } from "./device";
+import type { FromCapture, FromPlayback } from "./messages";
+import type { Probe } from "../measuring/probe";
+import type { Sound, Platform, Wire } from "../platform";
 
 export interface Levels {
   /** Root mean square, 0 to 1. */
@@ -16,7 +16,7 @@ export interface Levels {
   underruns: number;
 }
 
-export interface StageEvents {
+export interface AgentAudioEvents {
   levels: (levels: Levels) => void;
   playback: (message: FromPlayback) => void;
   blocked: (blocked: boolean) => void;
@@ -27,22 +27,22 @@ export interface StageEvents {
 const SILENT: Levels = { input: 0, output: 0, queuedMs: 0, underruns: 0 };
 const VOICE: MediaTrackConstraints = { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 };
 
-export class Stage {
+export class AgentAudio {
   device: Sound | null = null;
   #levels = SILENT;
   #volume = 1;
 
   constructor(
-    private readonly around: Surroundings,
+    private readonly platform: Platform,
     private readonly probe: Probe | null,
-    private readonly events: StageEvents,
+    private readonly events: AgentAudioEvents,
   ) {}
 
   /** The device of a call. Call it within a click: browsers let only a gesture start sound. */
   open(directOutput: boolean, microphone: MediaTrackConstraints): Sound {
     const { blocked, microphoneLost, devicesChanged } = this.events;
     const options: DeviceOptions = { directOutput, constraints: { ...VOICE, ...microphone } };
-    this.device = this.around.sound(options, {
+    this.device = this.platform.sound(options, {
       capture: (message) => this.#onCapture(message),
       playback: (message) => this.#onPlayback(message),
       blocked,
@@ -53,13 +53,13 @@ export class Stage {
   }
 
   async openLoudspeaker(device: Sound, wire: Wire): Promise<void> {
-    await device.openLoudspeaker(wire.line("playback"));
+    await device.openLoudspeaker(wire.port("playback"));
     device.setVolume(this.#volume);
     if (this.probe !== null) device.tap(true);
   }
 
   async openMicrophone(device: Sound, wire: Wire): Promise<void> {
-    await device.openMicrophone(wire.line("capture"));
+    await device.openMicrophone(wire.port("capture"));
     if (this.probe !== null) device.tap(true);
   }
 

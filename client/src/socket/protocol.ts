@@ -2,7 +2,7 @@
  * The VOX messages with the sub-protocol `voxbridge.v1` (docs/protocol.md, sections 2 to 4).
  * Owns their types and the check of what arrives. Does not own what they do to the page: state.ts does.
  */
-import type { PlaybackReport } from "./audio/playback-queue";
+import type { PlaybackReport } from "../audio/playback-queue";
 
 export const SUBPROTOCOL = "voxbridge.v1";
 export type Mode = "local" | "echo" | "gemini" | "openai" | "claude";

@@ -6,10 +6,10 @@
 import { type Interruption, interrupted, STABLE_MS, WINDOW_MS } from "./backoff";
 import { Facts } from "./facts";
 import * as news from "./news";
-import type { ClientMessage, ServerMessage } from "./protocol";
-import type { Snapshot } from "./state";
-import type { Surroundings } from "./surroundings";
-import { type Ticket, TicketBox } from "./ticket";
+import type { ClientMessage, ServerMessage } from "../socket/protocol";
+import type { Snapshot } from "../state";
+import type { Platform } from "../platform";
+import { type ResumeTicket, ResumeTicketStore } from "./resume-ticket";
 
 type Resumed = Extract<ServerMessage, { type: "resumed" }>;
 
@@ -17,7 +17,7 @@ const OFFLINE = "This device is offline.";
 
 export class Resumption {
   facts = new Facts();
-  ticket: Ticket | null = null;
+  ticket: ResumeTicket | null = null;
   windowMs = WINDOW_MS;
   /** Facts up to this position are told again, and are not news. */
   #replayTo = 0;
@@ -26,10 +26,10 @@ export class Resumption {
   #attempts = 0;
   #reloaded = false;
   #offline = false;
-  readonly #box: TicketBox;
+  readonly #box: ResumeTicketStore;
 
-  constructor(private readonly around: Surroundings) {
-    this.#box = new TicketBox(around.store);
+  constructor(private readonly platform: Platform) {
+    this.#box = new ResumeTicketStore(platform.store);
   }
 
   /** Another call begins, or this one is over: nothing of it can be taken up any more. */
@@ -46,13 +46,13 @@ export class Resumption {
   }
 
   /** Keep the ticket, for this page and for the next one in this tab. */
-  keep(ticket: Ticket): void {
+  keep(ticket: ResumeTicket): void {
     this.ticket = ticket;
     this.#box.keep(ticket);
   }
 
   /** What a next page must know has changed. */
-  amend(change: Partial<Ticket>): void {
+  amend(change: Partial<ResumeTicket>): void {
     if (this.ticket !== null) this.keep({ ...this.ticket, ...change });
   }
 
@@ -63,12 +63,12 @@ export class Resumption {
 
   /** The page is being left. */
   leave(): void {
-    if (this.ticket !== null) this.#box.leave(this.ticket, this.around.date());
+    if (this.ticket !== null) this.#box.leave(this.ticket, this.platform.date());
   }
 
   /** The call that the page before this one left in this tab. */
-  find(): Ticket | null {
-    const ticket = this.#box.find(this.around.reloaded(), this.around.date(), this.windowMs);
+  find(): ResumeTicket | null {
+    const ticket = this.#box.find(this.platform.reloaded(), this.platform.date(), this.windowMs);
     if (ticket !== null) {
       this.reset();
       this.ticket = ticket;
@@ -77,22 +77,22 @@ export class Resumption {
     return ticket;
   }
 
-  hello({ sessionId, token }: Ticket): ClientMessage {
+  hello({ sessionId, token }: ResumeTicket): ClientMessage {
     return { type: "resume", sessionId, resumeToken: token, last_seq: this.facts.last };
   }
 
   /** A call that is joined without a socket having been lost. */
   joining(reason: string): Interruption {
-    const now = this.around.now();
+    const now = this.platform.now();
     return { reason, attempt: 1, since: now, nextTryAt: null, until: now + this.windowMs };
   }
 
   /** What is done about a socket that was lost, or not to be had; null when it is too late. */
   after(before: Interruption | null, reason: string, later: boolean): Interruption | null {
-    const now = this.around.now();
+    const now = this.platform.now();
     if (before === null && now - this.#attachedAt >= STABLE_MS) this.#attempts = 0;
     const { windowMs } = this;
-    return interrupted(before, { reason: this.#offline ? OFFLINE : reason, later, now, random: this.around.random(), windowMs, attempts: this.#attempts });
+    return interrupted(before, { reason: this.#offline ? OFFLINE : reason, later, now, random: this.platform.random(), windowMs, attempts: this.#attempts });
   }
 
   /** The network went away. The reason, for an interruption that there is. */
@@ -110,7 +110,7 @@ export class Resumption {
 
   /** The session answers on a socket. */
   attached(): void {
-    this.#attachedAt = this.around.now();
+    this.#attachedAt = this.platform.now();
     if (this.ticket !== null) this.keep(this.ticket);
   }
 

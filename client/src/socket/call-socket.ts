@@ -3,7 +3,7 @@
  * Owns when a socket is opened, how long it may take to answer, and what goes out when. Does not own why one is opened: the
  * page does. A crash here ends the call for this page; the session waits for it.
  */
-import type { FromWorker } from "./audio/messages";
+import type { FromWorker } from "../audio/messages";
 import { Outbox } from "./outbox";
 
 /** Bytes the browser may hold unsent, about 4 s of speech; what is newer waits here. */
@@ -26,7 +26,7 @@ export interface LineParts {
   play: (frame: ArrayBuffer | "cut") => void;
 }
 
-export class Line {
+export class CallSocket {
   #socket: WebSocket | null = null;
   #attached = false;
   #listening = false;

@@ -2,11 +2,11 @@
  * What it takes to go on with a call: kept by the page, and in this tab's session storage, so that a reload goes on as well.
  * Owns the stored form. A tab that was duplicated has a copy; only a page that was left or reloaded counts as the call's own.
  */
-import type { Mode } from "./protocol";
+import type { Mode } from "../socket/protocol";
 
 const KEY = "voxbridge.call";
 
-export interface Ticket {
+export interface ResumeTicket {
   url: string;
   sessionId: string;
   token: string;
@@ -16,20 +16,20 @@ export interface Ticket {
   pushToTalk: boolean;
 }
 
-type Stored = Ticket & { /** ms of the Unix clock at which the page was left. */ left?: number };
+type Stored = ResumeTicket & { /** ms of the Unix clock at which the page was left. */ left?: number };
 
 /** Web storage, or what stands for it; every access may throw where the browser forbids it. */
 export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
-export class TicketBox {
+export class ResumeTicketStore {
   constructor(private readonly store: () => Store | undefined) {}
 
-  keep(ticket: Ticket): void {
+  keep(ticket: ResumeTicket): void {
     this.#write(ticket);
   }
 
   /** The page goes away; what is kept may be taken up by the next one in this tab. */
-  leave(ticket: Ticket, now: number): void {
+  leave(ticket: ResumeTicket, now: number): void {
     this.#write({ ...ticket, left: now });
   }
 
@@ -38,7 +38,7 @@ export class TicketBox {
   }
 
   /** The ticket that a page before this one left within `windowMs`; `reloaded` says that this page is the same one again. */
-  find(reloaded: boolean, now: number, windowMs: number): Ticket | null {
+  find(reloaded: boolean, now: number, windowMs: number): ResumeTicket | null {
     const text = this.#try((store) => store.getItem(KEY));
     if (typeof text !== "string") return null;
     let found: Partial<Stored> | null;

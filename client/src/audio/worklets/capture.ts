@@ -1,7 +1,7 @@
 /** The capture worklet: microphone blocks to frames, straight to the socket's worker. */
-import { Framer } from "../audio/framer";
-import type { FromCapture, ToWorklet } from "../audio/messages";
-import { Onset } from "../audio/onset";
+import { Framer } from "../framer";
+import type { FromCapture, ToWorklet } from "../messages";
+import { Onset } from "../../measuring/onset";
 
 /** The meter's pace: 20 Hz. */
 const LEVEL_SECONDS = 0.05;

@@ -1,6 +1,6 @@
 /** The playback worklet: frames straight from the socket's worker to the loudspeaker. */
-import type { FromPlayback, ToWorklet } from "../audio/messages";
-import { PlaybackQueue } from "../audio/playback-queue";
+import type { FromPlayback, ToWorklet } from "../messages";
+import { PlaybackQueue } from "../playback-queue";
 
 /** The meter's pace: 20 Hz. */
 const LEVEL_SECONDS = 0.05;
