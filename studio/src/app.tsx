@@ -2,13 +2,13 @@
 import { Fragment, type ReactElement, useEffect, useRef, useState } from "react";
 import { Probe } from "voxbridge/probe";
 import { useVoiceAgent } from "voxbridge/react";
+import { Link, useLocation } from "wouter";
 import { lock, useLocked, useRound } from "./access";
 import { AgentsRoom } from "./agents/room";
 import { Help } from "./help";
 import { Icon, Wordmark } from "./icons";
 import { KeysRoom } from "./keys/room";
 import { expose, isProbing } from "./probe";
-import { Link, usePath } from "./router";
 import { SessionList } from "./sessions/list";
 import { SessionRoom } from "./sessions/room";
 import { TalkRoom } from "./talk/room";
@@ -25,7 +25,7 @@ const ROOMS: [path: string, name: string][] = [
 export function App(): ReactElement {
   const [probe] = useState(() => (isProbing() ? new Probe() : null));
   const call = useVoiceAgent({ probe });
-  const path = usePath();
+  const [path] = useLocation();
   const [theme, nextTheme] = useTheme();
   const help = useRef<HTMLDialogElement>(null);
   useEffect(() => expose(call.agent), [call.agent]);
@@ -53,16 +53,16 @@ export function App(): ReactElement {
   return (
     <>
       <header className="topbar">
-        <Link to="/" className="brand" label="Voxbridge">
+        <Link to="/" className="brand" aria-label="Voxbridge">
           <Wordmark />
           <span>Voxbridge</span>
         </Link>
         <nav aria-label="Rooms">
-          <Link to="/" current={room === ""}>
+          <Link to="/" aria-current={room === "" ? "page" : undefined}>
             Talk
             {elsewhere && <span className="in-call"><span aria-hidden="true" /> {STATE_WORDS[call.state].toLowerCase()}</span>}
           </Link>
-          {ROOMS.map(([path, name]) => <Link key={path} to={`/${path}`} current={room === path}>{name}</Link>)}
+          {ROOMS.map(([path, name]) => <Link key={path} to={`/${path}`} aria-current={room === path ? "page" : undefined}>{name}</Link>)}
         </nav>
         <div className="tools">
           <button type="button" className="quiet" onClick={nextTheme} aria-label={`Theme: ${theme}. Change it`} title={`Theme: ${theme}`}>

@@ -1,6 +1,6 @@
 /** The keys that an agent or a pipeline waits for, and the way to set them. */
 import type { ReactElement } from "react";
-import { Link } from "../router";
+import { Link } from "wouter";
 import { providerName } from "../words";
 
 export function Missing({ providers }: { providers: readonly string[] }): ReactElement | null {

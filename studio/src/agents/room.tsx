@@ -1,8 +1,8 @@
 /** Who there is to talk to: the agents and pipelines of this installation, and what is wrong with their files. */
 import type { ReactElement } from "react";
+import { navigate } from "wouter/use-browser-location";
 import { type Loaded, useLoaded } from "../http";
 import { Notice } from "../notice";
-import { navigate } from "../router";
 import { ofAgent, remember } from "../talk/choice";
 import { agentName, modelName } from "../words";
 import { type Agent, AGENTS, type Pipeline, type Roster } from "./api";

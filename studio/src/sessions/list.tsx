@@ -1,7 +1,7 @@
 /** Every session, live ones on top, with a search. */
 import { type ReactElement, useEffect, useState } from "react";
+import { Link } from "wouter";
 import { Icon } from "../icons";
-import { Link } from "../router";
 import { agentName, ago, STATE_WORDS } from "../words";
 import { fetchSessions, isLive, ReadError, type SessionSummary, willPass } from "./api";
 

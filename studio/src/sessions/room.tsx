@@ -1,9 +1,9 @@
 /** One session: what was said, and every fact of it on one clock. Owns the place in time, which is in the address as `t` in ms. */
 import { type ReactElement, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { Link } from "wouter";
 import { accessToken } from "../access";
 import { Icon } from "../icons";
 import { Notice } from "../notice";
-import { Link } from "../router";
 import { Unlock } from "../unlock";
 import { agentName, cost, duration, STATE_WORDS, tokens } from "../words";
 import { isRefused, type LogEvent, type ReadError, willPass } from "./api";

@@ -1,11 +1,11 @@
 /** Who do you want to talk to: a quiet button that says it, and the dialog in which it is chosen. Counts from the next call on. */
 import { type ReactElement, type ReactNode, useId, useRef, useState } from "react";
 import type { Mode } from "voxbridge/react";
+import { Link } from "wouter";
 import { AGENTS, type Roster, type Voice } from "../agents/api";
 import { Missing } from "../agents/missing";
 import { useLoaded } from "../http";
 import { Icon } from "../icons";
-import { Link } from "../router";
 import { agentName } from "../words";
 import { type Choice, MODES, type ModeWords, named, ofAgent, ofMode } from "./choice";
 
@@ -54,7 +54,7 @@ function Choices({ choice, choose }: ChooserProps): ReactElement {
           return (
             <div key={one.mode} className="option" data-chosen={chosen}>
               <Option name={one.name} checked={chosen} disabled={keyless} onChoose={() => choose(ofMode(one.mode))}>{one.what}</Option>
-              {keyless && <p className="missing">Needs a key. <Link to="/keys" label={`Set one for ${one.name}`}>Set one</Link></p>}
+              {keyless && <p className="missing">Needs a key. <Link to="/keys" aria-label={`Set one for ${one.name}`}>Set one</Link></p>}
               {chosen && one.voices !== "none" && <Details words={one} choice={choice} choose={choose} />}
             </div>
           );
