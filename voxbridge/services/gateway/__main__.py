@@ -1,4 +1,4 @@
-"""`python -m voxbridge.services.gateway`: the browsers' door."""
+"""`python -m voxbridge.services.gateway`: start the gateway."""
 
 from voxbridge.services.gateway.service import build
 from voxbridge.shared.service.process import main

@@ -1,6 +1,6 @@
-"""Figures of the gateway for Prometheus: plain integers on the paths that must be fast, read when they are asked for.
+"""Figures of the gateway for Prometheus: plain integers on the fast paths, collected on request.
 
-Owns `/metrics`. A crash here loses the counts, which begin again at 0 as Prometheus expects.
+Owns `/metrics`. A crash here loses the counts; they begin again at 0, as Prometheus expects.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Metrics(Collector):
         )
 
     def collect(self) -> Iterable[Metric]:
-        """Every figure now."""
+        """Yield every figure with its current value."""
         yield GaugeMetricFamily("voxbridge_gateway_sockets", "Open VOX sockets.", value=self.sockets)
         yield GaugeMetricFamily("voxbridge_gateway_sessions", "Sessions held by open sockets.", value=self.sessions)
         frames = CounterMetricFamily("voxbridge_gateway_frames", "Audio frames forwarded.", labels=["direction"])
@@ -57,13 +57,13 @@ class Metrics(Collector):
         yield _by("voxbridge_gateway_resumes", "Resumes asked for: recovered, answered by a snapshot, refused.", "answer", self.resumes)
 
     def text(self, services: Iterable[Metric] = ()) -> bytes:
-        """Return the exposition format of these figures and of those that other services told."""
+        """Return these figures and those of other services in the exposition format."""
         told = _Told(services)
         return generate_latest(self._registry) + generate_latest(told)
 
 
 class _Told(CollectorRegistry):
-    """Families that were collected elsewhere."""
+    """A registry of families collected elsewhere."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         super().__init__(auto_describe=False)

@@ -1,7 +1,7 @@
 """The gateway as a service: its listening socket, its connections, and what they share.
 
-Owns the set of connections, the second's tick and the drain. Owns no state of a session: a crash here costs the browsers
-their sockets and nothing else; they connect again.
+Owns the set of connections, the periodic tick and the drain. Owns no session state: a crash here costs the clients only their sockets, and
+they connect again.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 TICK_S: Final = 0.5
 RENEWED_MS: Final = 2_000
-"""A worker that has not renewed its lease for so long missed one renewal: its session is shown as restoring before another has it."""
+"""Milliseconds after which a worker has missed a lease renewal: its session is shown as restoring before another worker takes it over."""
 ALIVE_S: Final = 1.0
-"""How often the gateway says that it lives; it is missed after three times that."""
+"""Seconds between two heartbeats of the gateway; it counts as gone after three times that."""
 DRAIN_S: Final = 2.0
-"""How long the log may take for the last events of a gateway that stops."""
+"""Seconds that the log may take for the last events of a gateway that stops."""
 PING_S: Final = 20.0
 _KEEP_ALIVE_S: Final = 30
 _GRACE_S: Final = 1
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 
 class Gateway(Service):
-    """One gateway process."""
+    """A gateway process."""
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
@@ -75,7 +75,7 @@ class Gateway(Service):
         self.connections: set[Vox] = set()
         self.draining = False
         self._trouble = -LEASE_MS / 1_000
-        """When Valkey last took no key, on the loop's clock."""
+        """Time of the last failed heartbeat in Valkey, on the loop's clock."""
         self._numbered = 0
         self._over = False
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -86,7 +86,7 @@ class Gateway(Service):
                 host=config.host,
                 port=config.port,
                 loop="none",
-                http=partial(Front, self.lobby, self.unread),  # type: ignore[arg-type]  # uvicorn calls it, and nothing more
+                http=partial(Front, self.lobby, self.unread),  # type: ignore[arg-type]  # uvicorn only calls it
                 ws=Socket,
                 ws_max_size=FIRST_LIMIT,
                 ws_ping_interval=PING_S,
@@ -129,15 +129,15 @@ class Gateway(Service):
         self._server.should_exit = True
 
     def health(self) -> Mapping[str, bool]:
-        """Whether it listens."""
+        """Return whether the gateway listens."""
         return {"listening": self._server.started}
 
     def stats(self) -> Mapping[str, float]:
-        """Figures for `$SRV.STATS`."""
+        """Return the figures for `$SRV.STATS`."""
         return {"sockets": len(self.connections), "frames_in": self.metrics.frames_in, "frames_out": self.metrics.frames_out}
 
     async def serve_socket(self, socket: Socket, came: Arrival, *, v1: bool) -> None:
-        """Serve one accepted socket until it is gone."""
+        """Serve one accepted socket until it closes."""
         self._numbered += 1
         name = f"{self.resources.process_id}-{self._numbered}"
         connection = Vox(self, socket, came, sid=new_session_id(), name=name, v1=v1)
@@ -150,27 +150,27 @@ class Gateway(Service):
             self.metrics.sockets -= 1
 
     def left(self, connection: Vox) -> None:
-        """A connection is over."""
+        """Forget a connection that is over."""
         self.connections.discard(connection)
 
     async def idle(self) -> None:
-        """Wait until all that runs in the background is done: whoever left has left, and the log has their last events."""
+        """Wait until all background work is done: closed connections are cleaned up, and the log has their last events."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
     def background(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Run a coroutine that outlives its caller; an outage it meets is said in the log of the process."""
+        """Run a coroutine that outlives its caller. An outage is logged."""
         task = asyncio.create_task(_guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _tick(self) -> None:
-        while not self._over:  # a cancellation can be lost in a command to Valkey
+        while not self._over:  # a request to Valkey can swallow a cancellation
             await asyncio.sleep(TICK_S)
             await self._look_after()
 
     async def _say_alive(self) -> None:
-        """A gateway that is killed writes no end of its sockets: that it says nothing more is what tells their sessions."""
+        """Send heartbeats. A killed gateway cannot record that its sockets closed; its silence tells the sessions."""
         loop = asyncio.get_running_loop()
         heard = True
         while not self._over:
@@ -189,7 +189,7 @@ class Gateway(Service):
         live = [connection for connection in connections if connection.core.phase is Phase.LIVE]
         self.metrics.sessions = sum(connection.core.attached for connection in connections)
         owned: dict[str, bool] = {}
-        # Where no key can be written no lease can be renewed: that one is missing says nothing of its worker until it had time to.
+        # Leases cannot be renewed while Valkey refuses writes: a missing lease says nothing about its worker until it had time to renew.
         troubled = asyncio.get_running_loop().time() - self._trouble < LEASE_MS / 1_000
         try:
             renewed = await self.store.renewed([connection.sid for connection in live], within_ms=RENEWED_MS)
@@ -202,7 +202,7 @@ class Gateway(Service):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: `voxbridge.shared.service.process` owns the signals of the process."""
+    """A uvicorn server without signal handlers: `voxbridge.shared.service.process` owns the signals of the process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
-"""Figures of the services that have no HTTP of their own, asked for over the bus when somebody reads `/metrics`.
+"""Figures of the services without HTTP of their own, requested over the bus when `/metrics` is read.
 
-Owns the question, how long answers are waited for, and what is taken of them. Nothing is kept; a crash here loses nothing.
+Owns the request, the time to wait for answers, and what is taken of them. Nothing is kept; a crash here loses nothing.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from voxbridge.shared.service.process import Figures, figures_subject
 
 SERVICES: Final = ("voice", "tools")
 ANSWERS_S: Final = 0.25
-"""How long answers are waited for: nobody knows how many processes there are."""
+"""Seconds to wait for answers: the number of processes is not known."""
 PROCESSES_LIMIT: Final = 64
-"""Processes of one service whose figures are told; further answers are passed over."""
+"""Processes of one service whose figures are shown; further answers are dropped."""
 FIGURES_LIMIT: Final = 64
-"""Figures of one process."""
+"""Figures taken of one process."""
 _COUNTERS: Final = frozenset({"taken", "refused", "events_appended", "events_unreadable"})
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -35,7 +35,7 @@ _answers: Final = msgspec.json.Decoder(Figures)
 
 
 async def ask(nc: Client) -> dict[str, list[Figures]]:
-    """Return the figures of each process of each service that answers in time; nothing while the bus is away."""
+    """Return the figures of each process of each service that answers in time; empty lists while the bus is away."""
     found: dict[str, list[Figures]] = {name: [] for name in SERVICES}
     try:
         subscriptions = [await _listen(nc, name, found[name]) for name in SERVICES]

@@ -1,4 +1,4 @@
-"""`python -m voxbridge.services.models`: serves the local models, on loopback by default, until it is told to stop."""
+"""`python -m voxbridge.services.models`: serve the local models, on loopback by default, until the process is stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from voxbridge.shared.service import log_format
 
 
 def main() -> None:
-    """Read the settings and serve; a wrong setting or a taken port ends with one line and status 1."""
+    """Read the settings and serve. A wrong setting or a taken port ends with one line and status 1."""
     try:
         config = Config.from_env()
         log_format.configure(new_process_id("models"), config.log_level)
@@ -23,9 +23,9 @@ def main() -> None:
         home.take()
     except VoxbridgeError as error:
         sys.exit(error.message)
-    # As in `llama`, for the threads of Whisper.
+    # As in `llama`, but for the threads of Whisper.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    # Only now: these imports take a second, and the engines of a service that died wait for the next one to be there.
+    # Imported after `home.take()`: these imports take a second, and engines of a dead service wait only seconds for a successor.
     import uvicorn
 
     from voxbridge.services.models.service import create

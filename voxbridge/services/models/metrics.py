@@ -1,4 +1,4 @@
-"""The figures of this service for Prometheus: how long requests take by model, how many wait, which models are ready."""
+"""The figures of this service for Prometheus: seconds of requests by model, requests waiting, and models that are ready."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _State(Collector):
         self._engines = engines
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """What can be read off the engines."""
+        """Return the figures that are read from the engines on request."""
         ready = GaugeMetricFamily("voxbridge_model_ready", "1 when the model serves.", labels=["model", "role"])
         for model in self._engines.models:
             ready.add_metric([model.id, model.role], float(self._engines.phases[model.id] is Phase.READY))
@@ -33,7 +33,7 @@ class _State(Collector):
 
 
 class Meters:
-    """The registry of one application."""
+    """The figures of one application."""
 
     def __init__(self, engines: Engines) -> None:
         self._registry = CollectorRegistry()
@@ -58,5 +58,5 @@ class Meters:
             self._seconds.labels(role).observe(time.perf_counter() - started)
 
     def text(self) -> bytes:
-        """The figures now."""
+        """Return the current figures as Prometheus text."""
         return generate_latest(self._registry)

@@ -1,7 +1,7 @@
-"""The OpenAI-compatible API of the local models: routes, and nothing that decides.
+"""The OpenAI-compatible API of the local models: its routes.
 
-Owns the wiring of requests to engines: the line of each model, its time-outs, the reader that may go away. A crash here loses
-the requests in work; clients try again.
+Owns the wiring of requests to engines: the queue of each model, the timeouts, and clients that disconnect. A crash here loses the requests
+in progress; clients try again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Result = TypeVar("_Result")
 
 
 async def _unless_gone(request: Request, role: str, work: Coroutine[Any, Any, _Result]) -> _Result:
-    """The result of `work`, cancelled when the caller goes away or the time of a role is over."""
+    """Return the result of `work`. Cancel it when the client disconnects or the time limit of the role is over."""
     task = asyncio.create_task(work)
     watcher = asyncio.create_task(_gone(request))
     try:
@@ -57,7 +57,7 @@ async def _gone(request: Request) -> None:
 
 
 def create(config: Config, home: Home) -> FastAPI:
-    """The application; its models come up in the background of its lifespan. `home` is taken."""
+    """Build the application. Its models are started in the background of its lifespan. `home` must be taken already."""
     engines = Engines(config, home)
     meters = metrics.Meters(engines)
 
@@ -148,7 +148,7 @@ def _add_ears(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
 
     @app.post("/v1/audio/turns", tags=["audio"])
     async def turns(request: Request, file: Annotated[UploadFile, File(description="The turn so far, WAV")]) -> JSONResponse:
-        """How likely it is that the speaker has finished (an extension to OpenAI's API). Ask after a pause in speech."""
+        """Return the probability that the speaker has finished (an extension to OpenAI's API). Ask after a pause in speech."""
         detector = engines.turn
         data = await file.read(audio.MAX_BYTES + 1)
 

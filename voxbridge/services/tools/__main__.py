@@ -1,4 +1,4 @@
-"""Starts the tool executor: `python -m voxbridge.services.tools`."""
+"""Start the tool executor: `python -m voxbridge.services.tools`."""
 
 from voxbridge.services.tools.service import build
 from voxbridge.shared.service.process import main

@@ -1,4 +1,4 @@
-"""What a function may ask for beside its arguments: who called, when, the store, the notes, and a way to state facts and progress."""
+"""The context of a function call: account, time, the store, the notes, and callbacks for events and progress."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # a pack is loaded in an instant where none of these are needed
+if TYPE_CHECKING:  # avoids these imports when a pack is loaded
     from voxbridge.services.tools.projection import Notes
     from voxbridge.shared import events
     from voxbridge.shared.store.store import Store
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a pack is loaded in an instant where none of these are need
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Passed to a function that has a parameter annotated `Context`. `now` in µs of the Unix clock, when this attempt began."""
+    """The context passed to a function with a parameter annotated `Context`. `now` is the time this attempt began, in µs (Unix clock)."""
 
     account: str
     sid: str
@@ -24,8 +24,7 @@ class Context:
     store: Store
     notes: Notes
     emit: Callable[[events.Event], Awaitable[None]]
-    """State a fact (an event of voxbridge/shared/events/tools.py): returns once the log has it; raises `CANCELLED` when the call is
-    over."""
+    """Record an event (of voxbridge/shared/events/tools.py). Returns once the log has it; raises `CANCELLED` when the call is over."""
 
     progress: Callable[[float, str], Awaitable[None]]
-    """Say where an async function stands, from 0 to 1, with a few words; raises as `emit` does."""
+    """Report the progress of an async function, from 0 to 1, with a few words; raises as `emit` does."""

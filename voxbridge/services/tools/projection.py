@@ -1,7 +1,7 @@
-"""The notes as Valkey holds them: a projection of `note.remembered`, made again from the log when it is lost.
+"""The notes in Valkey: a projection of `note.remembered`, rebuilt from the log when it is lost.
 
-Owns when it is made again. Does not own the facts (the log) nor the keys (`voxbridge.shared.store.store`). Losing Valkey costs one read of
-the notes in the log; the catalogue's key, written after it, says that the projection is whole.
+Owns the decision when to rebuild. Does not own the facts (the log) nor the keys (`voxbridge.shared.store.store`). Losing Valkey costs one
+read of the notes in the log. The catalogue's key, written after the notes, says that the projection is complete.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Notes:
         self._store = store
         self._making = asyncio.Lock()
         self.stale = False
-        """Whether Valkey missed a note that is in the log."""
+        """True when Valkey missed a note that is in the log."""
 
     async def add(self, account: str, note: Note) -> None:
-        """Keep a note that is in the log already; when Valkey is away it is made good later."""
+        """Keep a note that is already in the log. While Valkey is away, the projection is marked stale."""
         try:
             await self._store.add_note(account, note)
         except Unavailable as error:
@@ -39,7 +39,7 @@ class Notes:
             _log.warning("a note waits for Valkey: %s", error.message)
 
     async def of(self, account: str) -> list[Note]:
-        """The notes of an account, newest first. Raises `UNAVAILABLE`."""
+        """Return the notes of an account, newest first. Raises `UNAVAILABLE`."""
         found = await self._store.notes(account)
         if found or not (self.stale or await self.lost()):
             return found
@@ -47,15 +47,16 @@ class Notes:
         return await self._store.notes(account)
 
     async def lost(self) -> bool:
-        """Whether Valkey forgot what it held."""
+        """Tell whether Valkey lost its data."""
         return not await self._store.functions()
 
     async def restore(self) -> int:
-        """Make the projection again from the log; returns how many notes it read. What was imported is nobody's here. Raises
-        `UNAVAILABLE`.
+        """Rebuild the projection from the log; return how many notes were read. Imported notes belong to no account here and are skipped.
+        Raises `UNAVAILABLE`.
 
-        A session may be erased meanwhile: its notes are not taken by the store, and where the store forgot that, they are removed after
-        the log says that it was."""
+        A session may be erased meanwhile. The store refuses its notes; where the store forgot the erasure, they are removed after the log
+        is read for erasures.
+        """
         async with self._making:
             count = 0
             async for recorded in self._log.read_all("*", writer="tools", visibility="i", topic=_TYPE, imported=False):

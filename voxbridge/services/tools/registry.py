@@ -1,7 +1,7 @@
 """Functions and their catalogue: a typed callable with a docstring becomes a name, a description and a JSON Schema.
 
-Owns the `@function` declaration, the derivation of schemas, the check of arguments, and the loading of packs. Does not own the running.
-A pack is a module; loading one keeps no global state, so two registries can differ.
+Owns the `@function` declaration, the derivation of schemas, the check of arguments, and the loading of packs. Does not own the running. A
+pack is a module; loading one keeps no global state, so two registries can differ.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _AT: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _QUOTED: Final = re.compile(r"field `(?P<name>[^`]*)`")
 _F = TypeVar("_F", bound=Callable[..., Any])
 MEMORY_MB: Final = 256
-"""What an isolated function may have in memory, in MiB, unless it says otherwise."""
+"""Default memory of an isolated function, in MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolation:
-    """The limits of a function that runs in a process of its own: MiB of memory beyond what the process holds at rest, and whole seconds
-    of processor time; 0 stands for the function's time-out."""
+    """The limits of an isolated function: MiB of memory beyond what the process holds at rest, and whole seconds of processor time; 0
+    stands for the function's timeout."""
 
     memory_mb: int = MEMORY_MB
     cpu_s: int = 0
@@ -47,7 +47,7 @@ class Isolation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """What `@function` was told."""
+    """The arguments of `@function`."""
 
     task: bool
     timeout_s: float | None
@@ -71,7 +71,7 @@ class Tool:
     isolation: Isolation | None = None
 
     def check(self, arguments: dict[str, Any]) -> msgspec.Struct:
-        """The arguments, typed; numbers in strings are taken as numbers. Raises `INVALID_ARGUMENT` naming the field."""
+        """Return the arguments, typed; numbers in strings are converted. Raises `INVALID_ARGUMENT` naming the field."""
         try:
             return msgspec.convert(arguments, self.arguments, strict=False)
         except msgspec.ValidationError as error:
@@ -84,7 +84,7 @@ class Tool:
             raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{message}. Its arguments are: {known}.", field=field or None) from error
 
     def card(self) -> Function:
-        """How the catalogue shows it."""
+        """Return the function's entry in the catalogue."""
         return Function(
             name=self.name,
             description=self.description,
@@ -99,9 +99,9 @@ def function(
 ) -> Callable[[_F], _F]:
     """Declare a function of a pack.
 
-    `kind="async"` answers the call at once: a function that returns an `Alarm` speaks up when it is due, and survives a crash;
-    any other goes on as a task. `idempotent` says that running it twice does no harm, so a crash repeats it. `isolated` runs a plain
-    function in a process that is killed at its time-out, when it is cancelled, and beyond its limits of memory and processor time.
+    `kind="async"` answers the call at once: a function that returns an `Alarm` speaks when it is due, and survives a crash; any other runs
+    on as a task. `idempotent` says that running it twice does no harm, so it is repeated after a crash. `isolated` runs a plain function in
+    a process that is killed at its timeout, on cancellation, and beyond its limits of memory and processor time.
     """
     if kind not in ("server", "async"):
         raise ValueError(f"kind is 'server' or 'async', not {kind!r}")
@@ -118,7 +118,7 @@ def function(
 
 
 def load(packs: Iterable[str], *, timeout_s: float) -> Mapping[str, Tool]:
-    """The functions of the packs by name. Raises `INVALID_ARGUMENT` naming a pack that cannot be used."""
+    """Return the functions of the packs by name. Raises `INVALID_ARGUMENT` naming a pack that cannot be used."""
     tools: dict[str, Tool] = {}
     for pack in packs:
         try:
@@ -141,7 +141,7 @@ def load(packs: Iterable[str], *, timeout_s: float) -> Mapping[str, Tool]:
 
 
 def prepare(packs: Iterable[str]) -> None:
-    """Call `prepare()` of each pack that has one: what would make its first call slow. Blocks; run it in a thread."""
+    """Call `prepare()` of each pack that has one: it does what would make the first call slow. Blocks; run it in a thread."""
     for pack in packs:
         ready = getattr(importlib.import_module(pack), "prepare", None)
         if ready is not None:
@@ -149,7 +149,7 @@ def prepare(packs: Iterable[str]) -> None:
 
 
 def describe(callable: Callable[..., Any], *, timeout_s: float) -> Tool:
-    """Derive everything the catalogue says from a declared callable; raises `INVALID_ARGUMENT` when it says too little."""
+    """Derive the catalogue entry of a declared callable. Raises `INVALID_ARGUMENT` when the declaration is incomplete."""
     name = callable.__name__
     declaration: Declaration = vars(callable)["__voxbridge__"]
     doc = parse(callable.__doc__ or "")

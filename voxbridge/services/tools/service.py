@@ -1,8 +1,8 @@
 """The tool executor: takes calls from the log and runs their functions.
 
-Wiring: what a session's step asks for is done here, and what comes of it goes back as an input. Owns the sessions held in memory and the
-timers. Does not own the rules (`core`), the order of recording (`session`), the messages (`intake`) nor the running (`effects`). A crash
-loses what ran; another process is given its calls, folds their sessions, and goes on as `core` says.
+Performs the outputs of a session's step and feeds the results back as inputs. Owns the sessions held in memory and the timers. Does not own
+the rules (`core`), the order of recording (`session`), the messages (`intake`) nor the running (`effects`). A crash loses what ran; another
+process gets its calls, folds their sessions, and continues by the rules of `core`.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from voxbridge.shared.step.fold import LogInput
 from voxbridge.shared.store.store import Store
 
 LIVE: Final = tuple(f"vxc.*.voice.c.{end}" for end in (subjects.SESSION, "tool.cancelled", "session.ended"))
-"""The last two are where a voice worker of the first release says so."""
+"""The last two subjects are those that a voice worker of the first release uses."""
 
 _STOPPING: Final = ("tool.cancelled", "session.ended")
 AGAIN_S: Final = 1.0
-"""After how long a call is taken again when the log could not take it."""
+"""Seconds after which a call is delivered again when the log was unavailable."""
 
 HELD_LIMIT: Final = 4_096
-"""Open calls and tasks of one process; beyond it calls are refused with `OVERLOADED`."""
+"""Open calls and tasks of one process; above it, calls are refused with `OVERLOADED`."""
 
 SESSIONS_KEPT: Final = 1_024
 RECORD_TRIES: Final = 8
@@ -68,13 +68,13 @@ LOOK_AFTER_S: Final = 5.0
 _IDLE_S: Final = 0.6
 _STOP_S: Final = 0.25
 _SAY_S: Final = 2.0
-"""Seconds for the events that say what was interrupted: a few appends in a row, on a busy disk."""
+"""Seconds for recording interruptions at shutdown: several writes to the log in a row, on a busy disk."""
 
 _log = logging.getLogger(__name__)
 
 
 class ToolService(Service):
-    """One process of the tool executor. Make it with `build`."""
+    """A process of the tool executor. Make it with `build`."""
 
     def __init__(self, resources: Resources, packs: Sequence[str]) -> None:
         self._nc = resources.events_nc
@@ -112,7 +112,7 @@ class ToolService(Service):
         }
 
     async def prepare(self, *, retention_days: int, recording: Recording | None = None, replicas: int = 0) -> None:
-        """Make what the service needs in NATS: the streams and its consumer."""
+        """Create the service's streams and consumer in NATS, and subscribe."""
         await self._log.ensure_streams(retention_days=retention_days, recording=recording, replicas=replicas)
         await self._intake.ensure()
         for subject in LIVE:
@@ -178,7 +178,7 @@ class ToolService(Service):
             self._changed.set()
 
     async def _live(self, message: Msg) -> None:
-        """A cancellation reaches the process that runs the call, whichever process the consumer gives it to."""
+        """Take a cancellation in the process that runs the call, whichever process the consumer delivers it to."""
         if reader.type_of(message) not in _STOPPING:
             return
         recorded = reader.decode(message)
@@ -187,13 +187,13 @@ class ToolService(Service):
             self._do(self._record(self.session(recorded.sid), LogInput(recorded)))
 
     async def _never_called(self, sid: str) -> bool:
-        """Whether a session ends in which nothing was ever called: most do, and the log needs no word about it."""
+        """Tell whether no function was ever called in a session. Most sessions end like that, and nothing need be logged."""
         return sid not in self._sessions and not (await self._log.position(sid, WRITER))[0]
 
     # --- sessions ---
 
     def session(self, sid: str) -> Session:
-        """The session of this id in this process; opened at its first input."""
+        """Return the session of this id in this process; open it at its first input."""
         session = self._sessions.get(sid)
         if session is None:
             self._opened += 1
@@ -241,7 +241,7 @@ class ToolService(Service):
     def _start(self, session: Session, effect: StartEffect) -> None:
         call_id, attempt = effect.call_id, effect.attempt
         tool = self._tools.get(effect.name)
-        if tool is None:  # begun by an executor that had it
+        if tool is None:  # begun by an executor that had this function
             self._do(self._record(session, Raised(call_id=call_id, attempt=attempt, error=_unknown(effect.name))))
             return
 
@@ -279,7 +279,8 @@ class ToolService(Service):
             self._do(self._record(self.session(key[0]), outcome))
 
     async def _record(self, session: Session, input: Input | LogInput) -> None:
-        """Take an input that must not be lost while the log is away; given up, its call is delivered again and seen as interrupted."""
+        """Take an input that must not be lost while the log is away. After the last try its message is released, so that the call is
+        delivered again and seen as interrupted."""
         wait = 0.2
         for _ in range(RECORD_TRIES):
             try:
@@ -315,7 +316,7 @@ class ToolService(Service):
     # --- the rest ---
 
     async def _look_after(self) -> None:
-        """Bring back what Valkey lost: the notes first, then the catalogue, which says that they are there."""
+        """Restore what Valkey lost: the notes first, then the catalogue, which marks the notes as complete."""
         while True:
             try:
                 if not self._catalogued or self._notes.stale or await self._notes.lost():
@@ -338,10 +339,10 @@ class ToolService(Service):
             _log.error("a fault in the tool executor: %s", error, exc_info=error)
 
     async def _settle(self) -> None:
-        """Hand what is not running to a successor at once, let what is short end, and say of the rest that it was interrupted."""
+        """Hand waiting work to a successor at once, let short functions end, and record that the others were interrupted."""
         for timer in self._timers.values():
             timer.cancel()
-        if self._doing:  # whoever is being taken is either begun or not, after that
+        if self._doing:  # after that, every call being taken has either begun or not
             await asyncio.wait(set(self._doing), timeout=_STOP_S)
         await asyncio.gather(*(self._intake.give_back(one.sid, one.seq) for one in self._intake.held() if not self._runs(one)))
         await self._effects.idle(_IDLE_S)
@@ -364,10 +365,10 @@ class ToolService(Service):
         return call is not None and call.phase == "running"
 
     async def _interrupt(self, called: events.Recorded) -> None:
-        """The call comes again, as it would to a successor; one that may be repeated is left to it."""
+        """Redeliver the call to its session, which records the interruption. An idempotent call is left to the successor."""
         call = self._call(called)
         if call is not None and not call.idempotent:
-            with suppress(VoxbridgeError):  # the log is away: a successor says it
+            with suppress(VoxbridgeError):  # the log is away: the successor records it
                 await self.session(called.sid).take(LogInput(called))
 
     def _call(self, called: events.Recorded) -> Call | None:
@@ -382,7 +383,7 @@ def _unknown(name: str) -> Failure:
 
 
 async def build(resources: Resources) -> ToolService:
-    """The service of one process: functions loaded, streams and consumer made, `vx.svc.tools.list` answered."""
+    """Build the service: load the functions, make the streams and the consumer, and answer `vx.svc.tools.list`."""
     packs = [pack.strip() for pack in resources.config.tool_packs.split(",") if pack.strip()] or list(BUILT_IN)
     service = ToolService(resources, packs)
     config = resources.config

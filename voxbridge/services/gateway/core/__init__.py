@@ -1,1 +1,1 @@
-"""The decisions of one browser connection and the messages of its protocol. No clock, no randomness, no I/O anywhere below."""
+"""The decisions of one client connection and the messages of its protocol. Everything below is free of clocks, randomness and I/O."""

@@ -1,7 +1,7 @@
-"""The calls that the page has to answer: which are open, and whether an answer fits one.
+"""The calls that the page has to answer: which are open, and which call an answer belongs to.
 
-Owns the rule that a call is answered once. Does not own what becomes of an answer. Pure; a crash here loses nothing: a resumed
-connection folds the same calls from the log.
+Owns the rule that a call is answered once. Does not own what happens with an answer. Pure; a crash here loses nothing: a resumed connection
+rebuilds the same calls from the log.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 OPEN_LIMIT: Final = 256
-"""Calls that may be open; the oldest is forgotten when one more comes."""
+"""Calls that may be open; one more drops the oldest."""
 CLOSED_LIMIT: Final = 4_096
-"""Calls that may be heard to be over before the past is known."""
+"""Ended calls that are remembered until the past is known."""
 
 
 class Calls:
-    """The open calls of one session, oldest first. Those of a resumed one are not `whole` until `complete` tells of its past."""
+    """The open calls of one session, oldest first. Those of a resumed session are not `whole` until `complete` adds its past."""
 
     __slots__ = ("_closed", "_open")
 
@@ -29,18 +29,18 @@ class Calls:
 
     @property
     def whole(self) -> bool:
-        """Whether every call is known."""
+        """True when every call is known."""
         return self._closed is None
 
     def complete(self, past: Calls) -> None:
-        """The calls that were open before the first event taken here, or at some moment since."""
+        """Add the past: the calls that were open before the first event taken here, or at some moment since."""
         own, closed = self._open or {}, self._closed or {}
         older = {id: name for id, name in (past._open or {}).items() if id not in closed and id not in own}
         both = [*older.items(), *own.items()]
         self._open, self._closed = dict(both[-OPEN_LIMIT:]), None
 
     def take(self, event: events.Event) -> None:
-        """An event of the log opens a call, closes one, or has nothing to do with calls."""
+        """Open or close the call of this event, if it is about one."""
         match event:
             case events.voice.ToolCalled(call_id=call_id, name=name, kind="browser"):
                 if self._open is None:
@@ -65,7 +65,7 @@ class Calls:
                 pass
 
     def answered(self, name: str, call_id: str | None) -> str:
-        """The id of the call that this answers, which is open no more; without an id, the oldest one of that name.
+        """Close the call that this answers, and return its id. Without an id, the oldest call of that name is meant.
 
         Raises `NOT_FOUND` when there is none.
         """
@@ -84,12 +84,12 @@ class Calls:
         return found
 
     def __bool__(self) -> bool:
-        """Whether any call is open."""
+        """Tell whether any call is open."""
         return bool(self._open)
 
 
 def fold(past: Iterable[events.Recorded]) -> Calls:
-    """The calls that these events of a session left open; they may come in any order."""
+    """Return the calls that these events of a session left open. The events may come in any order."""
     calls = Calls()
     for recorded in sorted(past, key=lambda one: one.seq):
         calls.take(recorded.event)

@@ -1,7 +1,7 @@
-"""How often a client is shown a text that grows: every message to a client has all of it, so words come together in one.
+"""A limit on how often a growing text is sent to a client: each message holds the whole text, so several words share one message.
 
-Owns the rate, and the text that waits for its time. Does not own what a text is made of (`voxbridge.shared.bus.partials`). A crash here
-loses what is shown next anyway. Pure.
+Owns the rate, and the text held back. Does not own how a text is composed (`voxbridge.shared.bus.partials`). A crash here loses only texts
+that the next message would replace. Pure.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.bus.partials import Composer
 
 EVERY_S: Final = 0.1
-"""Between two messages with the same text: a reader sees no difference, and a long text costs no more than ten times itself a second."""
+"""Seconds between two messages with the same text: a reader sees no difference, and a long text is sent at most ten times a second."""
 
 
 class Captions:
-    """Of one connection. Times are seconds of a clock that does not jump."""
+    """The captions of one connection. Times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._composer = Composer()
@@ -24,8 +24,8 @@ class Captions:
         self._held: dict[str, PartialTranscript] = {}
 
     def take(self, piece: PartialTranscript, now: float) -> list[PartialTranscript]:
-        """Return what is to be shown now that this piece came from the bus. A text that begins waits for nothing; one that goes on
-        is held until it is `due`, in place of what was held of it before."""
+        """Take a piece from the bus, and return the texts to show now. A text that begins is shown at once. One that grows is held until it
+        is `due`, and replaces its held version."""
         text = self._composer.take(piece)
         if text is None:
             return []
@@ -39,11 +39,11 @@ class Captions:
         return [*before, text]
 
     def due(self) -> float | None:
-        """Return when the first of what is held is to be shown; nothing when nothing is."""
+        """Return when the first held text is due; None when none is held."""
         return min((self._shown[role][1] + EVERY_S for role in self._held), default=None)
 
     def release(self, now: float, *, early: bool = False) -> list[PartialTranscript]:
-        """Return what is held and due by now; all that is held where it is `early`: something else is told next, and stays behind it."""
+        """Return the held texts that are due by now. With `early`, return all held texts, because the next message must follow them."""
         texts = [text for role, text in self._held.items() if early or self._shown[role][1] + EVERY_S <= now]
         for text in texts:
             del self._held[text.role]

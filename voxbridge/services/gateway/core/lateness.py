@@ -1,6 +1,7 @@
-"""Whether a reply's frame is late: compared with those before it, because the clocks of two hosts may differ by more than a frame may wait.
+"""Detection of late reply frames. Each frame is compared with those before it, because the clocks of two hosts may differ by more than a
+frame may wait.
 
-Owns the bound. The frame that was youngest on arrival, of the last five to ten seconds, is taken to have come at once. Pure.
+Owns the limit. The frame of the last five to ten seconds with the smallest age is taken to have arrived without delay. Pure.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 MAX_AGE_MS: Final = 200
-"""Audio that came so much later than it could is dropped on its way to the client."""
+"""Milliseconds of delay after which audio is dropped on its way to the client."""
 
 PERIOD_MS: Final = 5_000
 
@@ -17,7 +18,7 @@ _HALF: Final = 1 << 31
 
 
 class Lateness:
-    """Of the frames of one worker. Times are ms of Unix clocks modulo 2**32."""
+    """The delay of one worker's frames. Times are ms of Unix clocks modulo 2**32."""
 
     def __init__(self) -> None:
         self._least: int | None = None
@@ -25,7 +26,7 @@ class Lateness:
         self._since = 0
 
     def late(self, sent_ms: int, now_ms: int) -> bool:
-        """Whether a frame that was sent then by its sender's clock, and came now by ours, is too late."""
+        """Tell whether a frame is too late. `sent_ms` is by the sender's clock, `now_ms` by ours."""
         age = (now_ms - sent_ms + _HALF) % _MODULUS - _HALF
         least = self._least
         if least is None or (now_ms - self._since) % _MODULUS >= PERIOD_MS:

@@ -1,7 +1,7 @@
-"""What a client may say on the VOX socket, and how it is read: types, ranges, and an error that names what is wrong.
+"""The client's messages on the VOX socket and their parsing: types, ranges, and an error that names what is wrong.
 
-Owns the inbound messages of docs/protocol.md, sections 2 and 4. Does not own what follows from a message: `core` does. Pure;
-nothing is lost in a crash here.
+Owns the inbound messages of docs/protocol.md, sections 2 and 4. Does not own what a message causes: `step` does. Pure; nothing is lost in a
+crash here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RESULT_LIMIT: Final = 256 * 1024
 """Bytes of a page's answer to a call, so that it fits into one event of the log."""
 COUNTER_LIMIT: Final = 0xFFFF_FFFF
 POSITION_LIMIT: Final = 2**53 - 1
-"""The largest whole number that every JSON reader keeps."""
+"""The largest integer that every JSON parser keeps exactly."""
 MODES: Final = ("local", "echo", "gemini", "openai", "claude")
 OUTPUTS: Final = ("audio", "text")
 SESSION_ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -60,7 +60,7 @@ class Audio(msgspec.Struct, frozen=True, tag="audio"):
 
 
 class Text(msgspec.Struct, frozen=True, tag="text"):
-    """Typed words."""
+    """Typed text."""
 
     text: str
 
@@ -78,7 +78,7 @@ class End(msgspec.Struct, frozen=True, tag="end"):
 
 
 class Playback(msgspec.Struct, frozen=True, tag="playback"):
-    """What was played of a reply."""
+    """Progress of a reply's playback."""
 
     generation: int
     played_ms: int
@@ -94,7 +94,7 @@ class AudioEnd(msgspec.Struct, frozen=True, tag="audio_end"):
 
 
 class Resume(msgspec.Struct, frozen=True, tag="resume"):
-    """Go on with a session."""
+    """Resume a session."""
 
     session_id: str = msgspec.field(name="sessionId")
     resume_token: str = msgspec.field(name="resumeToken")
@@ -111,7 +111,7 @@ _MISSING: Final = re.compile(r"missing required field `(\w+)`")
 
 
 def read(payload: bytes) -> ClientMessage:
-    """The message in a text frame; raises `INVALID_MESSAGE`, `INVALID_ARGUMENT` or `TOO_LARGE` naming the field and the limit."""
+    """Parse the message in a text frame. Raises `INVALID_MESSAGE`, `INVALID_ARGUMENT` or `TOO_LARGE` naming the field and the limit."""
     if len(payload) > MESSAGE_LIMIT:
         raise too_large(len(payload))
     try:
@@ -134,14 +134,14 @@ def _too_deep() -> VoxbridgeError:
 
 
 def too_large(size: int) -> VoxbridgeError:
-    """The error for a message of `size` bytes."""
+    """Return the error for a message of `size` bytes."""
     return VoxbridgeError(
         Code.TOO_LARGE, f"A message has at most {MESSAGE_LIMIT} bytes, this one {size}.", field="message", limit=MESSAGE_LIMIT
     )
 
 
 def pcm_of(message: Audio) -> bytes:
-    """The samples of a base64 message; raises `INVALID_ARGUMENT` or `TOO_LARGE`."""
+    """Return the samples of a base64 message. Raises `INVALID_ARGUMENT` or `TOO_LARGE`."""
     try:
         pcm = binascii.a2b_base64(message.data, strict_mode=True)
     except ValueError:
@@ -151,7 +151,7 @@ def pcm_of(message: Audio) -> bytes:
 
 
 def _invalid(reason: str) -> VoxbridgeError:
-    """An error of msgspec in our words; its sentence is kept, because it names what was expected and what came."""
+    """Turn an error of msgspec into ours. Its sentence is kept, because it names the expected and the given type."""
     missing = _MISSING.search(reason)
     path = _PATH.search(reason)
     field = missing.group(1) if missing else path.group(1) if path else None

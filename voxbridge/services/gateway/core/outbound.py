@@ -1,6 +1,6 @@
-"""What the gateway says to a client: facts of the log, moments and audio, each as the message of docs/protocol.md.
+"""The gateway's messages to a client: facts of the log, moments and audio, as in docs/protocol.md.
 
-Owns the shapes of sections 3 and 4 and the table of section 6. Does not own when anything is said: `core` does. Pure.
+Owns the shapes of sections 3 and 4 and the table of section 6. Does not own when a message is sent: `step` does. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Message = dict[str, Any]
 
 
 class Reader(msgspec.Struct, frozen=True):
-    """For whom a message is made. `resumed`: a plain client that goes on with a session before it was set up."""
+    """The recipient of a message. `resumed`: a plain client that resumed a session before it was set up."""
 
     sid: str
     v1: bool
@@ -35,7 +35,7 @@ _MAKERS: Final[dict[type[events.Event], Callable[[Any, Reader], Message | None]]
 
 
 def of_event(recorded: events.Recorded, reader: Reader) -> Message | None:
-    """The message that states this fact, with its position as `seq`; nothing when the client is not told of it."""
+    """Return the message for an event, with its position as `seq`; None when the client is not told of it."""
     make = _MAKERS.get(type(recorded.event))
     message = None if make is None else make(recorded.event, reader)
     if message is not None:
@@ -44,7 +44,7 @@ def of_event(recorded: events.Recorded, reader: Reader) -> Message | None:
 
 
 def of_moment(moment: moments.Moment, reader: Reader) -> Message | None:
-    """The message about the moment; plain VOX has none."""
+    """Return the message for a moment; None for plain VOX."""
     if not reader.v1:
         return None
     if isinstance(moment, moments.StateChanged):
@@ -56,17 +56,17 @@ def of_moment(moment: moments.Moment, reader: Reader) -> Message | None:
 
 
 def of_error(error: VoxbridgeError) -> Message:
-    """The `error` message."""
+    """Return the `error` message."""
     return {"type": "error", **error.as_dict()}
 
 
 def state(name: str, reason: str = "") -> Message:
-    """The `state` message."""
+    """Return the `state` message."""
     return {"type": "state", "state": name, "reason": reason} if reason else {"type": "state", "state": name}
 
 
 def resumed(sid: str, known: Known, *, last_seq: int, snapshot: dict[str, Any] | None) -> Message:
-    """The answer to `resume`: with a snapshot, what was missed is not told."""
+    """Return the answer to `resume`. With a snapshot, the missed events are not sent."""
     message: Message = {"type": "resumed", "sessionId": sid, "mode": known.mode, "recovered": snapshot is None}
     if snapshot is None:
         message["from"] = last_seq
@@ -79,23 +79,23 @@ def resumed(sid: str, known: Known, *, last_seq: int, snapshot: dict[str, Any] |
 
 
 def gone_on(sid: str, known: Known) -> Message:
-    """The answer to a `start` that goes on with a session. No fact of the log, so it has no position."""
+    """Return the answer to a `start` that resumes a session. It is no event of the log, so it has no position."""
     return {"type": "setup_complete", "sessionId": sid, "mode": known.mode, "resumed": True}
 
 
 def go_away(session_token: str) -> Message:
-    """The gateway is shutting down."""
+    """Return the message that the gateway is shutting down."""
     return {"type": "go_away", "session_token": session_token, "message": "The gateway is restarting. Connect again."}
 
 
 def model_leaves(session_token: str, seq: int) -> Message:
-    """The realtime model's provider is about to close its connection: what plain VOX has to say so with."""
+    """Return the plain VOX message that the realtime model's provider is about to close its connection."""
     message = "The model's connection is about to be renewed. The call goes on over this socket: there is nothing to do."
     return {"type": "go_away", "session_token": session_token, "message": message, "seq": seq}
 
 
 def audio(frame: bytes) -> bytes | None:
-    """A reply frame as plain VOX carries it, already JSON; nothing for a flush or an empty last frame."""
+    """Return a reply frame as a plain VOX message, already JSON; None for a flush or an empty last frame."""
     if frame[1] != frames.PCM16 or len(frame) <= frames.PREFIX_SIZE:
         return None
     data = binascii.b2a_base64(memoryview(frame)[frames.PREFIX_SIZE :], newline=False)
@@ -274,7 +274,7 @@ def _task_over(task_id: str, function: str, result: dict[str, Any]) -> Message:
 
 
 def failure(error: events.voice.Failure) -> dict[str, Any]:
-    """A failure of the log as clients get it."""
+    """Return a failure from the log in the form that clients get."""
     return {"code": error.code, "message": error.message, "retryable": error.retryable}
 
 

@@ -1,4 +1,4 @@
-"""What a connection asks its shell to do, and the codes it closes a socket with (docs/protocol.md, section 5). Pure data."""
+"""Outputs of a connection for its shell, and the codes it closes a socket with (docs/protocol.md, section 5). Pure data."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Send(msgspec.Struct, frozen=True):
 
 
 class Open(msgspec.Struct, frozen=True):
-    """See that whoever has this token, or opened the socket, may have this session; then subscribe and write the event. Answer with
-    `opened` or `failed`."""
+    """Check that the token, or the socket's opener, allows this session; then subscribe and write the event. Answer with `opened` or
+    `failed`."""
 
     event: events.gateway.SessionRequested
     token: str = ""
 
 
 class Resume(msgspec.Struct, frozen=True):
-    """Look for this session; answer with `refused`, or read what is missing and answer with `resumed`; or with `failed`. With
-    `unrecorded`, one whose audio is kept is refused, too."""
+    """Look for this session. Answer with `refused`; or read what is missing and answer with `resumed`; or with `failed`. With `unrecorded`,
+    a session whose audio is kept is refused too."""
 
     sid: str
     token: str
@@ -45,29 +45,29 @@ class Resume(msgspec.Struct, frozen=True):
 
 
 class Attach(msgspec.Struct, frozen=True):
-    """Write that this socket is the session's, and answer with `taken_over` when another one is written after it."""
+    """Write that this socket holds the session. Answer with `taken_over` when another socket is written after it."""
 
     event: events.gateway.ClientConnected
 
 
 class Append(msgspec.Struct, frozen=True):
-    """An event for the log."""
+    """Write an event to the log."""
 
     event: events.Event
 
 
 class PublishMic(msgspec.Struct, frozen=True):
-    """Microphone samples (PCM16, 16 kHz) that came without a prefix."""
+    """Publish microphone samples (PCM16, 16 kHz) that came without a prefix."""
 
     pcm: bytes
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """The session is over in the log."""
+    """Note that the log has the session's end."""
 
 
 class Close(msgspec.Struct, frozen=True):
-    """Close the socket; nothing follows."""
+    """Close the socket; no output follows."""
 
     code: int
     reason: str

@@ -1,7 +1,7 @@
-"""Functions that a page declares in `start` and answers itself: their shape, their limits, and an error that names what is wrong.
+"""Functions that a page declares in `start` and runs itself: their shape, their limits, and an error that names what is wrong.
 
-Owns the check of a declaration; what passes it every provider takes. Does not own whether a name is free: the installation's functions
-are the voice service's to know. Pure; nothing is lost in a crash here.
+Owns the check of a declaration; every provider accepts what passes it. Does not own whether a name is free: the voice service knows the
+installation's functions. Pure; nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 FUNCTIONS_LIMIT: Final = 32
 BYTES_LIMIT: Final = 16_384
-"""Bytes of all declarations of a page as JSON: every token of them is read with each turn."""
+"""Bytes of all declarations of a page as JSON: the model reads all of them with each turn."""
 DESCRIPTION_LIMIT: Final = 1_024
 DEPTH_LIMIT: Final = 8
 TIMEOUT_MS: Final = (1_000, 300_000)
@@ -28,7 +28,7 @@ _EMPTY: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 
 
 class PageFunction(msgspec.Struct, frozen=True, rename="camel"):
-    """One function as a page declares it. `parameters` is a JSON Schema of an object, nothing for a function without arguments."""
+    """A function as declared by a page. `parameters` is a JSON Schema of an object, None for a function without arguments."""
 
     name: str
     description: str = ""
@@ -37,7 +37,7 @@ class PageFunction(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def check(declared: Sequence[PageFunction]) -> tuple[Function, ...]:
-    """Return the declared functions for the log; raises `INVALID_ARGUMENT` or `TOO_LARGE` naming field and limit."""
+    """Return the declared functions for the log. Raises `INVALID_ARGUMENT` or `TOO_LARGE` naming field and limit."""
     if len(declared) > FUNCTIONS_LIMIT:
         message = f"A page declares at most {FUNCTIONS_LIMIT} functions; these are {len(declared)}."
         raise VoxbridgeError(Code.TOO_LARGE, message, field="tools", limit=FUNCTIONS_LIMIT)
@@ -76,7 +76,7 @@ def _check_one(one: PageFunction, field: str) -> None:
 
 
 def _check_schema(schema: Any, field: str, depth: int, *, object_only: bool = False) -> None:
-    """Check what all providers agree on: types, properties, items, enums and choices, without references."""
+    """Check a schema against the subset that all providers support: types, properties, items, enums and choices, without references."""
     if not isinstance(schema, dict):
         raise _wrong(field, "a schema is an object")
     if depth > DEPTH_LIMIT:

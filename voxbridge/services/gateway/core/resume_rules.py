@@ -1,7 +1,8 @@
-"""The rules of resuming a session: what the log says of it, whether all that was missed can be told, and what stands in for it.
+"""The rules of resuming a session: its state according to the log, whether the log still holds all that was missed, and the snapshot that
+replaces it.
 
-Owns the promise of docs/protocol.md: exactly what was missed, or a snapshot, never a part. Does not own reading the log
-(`resumption`) or when a message is sent (`core`). Pure; nothing is lost in a crash here.
+Owns the promise of docs/protocol.md: exactly what was missed, or a snapshot, never a part. Does not own reading the log (`resume_reader`)
+or when a message is sent (`step`). Pure; nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from voxbridge.shared.bus.moments import State
 SAID: Final = ("user.said", "agent.said")
 SNAPSHOT_ENTRIES: Final = 1_000
 SNAPSHOT_BYTES: Final = 256 * 1024
-"""The newest entries of a transcript that a snapshot holds, and their JSON together."""
+"""The newest transcript entries that a snapshot holds, and the bytes of their JSON together."""
 
 _encode: Final = msgspec.json.Encoder().encode
 _CALL_ENDS: Final = ("tool.completed", "tool.failed", "tool.interrupted", "tool.cancelled", "turn.completed")
@@ -27,7 +28,7 @@ _TURN_ENDS: Final = ("turn.completed", "agent.said")
 
 
 class Speaker(msgspec.Struct, frozen=True, kw_only=True):
-    """Who speaks in a session, and who else may. Empty strings where nobody has a name."""
+    """The current speaker of a session, and all agents that may speak in it. Empty strings where there is no name."""
 
     agent: str = ""
     agents: tuple[str, ...] = ()
@@ -37,9 +38,9 @@ class Speaker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What the log says of a session at one moment. `top` is the position of its last visible event, 0 when it has none yet;
-    `begins` is 0 when the log holds the whole session, else the position of the first event that is left; `model_away` says that
-    the connection to a realtime model was lost and is not there again; `recorded` that the audio is kept."""
+    """The state of a session in the log at one moment. `top` is the position of its last visible event, 0 when there is none yet; `begins`
+    is 0 when the log holds the whole session, else the position of the first event that is left; `model_away` says that the connection to a
+    realtime model was lost and not restored; `recorded` that the audio is kept."""
 
     mode: str
     top: int
@@ -53,13 +54,13 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def known(last: Sequence[events.Recorded], *, mode: str, begins: int, owned: bool | None) -> Known | None:
-    """What the last events of each visible type say; nothing when the session has ended. `owned` is whether a worker holds the
-    session, nothing when that is not known."""
+    """Derive the state from the last event of each visible type; None when the session has ended. `owned` says whether a worker holds the
+    session; None when that is not known."""
     by_type = {recorded.type: recorded for recorded in last if recorded.visible}
     if "session.ended" in by_type:
         return None
     at = {name: recorded.seq for name, recorded in by_type.items()}
-    # What a voice worker says begins with `session.started`, which a long session's log may have let go.
+    # A voice worker's first event is `session.started`, which the log of a long session may have dropped.
     started = any(recorded.writer == "voice" for recorded in by_type.values())
     began = by_type["session.started"].event if "session.started" in by_type else None
     model_away = at.get("provider.lost", 0) > max((one.seq for one in by_type.values() if brings_model_back(one.event)), default=0)
@@ -77,14 +78,14 @@ def known(last: Sequence[events.Recorded], *, mode: str, begins: int, owned: boo
 
 
 def brings_model_back(event: events.Event) -> bool:
-    """Whether this ends the wait for a realtime model: it is connected, or given up, or somebody speaks who needs none."""
+    """Tell whether an event ends the wait for a realtime model: it is connected, or given up, or the new agent needs none."""
     if isinstance(event, events.voice.ProviderFailed):
         return event.part == "llm"
     return isinstance(event, events.voice.ProviderConnected | events.voice.HandoffCompleted)
 
 
 def speaker(last: Mapping[str, events.Recorded]) -> Speaker:
-    """Who speaks, from the last event of each type. A log that let go of the beginning still knows who spoke last."""
+    """Return the current agent, from the last event of each type. This works even if the log has dropped the session's beginning."""
     found = Speaker()
     for name in ("agent.said", "session.started", "handoff.completed"):
         match last[name].event if name in last else None:
@@ -98,12 +99,12 @@ def speaker(last: Mapping[str, events.Recorded]) -> Speaker:
 
 
 def recovers(known: Known, last_seq: int) -> bool:
-    """Whether the log holds everything that followed `last_seq`, and `last_seq` is a position it can have given."""
+    """Tell whether `last_seq` is a valid position and the log holds everything after it."""
     return known.begins <= last_seq <= known.top
 
 
 def snapshot(past: Iterable[events.Recorded], known: Known) -> dict[str, Any]:
-    """What a client shows that cannot be told what it missed: the newest entries up to `known.top`, within both limits."""
+    """Build the snapshot for a client that cannot be sent all it missed: the newest entries up to `known.top`, within both limits."""
     entries: deque[tuple[dict[str, Any], int]] = deque()
     total = 0
     truncated = known.begins > 0
@@ -127,7 +128,7 @@ def snapshot(past: Iterable[events.Recorded], known: Known) -> dict[str, Any]:
 
 
 def _state(at: dict[str, int], *, started: bool, away: bool) -> State:
-    """The state as far as facts tell. Nobody is spoken to while nobody is there, so it is never `speaking`."""
+    """Derive the state from facts. It is never `speaking`: the agent does not speak while no client is connected."""
     if not started:
         return "connecting"
     if away:

@@ -1,7 +1,7 @@
-"""The one string that plain VOX has for resuming: the session, its token (`voxbridge.services.gateway.vox.tokens`), and how far it was
-told.
+"""The session token of plain VOX: one string with the session, its token (`voxbridge.services.gateway.vox.tokens`) and the client's
+position.
 
-Owns how it is written and read. Pure.
+Owns the format. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _FORM: Final = re.compile(r"([0-9a-f]{32})\.([A-Za-z0-9_-]{43})\.(0|[1-9][0-9]{0
 
 
 class SessionToken(msgspec.Struct, frozen=True):
-    """What a plain VOX client is given and gives back: its session, the token, and the position up to which it was told."""
+    """The token that a plain VOX client gets and sends back: its session, the resume token, and the position of its last event."""
 
     sid: str
     token: str
@@ -26,6 +26,6 @@ class SessionToken(msgspec.Struct, frozen=True):
 
 
 def read(session_token: str) -> SessionToken | None:
-    """What a `session_token` says; nothing when it is none that a gateway gives. Whether it is true is for `tokens.fits` to say."""
+    """Parse a `session_token`; None when it has not the gateway's format. `tokens.fits` checks the token itself."""
     found = _FORM.fullmatch(session_token)
     return SessionToken(found[1], found[2], int(found[3])) if found is not None else None

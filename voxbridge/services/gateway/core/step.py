@@ -1,8 +1,8 @@
-"""One VOX connection as a pure state machine: what came in, what must go out (docs/protocol.md).
+"""A VOX connection as a pure state machine: inputs in, outputs out (docs/protocol.md).
 
-Owns every rule of the protocol: what may be said when, what a wrong message is answered with, when the socket is closed. Does
-not own the socket, the bus or the clock: each call takes one input and returns the outputs, in order, for the shell to perform.
-Audio frames pass beside it (`takes_audio` says whether they may). A crash loses nothing that the log does not have.
+Owns every rule of the protocol: which message is allowed when, how a wrong message is answered, when the socket is closed. Does not own the
+socket, the bus or the clock: each call takes one input and returns the outputs, in order, for the shell to perform. Audio frames bypass it
+(`takes_audio` says whether they may pass). A crash loses nothing that the log does not have.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from voxbridge.shared.bus import moments
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 
 FIRST_WORD_MS: Final = 60_000
-"""How long a socket may be open without a `start` or a `resume`: it counts as one of those that a gateway has room for."""
+"""Milliseconds that a socket may be open without a `start` or a `resume`: it takes one of the gateway's limited places."""
 START_TIMEOUT_MS: Final = 10_000
-"""How long a session may wait for a voice worker, and a resume for the log."""
+"""Milliseconds that a session may wait for a voice worker, and a resume for the log."""
 END_TIMEOUT_MS: Final = 5_000
-"""How long the end of a session may wait for the voice worker."""
+"""Milliseconds that the end of a session may wait for the voice worker."""
 OWNER_TIMEOUT_MS: Final = 30_000
 WRONG_LIMIT: Final = 100
 WRONG_WINDOW_MS: Final = 10_000
 WAITING_LIMIT: Final = 64
-"""Events that may wait while the session is opened or resumed."""
+"""Events that may be queued while the session is opened or resumed."""
 
 
 _MODEL_AWAY: Final = moments.StateChanged(state="restoring", reason="the connection to the model was lost and is opened again")
@@ -61,7 +61,7 @@ _WAITING_FOR_MODEL: Final = ("listening", "thinking", "calling_tool")
 
 
 class Phase(Enum):
-    """Where the connection stands."""
+    """The phase of a connection."""
 
     FRESH = auto()
     OPENING = auto()
@@ -73,8 +73,8 @@ class Phase(Enum):
 
 
 class Connection:
-    """The state of one connection. `sid` is the id its session will have if it starts one; `v1` whether it speaks `voxbridge.v1`.
-    `resume_token` is what its client may go on with that session with, and `resume_hash` what the log keeps of it."""
+    """The state of one connection. `sid` is the id of the session if this connection starts one; `v1` says whether it speaks
+    `voxbridge.v1`. The client resumes that session with `resume_token`, and the log keeps `resume_hash` of it."""
 
     def __init__(self, *, sid: str, v1: bool, gateway: str, name: str, resume_token: str = "", resume_hash: str = "") -> None:
         self.phase = Phase.FRESH
@@ -82,7 +82,7 @@ class Connection:
         self._reader = outbound.Reader(sid, v1, resume_token)
         self._resume_hash = resume_hash
         self._otherwise: tuple[outbound.Reader, Open] | None = None
-        """The session that a plain client gets where there is none to go on with."""
+        """The new session that a plain client gets when its session cannot be resumed."""
         self._gateway = gateway
         self._name = name
         self._asked_ms = 0
@@ -99,16 +99,16 @@ class Connection:
 
     @property
     def takes_audio(self) -> bool:
-        """Whether microphone frames may be published now."""
+        """True when microphone frames may be published now."""
         return self.phase in (Phase.REQUESTED, Phase.LIVE)
 
     @property
     def attached(self) -> bool:
-        """Whether the connection holds a session that has not ended."""
+        """True when the connection holds a session that has not ended."""
         return self.phase in (Phase.REQUESTED, Phase.LIVE, Phase.ENDING)
 
     def receive_text(self, payload: bytes, now_ms: int) -> Outputs:
-        """A text message, as its bytes."""
+        """Take a text message, as its bytes."""
         if self.phase is Phase.CLOSED:
             return ()
         try:
@@ -117,7 +117,8 @@ class Connection:
             return self._wrong_message(error, now_ms)
 
     def receive_binary(self, payload: bytes, now_ms: int) -> Outputs:
-        """A binary message that the audio path did not take: why not. Frames while a session is opened or ends are dropped."""
+        """Take a binary message that the audio path refused, and answer with the reason. Frames that come while a session is opened or ends
+        are dropped."""
         if self.phase is Phase.CLOSED:
             return ()
         try:
@@ -127,22 +128,22 @@ class Connection:
         return ()
 
     def opened(self) -> Outputs:
-        """`Open` was done: the session is in the log and its feeds are on. A client that left meanwhile leaves no session behind."""
+        """Take the completion of `Open`: the session is in the log and its feeds run. If the client left meanwhile, end the session."""
         if self.phase is not Phase.OPENING:
             return (Append(events.gateway.SessionEndRequested(by="gateway", reason="client_left")),)
         self.phase = Phase.REQUESTED
         return self._attach(events.gateway.ClientConnected(gateway=self._gateway, connection=self._name))
 
     def resumed(self, known: resume_rules.Known, snapshot: dict[str, Any] | None, now_ms: int) -> Outputs:
-        """`Resume` found the session. The events after the client's position are received next, or, where a snapshot stands in for
-        what was missed, those after `known.top`; and `calls_known` is called when the past was read."""
+        """Take the result of `Resume`: the session was found. Next come the events after the client's position, or those after `known.top`
+        where a snapshot replaces what was missed. `calls_known` is called when the past was read."""
         if self.phase is not Phase.RESUMING:
             return ()
         asked, self.last_seq = self.last_seq, known.top if snapshot is not None else self.last_seq
         self._asked_ms = now_ms
         self.phase = Phase.LIVE if known.started else Phase.REQUESTED
         self._model_away, self._told_to = known.model_away, known.top
-        if self._state is not None:  # said by the worker since the log was read
+        if self._state is not None:  # reported by the worker since the log was read
             known = msgspec.structs.replace(known, state=self._shown(self._state).state)
         self._restoring = known.state == "restoring" and not self._model_away
         if known.state != "restoring":
@@ -151,19 +152,20 @@ class Connection:
         if self._reader.v1:
             return (Send(outbound.resumed(self._reader.sid, known, last_seq=asked, snapshot=snapshot)), *attached)
         self._otherwise = None
-        if not known.started:  # `setup_complete` is to come
+        if not known.started:  # `setup_complete` follows
             self._reader = msgspec.structs.replace(self._reader, resumed=True)
             return attached
         self._set_up = True
         return (Send(outbound.gone_on(self._reader.sid, known)), *attached)
 
     def calls_known(self, past: Calls, now_ms: int) -> Outputs:
-        """The calls that the past left open are known; the page's answers that waited for it are taken now."""
+        """Take the calls that the past left open, and handle the page's answers that waited for them."""
         self._calls.complete(past)
         return self._answer_kept(now_ms) if self.attached else ()
 
     def refused(self, now_ms: int) -> Outputs:
-        """`Resume` found nothing that this client may go on with. A plain one gets a session of its own, as with any other `start`."""
+        """Take the refusal of `Resume`: there is no session that this client may resume. A plain client gets a new session, as with any
+        other `start`."""
         if self.phase is not Phase.RESUMING:
             return ()
         if self._otherwise is not None:
@@ -176,14 +178,15 @@ class Connection:
         return (Send(outbound.of_error(error)), *self._close(NOT_THERE, "no such session"))
 
     def taken_over(self) -> Outputs:
-        """Another socket was attached to the session after this one. What this one's end would say is not true of the session."""
+        """Close: another socket was attached to the session after this one. No `client.disconnected` is written, because the session still
+        has a client."""
         if not self.attached:
             return ()
         error = VoxbridgeError(Code.CONFLICT, "Another client has resumed this session and goes on with it.")
         return (Send(outbound.of_error(error)), *self._close(TAKEN_OVER, "taken over"))
 
     def receive_event(self, recorded: events.Recorded) -> Outputs:
-        """An event of the log that the client may see."""
+        """Take an event of the log that the client may see."""
         if self.phase is Phase.CLOSED or recorded.seq <= self.last_seq:
             return ()
         self.last_seq = recorded.seq
@@ -202,7 +205,7 @@ class Connection:
         return (*told, *self._model_line(event)) if recorded.seq > self._told_to else told
 
     def receive_moment(self, moment: moments.Moment) -> Outputs:
-        """What the voice service says of the moment."""
+        """Take a moment from the voice service."""
         if isinstance(moment, moments.StateChanged):
             self._state = moment
             self._restoring = False
@@ -213,7 +216,7 @@ class Connection:
         return () if message is None else (Send(message),)
 
     def tick(self, now_ms: int, *, owned: bool | None) -> Outputs:
-        """Time passed. `owned` says whether a voice worker renews the session's lease; nothing when that is not known."""
+        """Check the timeouts. `owned` says whether a voice worker renews the session's lease; None when that is not known."""
         if self.phase in (Phase.OPENING, Phase.REQUESTED) and now_ms - self._asked_ms >= START_TIMEOUT_MS:
             error = VoxbridgeError(
                 Code.OVERLOADED,
@@ -235,7 +238,7 @@ class Connection:
         return self._found() if owned else self._lost(now_ms)
 
     def failed(self, error: VoxbridgeError) -> Outputs:
-        """The log, or the opening, failed for good."""
+        """Close because the log, or the opening, failed for good."""
         if self.phase is Phase.CLOSED:
             return ()
         outputs: list[Output] = [Send(outbound.of_error(error))]
@@ -246,13 +249,13 @@ class Connection:
         return outputs
 
     def disconnected(self, reason: str) -> Outputs:
-        """The socket is gone."""
+        """Take the loss of the socket."""
         outputs = self._detached(reason)
         self.phase = Phase.CLOSED
         return outputs
 
     def shut_down(self) -> Outputs:
-        """The gateway is stopping."""
+        """Close because the gateway is stopping."""
         if self.phase is Phase.CLOSED:
             return ()
         outputs: list[Output] = [Send(outbound.go_away(self._session_token()))]
@@ -261,7 +264,7 @@ class Connection:
         return outputs
 
     def too_slow(self) -> Outputs:
-        """The client did not read, and its queue was full."""
+        """Close because the client did not read and its queue was full."""
         if self.phase is Phase.CLOSED:
             return ()
         outputs = [*self._detached("the client reads too slowly")]
@@ -425,7 +428,7 @@ class Connection:
         return () if self._state is None else self._say_state(self._shown(self._state))
 
     def _model_line(self, event: events.Event) -> Outputs:
-        """The connection to a realtime model was lost, or there is one again, or none is needed any more: the state that follows."""
+        """Return the change of state when the connection to a realtime model is lost, restored, or no longer needed."""
         if isinstance(event, events.voice.ProviderLost):
             away = True
         elif resume_rules.brings_model_back(event):
@@ -438,7 +441,8 @@ class Connection:
         return self._say_state(self._shown(self._state or moments.StateChanged(state="listening")))
 
     def _shown(self, moment: moments.StateChanged) -> moments.StateChanged:
-        """The state for the client: while the model is not connected nothing is listened to or thought about, whatever waits for it."""
+        """Return the state to show to the client: while the model is not connected, `listening`, `thinking` and `calling_tool` become
+        `restoring`."""
         return _MODEL_AWAY if self._model_away and moment.state in _WAITING_FOR_MODEL else moment
 
     def _say_state(self, moment: moments.StateChanged) -> Outputs:
@@ -463,8 +467,8 @@ class Connection:
         return outputs
 
     def _session_token(self) -> str:
-        """What a plain client goes on with elsewhere, from behind what it was told; nothing before it has a session. One that speaks
-        `voxbridge.v1` has its token already."""
+        """Return the token that a plain client resumes with on another socket, after the last event it was told; empty before it has a
+        session. A `voxbridge.v1` client already has its resume token and gets the session id."""
         reader = self._reader
         if reader.v1:
             return reader.sid

@@ -1,1 +1,1 @@
-"""Who gets in: HTTP connections within bounds, Host and Origin, access, admission."""
+"""Admission to the gateway: HTTP connection limits, Host and Origin checks, access rights, and quotas."""

@@ -1,7 +1,7 @@
-"""The rights of whoever asks: this machine's owner and administrators everything, others what their access token says.
+"""The rights of a caller: the machine's owner and administrators may do everything, others what their access token allows.
 
-Owns the rule for requests and sockets, and the count of calls that a token has started, which is in Valkey. Does not own who is an
-administrator (`admins`) nor the form of tokens (`voxbridge.shared.secrets.access_tokens`). Nothing else is kept.
+Owns the rule for requests and sockets, and the count of calls that a token has started, which is in Valkey. Does not own the decision who
+is an administrator (`admin_auth`) nor the form of tokens (`voxbridge.shared.secrets.access_tokens`). Keeps no other state.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ _SCHEME: Final = "bearer"
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """What the headers of a request say of who sent it."""
+    """The sender of a request, according to its headers."""
 
     authorization: str | None
     forwarded: bool
 
     @property
     def bearer(self) -> str:
-        """The token of its `Authorization`; empty without one."""
+        """The token of the `Authorization` header; empty without one."""
         scheme, _, given = (self.authorization or "").partition(" ")
         return given.strip() if scheme.lower() == _SCHEME else ""
 
 
 def arrival(headers: Headers) -> Arrival:
-    """Read the headers. The first of several `Authorization` would count here and another one elsewhere, so one is the most."""
+    """Read the sender from the headers. If there is more than one `Authorization` header, none is used: another server might pick a
+    different one."""
     found, through = [], forwarded(headers)
     for name, value in headers:
         if name == b"authorization":
@@ -48,7 +49,7 @@ def arrival(headers: Headers) -> Arrival:
 
 
 class Access:
-    """The rule of one gateway."""
+    """The access rule of one gateway."""
 
     def __init__(self, config: Config, store: Store, clock: Clock) -> None:
         self.admins = Admins(config)
@@ -57,8 +58,8 @@ class Access:
         self._clock = clock
 
     def admit(self, came: Arrival, token: str = "") -> Terms | None:
-        """The terms of whoever this is, or nothing for whoever may do everything. `token` goes before that of the headers. Raises
-        `UNAUTHENTICATED`, or `UNAVAILABLE` when the file of the administrators' token cannot be used."""
+        """Return the caller's terms, or None for an administrator. `token` takes precedence over the token of the headers. Raises
+        `UNAUTHENTICATED`, or `UNAVAILABLE` when the administrators' token file cannot be used."""
         given = token or came.bearer
         if access_tokens.is_one(given):
             return access_tokens.read(given, self._file.read() or new_secret(), now_s=self._now_s())
@@ -66,18 +67,19 @@ class Access:
         return None
 
     async def caller(self, request: Request) -> Terms | None:
-        """Whoever may start calls, for a route."""
+        """Return the terms of a request's caller, for a route."""
         return self.admit(arrival(request.headers.raw))
 
     async def administrator(self, request: Request) -> None:
-        """Whoever may do everything, for a route; raises `PERMISSION_DENIED` for the holder of an access token."""
+        """Check that a request comes from an administrator, for a route. Raises `PERMISSION_DENIED` for the holder of an access token."""
         if await self.caller(request) is not None:
             raise VoxbridgeError(
                 Code.PERMISSION_DENIED, "This needs the administrators' token; an access token does not do.", field="token"
             )
 
     async def begin(self, terms: Terms | None, asked: SessionRequested) -> SessionRequested:
-        """The session as it may be opened, counted among the calls of its token. Raises `PERMISSION_DENIED` that names the field."""
+        """Count the session among the calls of its token, and return it with the token's account. Raises `PERMISSION_DENIED` that names the
+        field."""
         if terms is None:
             return asked
         check(terms, asked)
@@ -89,7 +91,7 @@ class Access:
         return msgspec.structs.replace(asked, account=terms.account)
 
     def secret(self) -> str:
-        """What tokens are signed with, made if there is none yet. Raises `UNAVAILABLE`."""
+        """Return the secret that signs tokens; make it if there is none yet. Raises `UNAVAILABLE`."""
         return self._file.ensure()
 
     def _now_s(self) -> int:
@@ -112,7 +114,7 @@ def check(terms: Terms, asked: SessionRequested) -> None:
 
 
 def owns(terms: Terms | None, account: str | None) -> bool:
-    """Tell whether what belongs to `account` may be read; what belongs to nobody is for administrators alone."""
+    """Tell whether the caller may read what belongs to `account`. What has no account is for administrators alone."""
     return terms is None or account == terms.account
 
 

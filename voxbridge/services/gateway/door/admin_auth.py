@@ -1,8 +1,8 @@
-"""Who may administer: the owner of this machine, or whoever has the token.
+"""The check for administrators: the owner of this machine, or a client that has the token.
 
 Owns the rule and the token's file. Does not own the guard of Host and Origin, which comes first
-(`voxbridge.services.gateway.door.origin_guard`). The token is read each time it is asked for, so that a new file counts at once. Nothing is
-lost in a crash here.
+(`voxbridge.services.gateway.door.origin_guard`). The token is read on each check, so that a new file counts at once. Nothing is lost in a
+crash here.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _log = logging.getLogger(__name__)
 
 
 def owner_alone(config: Config) -> bool:
-    """Whether nobody but this machine's users is to reach the gateway: it listens on loopback, and no other Host or Origin is let in,
-    as behind a proxy."""
+    """Tell whether only users of this machine can reach the gateway: it listens on loopback, and no other Host or Origin is allowed (as
+    behind a proxy)."""
     return is_loopback(config.host) and not config.allowed_hosts.strip() and not config.allowed_origins.strip()
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to listen on is one of this machine alone."""
+    """Tell whether a listening address is reachable from this machine only."""
     if host.lower() == "localhost":
         return True
     try:
@@ -37,7 +37,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Admins:
-    """The rule for one gateway. Makes the token's file where a token is needed and there is none."""
+    """The administrator check of one gateway. Makes the token's file where a token is needed and there is none."""
 
     def __init__(self, config: Config) -> None:
         self.open = owner_alone(config)
@@ -49,8 +49,9 @@ class Admins:
                 _log.error("%s Until then nobody can administer.", error.message)
 
     def check(self, authorization: str | None, *, through: bool = False) -> None:
-        """Raise `UNAUTHENTICATED` unless this `Authorization` header, or the machine, shows an administrator; `UNAVAILABLE` when the
-        token's file cannot be used. What came `through` a proxy does not come from the machine's owner, whatever its address says."""
+        """Raise `UNAUTHENTICATED` unless the caller is an administrator, by this `Authorization` header or by using this machine. Raises
+        `UNAVAILABLE` when the token's file cannot be used. A request that came `through` a proxy is never the machine owner's, whatever its
+        address is."""
         if self.open and not through:
             return
         token = self._file.ensure() if self.open else self._file.read()

@@ -1,7 +1,7 @@
-"""Who may begin a call and write into the log through this gateway, as far as room and rate go.
+"""Limits on starting calls and on writing to the log through this gateway.
 
-Owns the gateway's starts, the buckets of accounts and the watch over the log's room, with its alarm. Does not own the rules
-(`voxbridge.shared.log.quotas`) nor who may call at all. Nothing is lost in a crash here.
+Owns the gateway's rate of starts, the rate limits of accounts, and the watch over the log's free space with its alarm. Does not own the
+rules (`voxbridge.shared.log.quotas`) nor who may call at all. Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from voxbridge.shared.log.quotas import RESERVE, Quota, Rated, Rates, Starts, fi
 from voxbridge.shared.log.reader import Log
 
 LOOK_S: Final = 5.0
-"""How often the room of the log is looked at."""
+"""Seconds between two checks of the log's size."""
 
 ANSWER_S: Final = 2.0
 ACCOUNTS_LIMIT: Final = 4_096
-"""Accounts that are counted at a time; of more, the one that wrote nothing for longest is forgotten."""
+"""Accounts whose rates are kept at a time. Above this, the account that has been idle longest is forgotten."""
 
 _RETRY_MS: Final = 60_000
 _log = logging.getLogger(__name__)
 
 
 class Admission:
-    """The bounds of one gateway process."""
+    """The limits of one gateway process."""
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
         self.used = 0
-        """Bytes of the log, when it was last looked at."""
+        """Bytes of the log at the last check."""
         self.room: Final = config.log_mb * 1_000_000
         self._config = config
         self._clock = clock
@@ -54,28 +54,28 @@ class Admission:
         self._starts.take()
 
     def quota(self, account: str) -> Quota:
-        """What a client of this account may write in its session."""
+        """Return the quota that a client of this account has in its session."""
         config = self._config
         session = Rates("session", config.session_events_per_s, config.session_kb_per_s * 1_000)
         return Quota(Rated(session, self._clock), self._account(account), max_bytes=config.session_mb * 1_000_000)
 
     def condition(self) -> Condition:
-        """How the log's room stands."""
+        """Return the condition of the log: `degraded` while it fills up."""
         said = filling_up(self.used, self.room)
         return Condition("degraded" if said else "ok", said)
 
     async def watch(self, log: Log) -> None:
-        """Look at the log's room, for ever; what is to be said of it is said once each time it changes."""
+        """Check the log's size, forever. A warning is logged once each time it changes."""
         while True:
             try:
                 async with asyncio.timeout(ANSWER_S):
                     self.look((await log.js.stream_info(subjects.EVENT_STREAM)).state.bytes)
             except (NatsError, TimeoutError):
-                pass  # how NATS stands is said by others
+                pass  # the readiness check reports the state of NATS
             await asyncio.sleep(LOOK_S)
 
     def look(self, used: int) -> None:
-        """The log has so many bytes now."""
+        """Take the current size of the log, in bytes."""
         self.used = used
         said = filling_up(used, self.room)
         kind = said.partition(":")[0]

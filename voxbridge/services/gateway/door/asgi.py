@@ -30,7 +30,8 @@ _POLICY: Final = (
     "connect-src 'self' ws://{host} wss://{host}; img-src 'self' data:; media-src 'self' blob:; font-src 'self'; object-src 'none'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""`host` is the one that was asked for, and is in the allow-list by then: not every browser takes 'self' to mean its sockets."""
+"""Policy of a served page. `host` is the requested host, already checked against the allow-list: not every browser lets 'self' cover
+WebSockets."""
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -39,11 +40,11 @@ _HEADERS: Final = (
 _REFUSAL: Final = ((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),)
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _READ: Final = ("/api/", "/metrics", "/readyz")
-"""Answers from here tell of calls, or of the installation: no cache keeps them."""
+"""Paths whose answers describe calls or the installation: no cache may keep them."""
 
 
 class Door:
-    """What uvicorn serves."""
+    """The ASGI application that uvicorn serves."""
 
     def __init__(self, guard: Guard, gateway: Gateway, http: ASGIApp) -> None:
         self._guard = guard

@@ -1,7 +1,7 @@
-"""Bytes that a gateway holds for its clients: messages that have not come whole, answers that are not read.
+"""A limit on the bytes that a gateway holds for its clients: incomplete messages and unread answers.
 
-Owns the bound over all of them and who has to go at it: whoever holds the most, so that a few that hold much do not shut out the many
-that hold little. A crash here loses nothing that was taken.
+Owns the limit over all of them, and which connection is closed above it: the one that holds the most, so that a few large holders do not
+shut out many small ones. A crash here loses nothing that was taken.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 BUDGET: Final = 32 * 1024 * 1024
-"""Bytes of one kind that all connections may hold together."""
+"""Bytes of one kind that all connections together may hold."""
 
 
 class Holder(Protocol):
     """A connection that holds bytes."""
 
     def shed(self) -> None:
-        """Close, and hold nothing any more."""
+        """Close, and release all bytes."""
 
 
 class Budget:
-    """The bytes that are held, by holder."""
+    """The bytes held, by holder."""
 
     def __init__(self, limit: int = BUDGET) -> None:
         self.held = 0
@@ -28,7 +28,7 @@ class Budget:
         self._by: dict[Holder, int] = {}
 
     def hold(self, holder: Holder, size: int) -> None:
-        """`holder` holds `size` bytes now; 0 is nothing any more."""
+        """Set the bytes that `holder` holds to `size`; 0 removes it. Close the largest holders while the sum is above the limit."""
         self.held += size - self._by.pop(holder, 0)
         if size:
             self._by[holder] = size

@@ -1,6 +1,7 @@
-"""Connections of a gateway, from the first byte on: how many there may be, in all, of one sender, and without a whole request.
+"""Limits on a gateway's connections from the first byte on: in all, per sender, and without a complete request.
 
-Owns the counts and who has to go. Does not own what a connection says (`front`, `socket`). A crash here loses the connections.
+Owns the counts and the choice of the connection to close. Does not own what a connection carries (`http_front`, `transport`). A crash here
+loses the connections.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 HALF_OPEN: Final = 256
-"""Connections that may be without a whole request; when one more comes, the oldest of them goes."""
+"""Connections that may be without a complete request; one more closes the oldest of them."""
 DESCRIPTORS: Final = 65_536
-"""As many as the process asks for."""
+"""File descriptors that the process asks for."""
 RESERVE: Final = 96
-"""Descriptors that connections leave to everything else: the bus, Valkey, files."""
+"""Descriptors kept free for everything else: the bus, Valkey, files."""
 
 
 class Waiting(Protocol):
-    """A connection whose request is not there yet."""
+    """A connection without a complete request."""
 
     def give_up(self) -> None:
-        """Close: there is no room to wait."""
+        """Close, because there is no room to wait."""
 
 
 class Lobby:
-    """The connections of one gateway. `room`: how many there may be."""
+    """The connections of one gateway. `room`: how many it may have."""
 
     def __init__(self, config: Config, *, room: int) -> None:
         self.proxies = Proxies(config)
@@ -40,7 +41,7 @@ class Lobby:
         self._waiting: dict[Waiting, None] = {}
 
     def enter(self, peer: str) -> str:
-        """A connection has come; returns what `leave` wants back. Raises `OVERLOADED` when there is no room for it."""
+        """Count a new connection, and return the value to pass to `leave`. Raises `OVERLOADED` when there is no room."""
         if self.here >= self.room:
             oldest = next(iter(self._waiting), None)
             if oldest is None:
@@ -48,14 +49,14 @@ class Lobby:
             self.ready(oldest)
             oldest.give_up()
         found = address(peer)
-        # A proxy's connections carry many senders; this machine's own are its owner's.
+        # Proxy connections carry many senders; loopback connections belong to the machine's owner.
         own = found is None or found.is_loopback or self.proxies.trusts(found)
         counted = "" if own or found is None else self._count(found)
         self.here += 1
         return counted
 
     def behind(self, peer: str, headers: Headers) -> str:
-        """A socket is opened through a trusted proxy: its sender is counted, as in `enter`. Nothing for any other one."""
+        """Count the sender of a socket opened through a trusted proxy, as in `enter`. Return an empty string for any other socket."""
         found = address(peer)
         if found is None or not self.proxies.trusts(found):
             return ""
@@ -63,7 +64,7 @@ class Lobby:
         return "" if self.proxies.trusts(origin) else self._count(origin)
 
     def leave(self, *counted: str) -> None:
-        """A connection is gone."""
+        """Stop counting a connection that is gone."""
         self.here -= 1
         for one in counted:
             if one:
@@ -72,7 +73,7 @@ class Lobby:
                     del self._by[one]
 
     def wait(self, connection: Waiting) -> None:
-        """A connection waits for its request."""
+        """Note that a connection waits for its request."""
         self._waiting[connection] = None
         if len(self._waiting) > HALF_OPEN:
             oldest = next(iter(self._waiting))
@@ -80,7 +81,7 @@ class Lobby:
             oldest.give_up()
 
     def ready(self, connection: Waiting) -> None:
-        """A connection waits no more."""
+        """Note that a connection no longer waits."""
         self._waiting.pop(connection, None)
 
     def _count(self, found: IPv4 | IPv6) -> str:
@@ -93,7 +94,7 @@ class Lobby:
 
 
 def raise_descriptors() -> int:
-    """Let this process have as many descriptors as it may, `DESCRIPTORS` at most; returns how many connections that leaves room for."""
+    """Raise the descriptor limit of this process as far as allowed, to `DESCRIPTORS` at most; return how many connections then fit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < most:

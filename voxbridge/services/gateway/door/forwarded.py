@@ -1,7 +1,7 @@
-"""Whom a request came from, where proxies stand between: forwarding headers, and which proxies are believed.
+"""The origin of a request behind proxies: forwarding headers, and which proxies are trusted.
 
-Owns both rules. A header that says a request was forwarded is always believed in one thing: that it did not come from this machine's
-owner. Who sent it is believed of trusted proxies alone. Nothing is kept here.
+Owns both rules. Any forwarding header proves that a request did not come from this machine's owner. The sender it names is believed only
+from trusted proxies. Nothing is kept here.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ IPv4 = ipaddress.IPv4Address
 IPv6 = ipaddress.IPv6Address
 
 Headers = Iterable[tuple[bytes, bytes]]
-"""As ASGI has them: names in lower case."""
+"""Headers as in ASGI: names in lower case."""
 
 CHAIN: Final = 16
-"""Addresses of `X-Forwarded-For` that are looked at, from the last on."""
+"""Addresses of `X-Forwarded-For` that are read, from the last one backwards."""
 
 _PREFIX: Final = b"x-forwarded-"
 _NAMES: Final = frozenset(
@@ -29,16 +29,16 @@ _NAMES: Final = frozenset(
 )
 _FOR: Final = b"x-forwarded-for"
 _SUBNET: Final = 64
-"""Bits of an IPv6 address that one subscriber has."""
+"""Bits of an IPv6 prefix that identify one subscriber."""
 
 
 def forwarded(headers: Headers) -> bool:
-    """Whether somebody stands between the sender of this request and the gateway."""
+    """Tell whether a proxy stands between the sender of this request and the gateway."""
     return any(name in _NAMES or name.startswith(_PREFIX) for name, _ in headers)
 
 
 def address(text: str) -> IPv4 | IPv6 | None:
-    """An address as a peer or a header says it: IPv4 also within IPv6, without its zone; with or without a port in a header."""
+    """Parse an address of a peer or a header, with or without a port and a zone. An IPv4 address mapped into IPv6 becomes IPv4."""
     text = text.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -52,7 +52,7 @@ def address(text: str) -> IPv4 | IPv6 | None:
 
 
 class Proxies:
-    """The proxies whose word is taken for where a request came from."""
+    """The proxies that are trusted to name the origin of a request."""
 
     def __init__(self, config: Config) -> None:
         listed = [part.strip() for part in config.trusted_proxies.split(",") if part.strip()]
@@ -63,11 +63,11 @@ class Proxies:
             raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{name} names addresses or networks: {error}.", field=name) from None
 
     def trusts(self, peer: IPv4 | IPv6) -> bool:
-        """Whether this is one of them."""
+        """Tell whether this address is a trusted proxy."""
         return any(peer in network for network in self._networks)
 
     def origin(self, peer: IPv4 | IPv6, headers: Headers) -> IPv4 | IPv6:
-        """Where a request came from: the last address on its way that is no trusted proxy."""
+        """Return the origin of a request: the last address of its chain that is no trusted proxy."""
         if not self.trusts(peer):
             return peer
         chain = ",".join(value.decode("latin-1") for name, value in headers if name == _FOR).split(",")[-CHAIN:]
@@ -82,5 +82,5 @@ class Proxies:
 
 
 def subscriber(peer: IPv4 | IPv6) -> str:
-    """What is counted as one sender: an IPv4 address, or the network that an IPv6 address is in."""
+    """Return the key that identifies a sender: its IPv4 address, or the /64 network of its IPv6 address."""
     return str(ipaddress.ip_network((peer, _SUBNET), strict=False)) if isinstance(peer, IPv6) else str(peer)

@@ -1,7 +1,7 @@
-"""HTTP connections before anything is known of their client: bounds of bytes, of numbers and of time around uvicorn's parser.
+"""HTTP connections before their client is known: limits of size, number and time around uvicorn's parser.
 
-Owns the head of a request, idle and half-open connections, and clients that do not read their answers. Does not own what a request
-means. A crash here loses the connections.
+Owns the head of a request, idle and half-open connections, and clients that do not read their answers. Does not own what a request means. A
+crash here loses the connections.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from voxbridge.services.gateway.vox.transport import Socket
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 HEAD_BYTES: Final = 32 * 1024
-"""Bytes of the head of a request."""
+"""Bytes of a request's head."""
 LINE_BYTES: Final = 8_000
-"""Bytes of its target, and of one header."""
+"""Bytes of a request's target, and of one header."""
 HEADERS: Final = 100
 PIPELINE: Final = 8
-"""Requests that may be sent ahead of the answer to the first."""
+"""Requests that may be sent before the first is answered."""
 HEAD_S: Final = 10.0
-"""How long the head of a request may take to come, from the connection or from its first byte."""
+"""Seconds for the head of a request, from the connection or from its first byte."""
 WRITE_S: Final = 10.0
-"""How often a client is looked at that does not read."""
+"""Seconds between two checks of a client with unread bytes."""
 WRITE_BYTES: Final = 64 * 1024
-"""What it has to take meanwhile, or all there is."""
+"""Bytes that such a client must have read since the last check, unless it has read everything."""
 LINGER_S: Final = 2.0
-"""How long a refused client may take to read why."""
+"""Seconds that a refused client has to read the reason."""
 
 
 class Front(HttpToolsProtocol):
-    """One HTTP connection; a WebSocket takes its place once it is asked for."""
+    """An HTTP connection. A WebSocket replaces it when the client asks for one."""
 
     def __init__(self, lobby: Lobby, unread: Budget, **options: Any) -> None:
         super().__init__(**options)
@@ -47,14 +47,14 @@ class Front(HttpToolsProtocol):
         self._fed = 0
         self._size = 0
         self._whole = True
-        """Whether the body of the last request has come."""
+        """True when the body of the last request is complete."""
         self._refused: tuple[int, VoxbridgeError] | None = None
         self._lingers = False
         self._head_timer: Any = None
         self._write_timer: Any = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """The TCP connection is there."""
+        """Count the connection, and wait for a request."""
         super().connection_made(transport)
         try:
             self._counted = (self._lobby.enter(self.client[0] if self.client else ""),)
@@ -64,12 +64,12 @@ class Front(HttpToolsProtocol):
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The TCP connection is gone."""
+        """Release the connection's counts."""
         self._left()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Something arrived."""
+        """Feed the parser, and bound the head."""
         if self._refused is not None or self._lingers:
             return
         self._unset_keepalive_if_required()
@@ -85,7 +85,7 @@ class Front(HttpToolsProtocol):
             self._refuse(status, why)
             return
         if self._in_head:
-            # A header is told when it is whole; until then its bytes are in the parser.
+            # The parser reports a header when it is complete; until then the parser holds its bytes.
             self._fed = self._fed + len(data) if begins else 0
             if self._fed > HEAD_BYTES:
                 self._refuse(*_too_large("head", HEAD_BYTES))
@@ -94,24 +94,24 @@ class Front(HttpToolsProtocol):
             self._await_head()
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """Begin the head of a request."""
         self._in_head, self._fed, self._size = True, 0, 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """A part of the target."""
+        """Take a part of the target."""
         super().on_url(url)
         self._bound("target", len(url), len(self.url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A whole header."""
+        """Take a complete header."""
         self._bound("header", len(name) + len(value), len(name) + len(value))
         super().on_header(name, value)
         if len(self.headers) > HEADERS:
             self._stop(431, VoxbridgeError(Code.TOO_LARGE, f"A request has at most {HEADERS} headers.", field="headers", limit=HEADERS))
 
     def on_headers_complete(self) -> None:
-        """The head is whole."""
+        """End the head."""
         self._in_head, self._whole = False, False
         self._forget_head()
         if len(self.pipeline) >= PIPELINE:
@@ -120,33 +120,33 @@ class Front(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The body is whole."""
+        """End the body."""
         self._whole = True
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """An answer was written."""
+        """Close if the rest of the body will not be read; watch whether the client reads the answer."""
         super().on_response_complete()
         if not self._whole and not self.pipeline:
-            self._linger()  # the rest of a body that nobody reads would keep the connection for ever
+            self._linger()  # the rest of an unread body would keep the connection open forever
         self._watch()
 
     def pause_writing(self) -> None:
-        """The client reads slower than it is told."""
+        """Stop writing to a slow client, and watch whether it reads."""
         super().pause_writing()
         self._watch()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Nothing more was asked."""
+        """Close an idle connection."""
         self.give_up()
 
     def shutdown(self) -> None:
-        """The server stops."""
+        """Close when the server stops, and watch whether the client reads its answer."""
         super().shutdown()
         self._watch()
 
     def give_up(self) -> None:
-        """Close; nobody waits for what is not read."""
+        """Close, and discard unread bytes."""
         self._forget_head()
         if self.transport.get_write_buffer_size():
             self.transport.abort()
@@ -154,16 +154,16 @@ class Front(HttpToolsProtocol):
             self.transport.close()
 
     def shed(self) -> None:
-        """Cut off: what clients have not read is too much in all, and this one has most of it."""
+        """Abort: all clients together have too many unread bytes, and this one the most."""
         self.transport.abort()
 
     @property
     def _idle(self) -> bool:
-        """Whether nothing is being answered."""
+        """Tell whether no answer is in progress."""
         return self.cycle is None or self.cycle.response_complete
 
     def _hand_over(self, rest: bytes) -> None:
-        """Make a WebSocket of it; a client waits for the answer to its handshake (RFC 6455, section 4.1)."""
+        """Turn the connection into a WebSocket. A client must wait for the answer to its handshake (RFC 6455, section 4.1)."""
         if rest:
             self._refuse(400, VoxbridgeError(Code.INVALID_MESSAGE, "A client sends nothing before its handshake is answered."))
             return
@@ -205,18 +205,18 @@ class Front(HttpToolsProtocol):
             self._stop(*_too_large("head", HEAD_BYTES))
 
     def _stop(self, status: int, error: VoxbridgeError) -> None:
-        """Within a call of the parser: it stops at what is raised here."""
+        """Stop the parser by raising the error, from within one of its callbacks."""
         self._refused = status, error
         raise error
 
     def _refuse(self, status: int, error: VoxbridgeError) -> None:
-        """Say why, and take nothing more."""
+        """Answer with the error, and take nothing more."""
         self._refused = status, error
         self._forget_head()
         if self.transport.is_closing():
             return
         if not self._idle:
-            self.give_up()  # an answer to an earlier request is on its way: nothing may be mixed into it
+            self.give_up()  # an earlier answer is in progress, and nothing may be mixed into it
             return
         body = msgspec.json.encode(error.as_dict())
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
@@ -224,7 +224,7 @@ class Front(HttpToolsProtocol):
         self._linger()
 
     def _linger(self) -> None:
-        """Say nothing more, and take what comes without reading it until the client hangs up: a reset would take our words from it."""
+        """Half-close, and discard input until the client hangs up: a reset would lose the answer on its way."""
         self._lingers = True
         self._unset_keepalive_if_required()
         if not self.transport.is_closing():
@@ -243,7 +243,7 @@ class Front(HttpToolsProtocol):
             self._counted = None
 
     def _watch(self) -> None:
-        """Look now and again whether the client takes what it was told, until it has."""
+        """Check every `WRITE_S` whether the client reads, until it has read everything."""
         waits = self.transport.get_write_buffer_size()
         self._unread.hold(self, waits)
         if waits and self._write_timer is None:

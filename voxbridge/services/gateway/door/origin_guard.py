@@ -1,7 +1,7 @@
-"""Who may talk to the gateway at all: exact allow-lists of Host and Origin, checked ahead of everything else.
+"""The guard of the gateway: exact allow-lists of Host and Origin, checked before everything else.
 
-Owns the check and its 403. A page of another site can reach a server on loopback; what gives it away is its Origin, and,
-where a foreign name was pointed at this machine, its Host.
+Owns the check and its 403. A page of another site can reach a server on loopback. Its Origin gives it away, or its Host where a foreign
+name was pointed at this machine.
 """
 
 from __future__ import annotations

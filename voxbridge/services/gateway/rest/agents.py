@@ -1,7 +1,9 @@
-"""`/api/agents`: who there is to talk to; and `/api/sessions/{id}/handoff`: another agent is to go on (docs/protocol.md, section 9).
+"""`/api/agents`: the agents and pipelines; and `/api/sessions/{id}/handoff`: hand a session over to another agent (docs/protocol.md,
+section 9).
 
-Owns the routes and what is told of an agent, which is never its prompt. Does not own the files (`voxbridge.shared.agents.files`), who may
-hand over (`voxbridge.services.gateway.door.access`), nor the handoff itself: the voice service does it. Nothing is lost in a crash here.
+Owns the routes and what is shown of an agent, which is never its prompt. Does not own the files (`voxbridge.shared.agents.files`), the
+right to hand over (`voxbridge.services.gateway.door.access`), nor the handoff itself: the voice service does it. Nothing is lost in a crash
+here.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from voxbridge.services.gateway.service import Gateway
 
 APPEND_S: Final = 5.0
-"""How long the log may take for a request to hand over."""
+"""Seconds that the log may take to accept a handoff request."""
 
 _TOKEN: Final[dict[int | str, dict[str, Any]]] = {401: {"model": schemas.Problem, "description": "A token is needed"}}
 _HANDOFF: Final[dict[int | str, dict[str, Any]]] = {
@@ -52,8 +54,8 @@ _BODY: Final = {
 
 
 class AgentView(BaseModel):
-    """An agent. `kind` says whether one model hears and speaks (`realtime`) or several in a row do; `missing` are the providers that it
-    needs and that have no key."""
+    """An agent. `kind` is `realtime` when one model hears and speaks, `cascade` when several in a row do; `missing` are the providers that
+    it needs and that have no key."""
 
     name: str
     role: str
@@ -63,7 +65,7 @@ class AgentView(BaseModel):
     language: str
     kind: Literal["realtime", "cascade"]
     models: dict[str, str]
-    """By part, `provider` or `provider:model`: `realtime`, or `stt`, `llm` and `tts`."""
+    """Models by part, as `provider` or `provider:model`: `realtime`, or `stt`, `llm` and `tts`."""
 
     output: Literal["audio", "text"]
     tools: list[str] | None
@@ -80,7 +82,7 @@ class StageView(BaseModel):
 
 
 class PipelineView(BaseModel):
-    """A team: the first stage begins."""
+    """A pipeline of agents; a session begins with its first stage."""
 
     name: str
     description: str
@@ -90,7 +92,7 @@ class PipelineView(BaseModel):
 
 
 class FileProblem(BaseModel):
-    """Something that is wrong in a file; `line` counts from 1, and is 0 where it is no line's."""
+    """A problem in a file. `line` counts from 1, and is 0 where no line is to blame."""
 
     path: str
     line: int
@@ -99,7 +101,7 @@ class FileProblem(BaseModel):
 
 
 class AgentsView(BaseModel):
-    """Agents and pipelines of the last good files; `problems` says what is wrong with the files as they are."""
+    """Agents and pipelines of the last valid files; `problems` says what is wrong with the current files."""
 
     agents: list[AgentView]
     pipelines: list[PipelineView]
@@ -107,7 +109,7 @@ class AgentsView(BaseModel):
 
 
 class Accepted(BaseModel):
-    """The request is in the log at this position; `handoff.started` follows there when the voice service takes it up."""
+    """Position of the accepted request in the log. `handoff.started` follows in the log when the voice service begins the handoff."""
 
     seq: int
 
@@ -118,14 +120,14 @@ class _Handoff(msgspec.Struct, frozen=True):
 
 
 def router(gateway: Gateway) -> APIRouter:
-    """The routes of a gateway."""
+    """Build the routes of a gateway."""
     files = Agents(gateway.resources.config.agents_dir)
     reading = asyncio.Lock()
     made = APIRouter(prefix="/api", tags=["agents"])
 
     @made.get("/agents", response_model=AgentsView, responses=_TOKEN, dependencies=[Depends(gateway.access.caller)])
     async def known() -> Any:
-        """Who there is to talk to, and what is wrong with their files."""
+        """The agents and pipelines, and the problems in their files."""
         async with reading:
             roster = await asyncio.to_thread(files.current)
             problems = files.problems
@@ -138,7 +140,8 @@ def router(gateway: Gateway) -> APIRouter:
         }
 
     async def reachable(name: str) -> None:
-        """Raise unless there are keys for all that this agent needs. The session has the last word: it may have begun with other files."""
+        """Raise unless there are keys for all providers that this agent needs. The session decides in the end: it may have begun with other
+        files."""
         async with reading:
             roster = await asyncio.to_thread(files.current)
         keys = await gateway.keys.usable()
@@ -222,5 +225,5 @@ def _parts(agent: model.Agent) -> dict[str, model.ModelName]:
 
 
 def _needs(agent: model.Agent) -> list[str]:
-    """The providers of an agent, each once."""
+    """Return the providers of an agent, without duplicates."""
     return list(dict.fromkeys(one.provider for one in _parts(agent).values() if one.provider not in ("", "local")))

@@ -1,7 +1,7 @@
-"""The REST interface: sessions, what is installed, health, figures (docs/protocol.md, section 7); beside it `config_api`,
-`agents_api`, `tokens_api`.
+"""The REST interface: sessions, what is installed, health, figures (docs/protocol.md, section 7). More routes are in `config`, `agents` and
+`tokens`.
 
-Owns the routes, their bounds and how an error is answered. Nothing is lost in a crash here.
+Owns the routes, their limits, and how an error is answered. Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SessionId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="32 lower-
 
 
 def application(gateway: Gateway) -> FastAPI:
-    """The HTTP application of a gateway."""
+    """Build the HTTP application of a gateway."""
     app = FastAPI(
         title="Voxbridge",
         version="0.1.0",
@@ -82,11 +82,11 @@ def _sessions(gateway: Gateway) -> APIRouter:
     router = APIRouter(prefix="/api/sessions", tags=["sessions"], responses=_TOKEN)
 
     async def readable(session_id: SessionId, terms: Terms | None = caller) -> None:
-        """Answer for a session of another account as for one that never was: not even that there is one is told."""
+        """Raise the same error for a session of another account as for an unknown one, so that its existence is not revealed."""
         if terms is not None and not owns(terms, await gateway.sessions.account(session_id)):
             raise no_session()
 
-    # What is added here shows a session to whoever may read it.
+    # Routes added here are open to everyone who may read the session.
     one = APIRouter(prefix="/{session_id}", dependencies=[Depends(readable)], responses=_BAD | _NONE | _AWAY)
 
     @router.get("", response_model=schemas.SessionPage, response_model_exclude_none=True, responses=_BAD | _AWAY)
@@ -117,7 +117,7 @@ def _sessions(gateway: Gateway) -> APIRouter:
         """Events of a session that follow position `after`, in log order; `limit` counts the journals even where they are left out.
         Journals are there for administrators alone, who get them unless they say `journals=false`."""
         if journals and terms is not None:
-            # They hold what the installation gave the session: prompts of its agents, endpoints, prices.
+            # Journals hold the configuration of the session: prompts of its agents, endpoints, prices.
             message = "This access token cannot read journals: ask with journals=false, or with the administrators' token."
             raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="journals")
         page = await gateway.sessions.events(session_id, after=after, limit=limit, journals=terms is None and journals is not False)
@@ -125,7 +125,7 @@ def _sessions(gateway: Gateway) -> APIRouter:
 
     @one.get("/silences", response_model=schemas.Silences)
     async def session_silences(session_id: SessionId) -> Any:
-        """Why a session was silent: each stretch of more than 2.5 s in which somebody waited, with its cause and what to do."""
+        """The silences of a session: each stretch of more than 2.5 s in which the user waited, with its cause and what to do."""
         return await gateway.sessions.silences(session_id)
 
     @one.get("/state", response_model=schemas.StateView)
@@ -169,7 +169,7 @@ def _installed(gateway: Gateway) -> APIRouter:
 
     @router.get("/status", response_model=schemas.Status, responses=_AWAY)
     async def status() -> Any:
-        """Which modes can be started, how many sessions have not ended, and whether their audio is kept."""
+        """The modes that can be started, the number of sessions that have not ended, and whether their audio is kept."""
         found = await gateway.readiness.ask()
         keys = await gateway.keys.usable()
         return {

@@ -1,6 +1,6 @@
-"""The body of a request, within bounds of size and time.
+"""The body of a request, limited in size and time.
 
-Owns the two bounds. Does not own what a body means. Nothing is lost in a crash here.
+Owns the two limits. Does not own what a body means. Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ BODY_LIMIT: Final = 4_096
 """Bytes of a body."""
 
 BODY_S: Final = 5.0
-"""How long a body may take to come."""
+"""Seconds that a body may take to arrive."""
 
 
 async def read(request: Request) -> bytes:
-    """The whole body; raises `TOO_LARGE`, `TIMED_OUT`, or `CANCELLED` when its sender is gone."""
+    """Return the whole body. Raises `TOO_LARGE`, `TIMED_OUT`, or `CANCELLED` when the client is gone."""
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_S):

@@ -1,7 +1,7 @@
-"""`/api/config`: what an administrator sets while everything runs (docs/protocol.md, section 8).
+"""`/api/config`: settings that an administrator changes at runtime (docs/protocol.md, section 8).
 
-Owns the routes and what is answered, which is never a key. Does not own the keys (`voxbridge.shared.secrets.provider_keys`) nor who is an
-administrator (`voxbridge.services.gateway.door.access`). Nothing is lost in a crash here.
+Owns the routes and the answers, which never contain a key. Does not own the keys (`voxbridge.shared.secrets.provider_keys`) nor the check
+for administrators (`voxbridge.services.gateway.door.access`). Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 
 
 class KeySource(BaseModel):
-    """Where the key of a provider or of a named endpoint is from."""
+    """The source of the key of a provider or of a named endpoint."""
 
     source: Literal["stored", "environment", "none"]
     variables: list[str]
-    """The environment variables that may hold it."""
+    """The environment variables that may hold the key."""
 
 
 class KeySources(BaseModel):
@@ -52,7 +52,7 @@ class _Setting(msgspec.Struct, frozen=True):
 
 
 def router(gateway: Gateway) -> APIRouter:
-    """The routes of a gateway."""
+    """Build the routes of a gateway."""
     keys = gateway.keys
     names = {"type": "string", "enum": list(keys.names)}
 
@@ -60,7 +60,7 @@ def router(gateway: Gateway) -> APIRouter:
 
     @made.get("/keys", response_model=KeySources)
     async def known() -> Any:
-        """Which keys are set, and whether they are stored or from the environment."""
+        """The keys that are set, and whether they are stored or from the environment."""
         return {"keys": {name: {"source": source, "variables": variables(name)} for name, source in (await keys.known()).items()}}
 
     @made.post("/keys", status_code=204, openapi_extra=_body(names))
@@ -84,12 +84,12 @@ async def _setting(request: Request) -> _Setting:
     try:
         return msgspec.json.decode(body, type=_Setting)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        # What the decoder says may hold a part of the body.
+        # The decoder's message may quote the body, which holds the key.
         raise VoxbridgeError(Code.INVALID_ARGUMENT, 'The body must be JSON: `{"provider": "…", "key": "…"}`.', field="body") from None
 
 
 def _body(names: dict[str, Any]) -> dict[str, Any]:
-    """The body as OpenAPI shows it: read by hand, so that it has a bound and no error repeats it."""
+    """Return the body's schema for OpenAPI. The body is not read by FastAPI, so that its size is limited and no error repeats it."""
     key = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "pattern": "^[!-~]+$", "format": "password", "writeOnly": True}
     schema = {"type": "object", "required": ["provider", "key"], "properties": {"provider": names, "key": key}}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

@@ -1,7 +1,6 @@
-"""The files a browser loads: the Studio, the client bundles, and the page of the REST interface.
+"""The files that a browser loads: the Studio, the client bundles, and the page of the REST interface.
 
-Owns their addresses and how long they may be kept. Does not own their making: `studio/` and `client/` do. Nothing is lost in a
-crash here.
+Owns their paths and how long they may be cached. Does not own their build: `studio/` and `client/` do. Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _STYLE: Final = (
 
 
 def mount(app: FastAPI, *, studio: Path = STUDIO, client: Path = CLIENT) -> None:
-    """Add the pages; files that are built later are found without a restart."""
+    """Add the pages. Files that are built later are found without a restart."""
     router = APIRouter(include_in_schema=False)
 
     @router.api_route("/", methods=["GET", "HEAD"])
@@ -57,10 +56,10 @@ def mount(app: FastAPI, *, studio: Path = STUDIO, client: Path = CLIENT) -> None
 
 
 class _Assets(StaticFiles):
-    """Files whose names carry their digest; 404 for each while they are not built."""
+    """Files whose names contain their digest; each is 404 until it is built."""
 
     async def check_config(self) -> None:
-        """Do without the folder: it is there once the Studio is built."""
+        """Skip the check for the folder: it exists only after the Studio is built."""
 
     def file_response(self, full_path: Any, stat_result: Any, scope: Scope, status_code: int = 200) -> Response:
         response = super().file_response(full_path, stat_result, scope, status_code)
@@ -78,7 +77,7 @@ def _file(request: Request, path: Path, media_type: str) -> Response:
 
 
 def reference(document: dict[str, Any]) -> str:
-    """The OpenAPI document as a page that loads nothing."""
+    """Render the OpenAPI document as a page that loads nothing else."""
     parts = [f"<h1>{html.escape(document['info']['title'])}</h1><p>{html.escape(document['info'].get('description', ''))}</p>"]
     parts.append('<p>The same as a document: <a href="/openapi.json">openapi.json</a>. The socket: <code>docs/protocol.md</code>.</p>')
     for path, operations in document["paths"].items():
@@ -112,7 +111,7 @@ def _shape(schema: dict[str, Any]) -> str:
 
 
 def missing(path: str) -> Response:
-    """What a person gets who asks for a page that there is not."""
+    """Return the 404 page."""
     places = (
         "There are <a href=/>Talk</a>, <a href=/sessions>Sessions</a>, <a href=/agents>Agents</a> and <a href=/keys>Keys</a>, "
         "and the <a href=/docs>REST interface</a>."

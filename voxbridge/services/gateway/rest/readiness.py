@@ -1,7 +1,7 @@
-"""What the gateway depends on, each by name: `ok`, `degraded` or `down`, and a sentence that says what to do.
+"""The dependencies of the gateway by name: `ok`, `degraded` or `down`, and a sentence that says what to do.
 
-Owns `/readyz`. Checks run side by side, each within a second, and an answer is kept for half a second so that a probe that asks
-often costs little. Nothing is lost in a crash here.
+Owns `/readyz`. Checks run concurrently, each for at most a second. The result is kept for half a second, so that frequent probes cost
+little. Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from voxbridge.shared.service.process import Resources, health_subject
 CHECK_S: Final = 1.0
 KEPT_S: Final = 0.5
 FULL_BYTES: Final = 16 * 1024 * 1024
-"""Less than this on the disk is a full one: a block of the log, and a little."""
+"""Bytes of free disk space below which the disk counts as full: a block of the log, and a little more."""
 
 _DETAIL: Final = 512
 _NAMES: Final = {"redis": "Valkey", "nats": "NATS", "log": "the event log"}
 
 
 class Readiness:
-    """Asks everything the product needs."""
+    """The checks of all dependencies."""
 
     def __init__(self, resources: Resources, log: Log, admission: Admission) -> None:
         self._admission = admission
         self._resources = resources
         self._log = log
-        self._models = resources.config.models_base_url.removesuffix("/v1")  # its own endpoints stand beside the OpenAI ones
+        self._models = resources.config.models_base_url.removesuffix("/v1")  # the models service's own endpoints are outside `/v1`
         self._client = httpx.AsyncClient(timeout=CHECK_S, trust_env=False)
         self._known: dict[str, Condition] = {}
         self._until = 0.0
         self._asking = asyncio.Lock()
 
     async def ask(self) -> dict[str, Condition]:
-        """How every dependency stands, as of half a second ago at most."""
+        """Return the condition of every dependency, at most half a second old."""
         loop = asyncio.get_running_loop()
         async with self._asking:
             if loop.time() >= self._until:
@@ -60,7 +60,7 @@ class Readiness:
                     self._service("tools"),
                     _within(self._models_ready()),
                 )
-                # Whoever appends most sees first what is wrong with the disk.
+                # The service that appends most is the first to notice a problem of the disk.
                 log = worst(log, own["log"], voice_log, tools_log)
                 known = {"nats": own["nats"], "event_log": log, "valkey": own["redis"], "voice": voice, "tools": tools, "models": models}
                 self._known = known | {name: one for name, one in own.items() if name == "permissions"}
@@ -68,7 +68,7 @@ class Readiness:
         return self._known
 
     async def voices(self) -> list[dict[str, str]]:
-        """The voices that voxbridge/services/models has; raises `UNAVAILABLE` while it does not answer."""
+        """Return the voices of voxbridge/services/models. Raises `UNAVAILABLE` while it does not answer."""
         try:
             reply = await self._client.get(f"{self._models}/v1/models")
             entries = [entry for entry in reply.raise_for_status().json()["data"] if entry.get("role") == "tts"]
@@ -80,11 +80,11 @@ class Readiness:
             ) from error
 
     async def close(self) -> None:
-        """Close what was opened to ask."""
+        """Close the HTTP client."""
         await self._client.aclose()
 
     async def _event_log(self) -> Condition:
-        """Whether the stream is there, and room for more on its disk where that is a disk of this machine."""
+        """Check that the stream exists, and that there is room for more on its disk if that is a local one."""
         if not self._resources.events_nc.is_connected:
             return Condition("down", "NATS is away, and the event log with it.")
         try:
@@ -98,7 +98,7 @@ class Readiness:
         return worst(there, self._admission.condition(), disk(self._resources.config.data_dir))
 
     async def _service(self, name: str) -> tuple[Condition, Condition]:
-        """How a service stands, and how the event log does as it sees it."""
+        """Return the condition of a service, and that of the event log as the service sees it."""
         try:
             async with asyncio.timeout(CHECK_S):
                 reply = await self._resources.events_nc.request(health_subject(name), b"", timeout=CHECK_S)
@@ -128,12 +128,12 @@ class Readiness:
 
 
 def disk(data_dir: Path) -> Condition:
-    """How much room the event log has, where it stands in this machine's data folder."""
+    """Check the free space of the event log, if it is in this machine's data folder."""
     store = data_dir / "nats" / "store"
     try:
         free = shutil.disk_usage(store).free
     except OSError:
-        return Condition()  # it stands elsewhere
+        return Condition()  # the log is stored elsewhere
     if free < FULL_BYTES:
         return Condition(
             "down", f"The event log's disk is full: {free >> 20} MiB are free at {data_dir}. Free some space; calls go on meanwhile."
@@ -149,7 +149,7 @@ def _voice(entry: dict[str, Any]) -> dict[str, str]:
 
 
 def _progress(told: Any) -> str:
-    """What the `/readyz` of voxbridge/services/models says, in one line."""
+    """Return the answer of voxbridge/services/models to `/readyz` in one line."""
     models = told.get("models") if isinstance(told, dict) else None
     if not isinstance(models, dict):
         return ""

@@ -1,4 +1,4 @@
-"""The answers of the REST interface, as OpenAPI shows them. Pure data."""
+"""The answers of the REST interface, as shown in OpenAPI. Pure data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MODES = Literal["local", "echo", "gemini", "openai", "claude"]
 
 
 class Problem(BaseModel):
-    """What went wrong: `code` for programs, `message` for people, and whether a retry helps."""
+    """An error: `code` for programs, `message` for people, and whether a retry helps."""
 
     code: str
     message: str
@@ -26,10 +26,10 @@ class Session(BaseModel):
     id: str
     mode: MODES
     agent: str | None = None
-    """The agent or pipeline that was asked for, if one was."""
+    """The requested agent or pipeline, if any."""
 
     account: str | None = None
-    """Whose it is; nothing for an erased one."""
+    """The account that the session belongs to; null for an erased session."""
 
     started_at_ms: int
     state: Literal["connecting", "live", "ended"]
@@ -39,14 +39,14 @@ class Session(BaseModel):
 
 
 class SessionPage(BaseModel):
-    """Sessions, newest first. `next_before` asks for the ones before them."""
+    """Sessions, newest first. `next_before` is the `before` of the next page."""
 
     sessions: list[Session]
     next_before: int | None = None
 
 
 class Said(BaseModel):
-    """Something that was said and heard. `unheard` is what the agent had made and nobody heard."""
+    """Words that were said and heard. `unheard` are words of the agent that were made and not played."""
 
     seq: int
     at_ms: int
@@ -60,15 +60,15 @@ class Said(BaseModel):
 
 
 class SessionDetail(Session):
-    """A session with its transcript; `truncated` when it is longer than is shown."""
+    """A session with its transcript; `truncated` when the transcript is cut."""
 
     transcript: list[Said]
     truncated: bool | None = None
 
 
 class SilenceView(BaseModel):
-    """A stretch in which somebody waited and nothing was heard, in ms since the session was requested. `seq` is the position of the event
-    that explains it, 0 where none does; `open`: it goes on."""
+    """A stretch in which the user waited and nothing was heard, in ms since the session was requested. `seq` is the position of the event
+    that explains it, 0 where there is none; `open` when it still lasts."""
 
     from_ms: int
     to_ms: int
@@ -81,7 +81,7 @@ class SilenceView(BaseModel):
 
 
 class Silences(BaseModel):
-    """Why a session was silent, the newest hundred stretches; `live` while it has not ended."""
+    """The silences of a session, the newest hundred; `live` while the session has not ended."""
 
     silences: list[SilenceView]
     live: bool
@@ -107,14 +107,14 @@ class EventPage(BaseModel):
     events: list[EventView]
     more: bool
     next_after: int | None = None
-    """With `more`: what the next page is asked to begin after."""
+    """With `more`: the `after` of the next page."""
 
 
 class Waveform(BaseModel):
-    """Peaks of one voice: the least and the greatest sample, of 127, in each of equal parts of `from_ms` to `to_ms` of the session.
+    """Peaks of one voice: the smallest and the largest sample, scaled to 127, in equal parts of `from_ms` to `to_ms` of the session.
 
-    `null` where there was no audio. `source` is `record`, `live` (the last seconds of a live session, which is not recorded) or
-    `none`. While `complete` is false a long recording is still being read: ask again.
+    `null` where there was no audio. `source` is `record`, `live` (the last seconds of a live session, which is not recorded) or `none`.
+    While `complete` is false, a long recording is still being read: ask again.
     """
 
     recorded: bool
@@ -128,7 +128,7 @@ class Waveform(BaseModel):
 
 
 class Line(BaseModel):
-    """A message of the conversation that the model is given; `calls` are the functions that the agent called with it."""
+    """A message of the conversation given to the model; `calls` are the functions that the agent called with it."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
@@ -136,7 +136,7 @@ class Line(BaseModel):
 
 
 class CallView(BaseModel):
-    """A call that is open."""
+    """An open call."""
 
     call_id: str
     name: str
@@ -144,7 +144,7 @@ class CallView(BaseModel):
 
 
 class SpeechView(BaseModel):
-    """What the user is saying: when it began and ended, in ms of microphone audio, and the text once it is final."""
+    """The user's current utterance: its start and end in ms of microphone audio, and its text once that is final."""
 
     from_ms: int
     to_ms: int | None
@@ -153,7 +153,7 @@ class SpeechView(BaseModel):
 
 
 class ReplyView(BaseModel):
-    """What the agent is saying. `made_ms` of audio exist, of which `played_ms` were heard by the client's last report."""
+    """The agent's current reply. `made_ms` of audio exist, of which `played_ms` were played according to the client's last report."""
 
     generation: int
     turn: int
@@ -174,7 +174,7 @@ class TimerView(BaseModel):
 
 
 class EffectView(BaseModel):
-    """Something that was begun outside and has not ended: a model's answer, a transcription, a voice."""
+    """An operation outside the session that has begun and not ended: a model's answer, a transcription, a voice."""
 
     id: int
     kind: str
@@ -182,7 +182,7 @@ class EffectView(BaseModel):
 
 
 class StateView(BaseModel):
-    """The state of a session as folded from the inputs that the voice service had taken at `at` (µs of the Unix clock)."""
+    """The state of a session, folded from the inputs that the voice service had taken at `at` (µs of the Unix clock)."""
 
     sid: str
     at: int
@@ -206,7 +206,7 @@ class StateView(BaseModel):
 
 
 class Voice(BaseModel):
-    """A voice that can speak."""
+    """A voice of the agent."""
 
     id: str
     name: str
@@ -215,16 +215,17 @@ class Voice(BaseModel):
 
 
 class Voices(BaseModel):
-    """The voices of Gemini Live, and beside them the local ones; `local` is null while voxbridge/services/models does not list them."""
+    """The voices of Gemini Live and the local voices; `local` is null while voxbridge/services/models does not list them."""
 
     voices: list[Voice]
     local: list[Voice] | None
 
 
 class Status(BaseModel):
-    """Which modes can be started, how many sessions have not ended, and whether their audio is kept.
+    """The modes that can be started, the number of sessions that have not ended, and whether their audio is kept.
 
-    A provider is available while there is a key for it."""
+    A provider is available while there is a key for it.
+    """
 
     local_available: bool
     gemini_available: bool
@@ -232,7 +233,7 @@ class Status(BaseModel):
     openai_available: bool
     active_sessions: int
     recording: Literal["off", "allow", "on"]
-    """Whether the audio of sessions is kept: of none, of those that ask for it, of all that do not refuse."""
+    """Sessions whose audio is kept: none (`off`), those that ask for it (`allow`), all that do not refuse (`on`)."""
 
 
 class FunctionView(BaseModel):
@@ -253,7 +254,7 @@ class Functions(BaseModel):
 
 
 class DependencyView(BaseModel):
-    """One thing the product needs: how it stands, and one sentence that says what to do. What is `degraded` still serves."""
+    """The condition of a dependency, and one sentence that says what to do. A `degraded` dependency still serves."""
 
     ok: bool
     state: Literal["ok", "degraded", "down"]
@@ -261,7 +262,7 @@ class DependencyView(BaseModel):
 
 
 class Ready(BaseModel):
-    """Whether a session can be held now, and what is missing if not."""
+    """Readiness for sessions, and what is missing if there is any."""
 
     ready: bool
     dependencies: dict[str, DependencyView]

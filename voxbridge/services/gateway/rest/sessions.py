@@ -1,4 +1,4 @@
-"""Sessions as the log has them: the list, one session's transcript, its events.
+"""Sessions according to the log: the list, one session's transcript, its events.
 
 Owns how the log is read for people. The order of the list is an index in Valkey; when Valkey lost it, it is built again
 from the log. Nothing is lost in a crash here.
@@ -30,13 +30,13 @@ from voxbridge.shared.store.store import Store
 LIST_LIMIT: Final = 200
 EVENTS_LIMIT: Final = 1_000
 TRANSCRIPT_LIMIT: Final = 5_000
-"""Entries of a transcript; a longer one is cut and says so."""
+"""Entries of a transcript; a longer one is cut and marked `truncated`."""
 
 SILENCES_READ: Final = 20_000
-"""Events that are looked at for silences, from the beginning of a session."""
+"""Events that are searched for silences, from the beginning of a session."""
 
 _ENDS: Final = (bus_subjects.SESSION, "session.ended")
-"""Where the voice service says that a session ended, and where it did in the first release."""
+"""Topics of a session's end: the current one, and that of the first release."""
 
 _SUMMARY: Final = (
     *(("voice", "c", end) for end in (*_ENDS, bus_subjects.SAID, "session.started", "turn.completed")),
@@ -44,7 +44,7 @@ _SUMMARY: Final = (
     ("operator", "c", "session.erased"),
 )
 _BEGINNINGS: Final = frozenset(("session.requested", "session.erased"))
-"""Of these a session has one."""
+"""Events that a session has exactly one of."""
 
 _PER_READ: Final = LAST_LIMIT // len(_SUMMARY)
 _JOURNAL: Final = ".journal"
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Told(msgspec.Struct, frozen=True):
-    """An error that another service answered."""
+    """An error in the answer of another service."""
 
     code: Code
     message: str
@@ -65,7 +65,7 @@ class _Told(msgspec.Struct, frozen=True):
 
 
 class Sessions:
-    """Reads the sessions of the installation."""
+    """The sessions of the installation."""
 
     def __init__(self, log: Log, store: Store, clock: Clock) -> None:
         self._log = log
@@ -75,12 +75,12 @@ class Sessions:
         self._began: dict[str, int] = {}
 
     async def page(self, *, limit: int, before_ms: int | None) -> dict[str, Any]:
-        """Up to `limit` sessions, newest first, of those that started before `before_ms`; more when several began in one ms."""
+        """Return up to `limit` sessions, newest first, that started before `before_ms`; more when several began in the same ms."""
         await self.ensure_index()
         found = await self._store.recent_sessions(limit=limit, before=None if before_ms is None else before_ms * 1_000)
         more = len(found) == limit
         if more:
-            # `before` is in ms, so a page never ends inside one.
+            # `before` is in ms, so all sessions of one ms are on the same page.
             last_ms = found[-1][1] // 1_000
             rest = await self._store.recent_sessions(limit=LIST_LIMIT, before=found[-1][1])
             found += [(sid, ts) for sid, ts in rest if ts // 1_000 == last_ms]
@@ -91,7 +91,7 @@ class Sessions:
         return page
 
     async def detail(self, sid: str) -> dict[str, Any]:
-        """One session with its transcript; raises `NOT_FOUND`."""
+        """Return one session with its transcript. Raises `NOT_FOUND`."""
         summary = (await self.summaries([check_session_id(sid)])).get(sid)
         if summary is None:
             raise no_session()
@@ -108,15 +108,15 @@ class Sessions:
         return {**summary, "transcript": said}
 
     async def events(self, sid: str, *, after: int, limit: int, journals: bool = True) -> bytes:
-        """A page of a session's events as JSON, with or without the journals; raises `NOT_FOUND` for a session that never was."""
+        """Return a page of a session's events as JSON, with or without the journals. Raises `NOT_FOUND` for an unknown session."""
         found = await self._log.page(check_session_id(sid), after=after, limit=limit)
         if not found.messages and not await self.summaries([sid]):
             raise no_session()
-        # In a thread, so that the audio of live sessions does not wait for somebody's thousand events.
+        # In a thread, so that encoding a thousand events does not delay the audio of live sessions.
         return await asyncio.to_thread(_page, found, after, journals)
 
     async def silences(self, sid: str) -> dict[str, Any]:
-        """Why a session was silent, where somebody waited; raises `NOT_FOUND`."""
+        """Return the stretches in which the user waited and nothing was heard, with their causes. Raises `NOT_FOUND`."""
         await self.began_us(sid)
         log: list[events.Recorded] = []
         async for recorded in self._log.read_all(sid):
@@ -129,16 +129,16 @@ class Sessions:
         return {"silences": msgspec.to_builtins(found), "live": live}
 
     async def account(self, sid: str) -> str | None:
-        """Return the account that a session was requested for; nothing for one that never was, was erased, or is older than the log keeps.
+        """Return the account that a session was requested for; None when it is unknown, erased, or dropped from the log.
 
-        Read anew each time: what was erased is nobody's from that moment on.
+        Read from the log each time: an erased session belongs to no account from that moment on.
         """
         found = await self._log.last([_request(sid)])
         event = found[0].event if found else None
         return event.account if isinstance(event, events.gateway.SessionRequested) else None
 
     async def began_us(self, sid: str) -> int:
-        """When a session was requested, µs; raises `NOT_FOUND`."""
+        """Return when a session was requested, in µs. Raises `NOT_FOUND`."""
         if sid not in self._began:
             found = await self._log.last([_request(sid)])
             if not found:
@@ -149,7 +149,8 @@ class Sessions:
         return self._began[sid]
 
     async def state(self, sid: str, *, at: int | None, seq: int | None) -> bytes:
-        """The state of a session as the voice service folds it from the log, as JSON. Raises what it answers, `UNAVAILABLE` without it."""
+        """Return the state of a session as JSON, folded from the log by the voice service. Raises the error it answers, or `UNAVAILABLE`
+        without an answer."""
         await self.began_us(sid)
         question: dict[str, Any] = {"sid": sid, "seq": seq} if seq is not None else {"sid": sid, "at": at}
         try:
@@ -163,8 +164,8 @@ class Sessions:
         return reply.data
 
     async def waveform(self, asked: Waveform) -> bytes:
-        """The peaks of a session's audio as the voice service draws them, as JSON: it alone opens recordings. Raises what it answers,
-        `UNAVAILABLE` without it."""
+        """Return the peaks of a session's audio as JSON, drawn by the voice service: only it opens recordings. Raises the error it answers,
+        or `UNAVAILABLE` without an answer."""
         try:
             reply = await self._log.nc.request(bus_subjects.WAVEFORM, msgspec.json.encode(asked), timeout=STATE_TIMEOUT_S)
         except NoRespondersError as error:
@@ -176,12 +177,12 @@ class Sessions:
         return reply.data
 
     async def is_live(self, sid: str) -> bool:
-        """Whether a session has not ended; false for one that never was."""
+        """Tell whether a session has not ended; false for an unknown one."""
         found = (await self.summaries([sid])).get(sid)
         return found is not None and found["state"] != "ended"
 
     async def summaries(self, sids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """What the last events of each session say of it; sessions whose events are gone are left out."""
+        """Return each session's summary from its last events. Sessions whose events are gone are left out."""
         found: dict[str, dict[str, Any]] = {}
         for first in range(0, len(sids), _PER_READ):
             subjects = [bus_subjects.stored_subject(sid, *kind) for sid in sids[first : first + _PER_READ] for kind in _SUMMARY]
@@ -199,7 +200,7 @@ class Sessions:
         return found
 
     async def live(self) -> int:
-        """How many sessions have not ended."""
+        """Return the number of sessions that have not ended."""
         return len(await self._store.live_sessions())
 
     async def ensure_index(self) -> None:
@@ -261,7 +262,7 @@ def _summary(sid: str, facts: dict[str, events.Recorded]) -> dict[str, Any]:
 
 
 def _plain(recorded: events.Recorded) -> dict[str, Any]:
-    """An event with nothing in it that JSON does not have; inputs in a journal are shown as what they hold, bytes as base64."""
+    """Convert an event to JSON types. Inputs in a journal are shown decoded, bytes as base64."""
     return {
         "seq": recorded.seq,
         "id": recorded.id,
@@ -293,5 +294,5 @@ def _erased() -> VoxbridgeError:
 
 
 def no_session() -> VoxbridgeError:
-    """Return what is answered where there is no session, or none that may be told of."""
+    """Return the error for a session that does not exist or may not be revealed."""
     return VoxbridgeError(Code.NOT_FOUND, "There is no session with this id.", field="session_id")

@@ -1,7 +1,7 @@
-"""`POST /api/tokens`: an administrator makes an access token (docs/protocol.md, section 10).
+"""`POST /api/tokens`: make an access token, as an administrator (docs/protocol.md, section 10).
 
-Owns the route. Does not own what a token says (`voxbridge.shared.secrets.access_tokens`). Nothing is kept, and nothing is lost in a crash
-here.
+Owns the route. Does not own the content of a token (`voxbridge.shared.secrets.access_tokens`). Nothing is kept, and nothing is lost in a
+crash here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Made(BaseModel):
 
 
 def router(gateway: Gateway) -> APIRouter:
-    """The route of a gateway."""
+    """Build the route of a gateway."""
     made = APIRouter(prefix="/api/tokens", tags=["tokens"], dependencies=[Depends(gateway.access.administrator)], responses=_ANSWERS)
 
     @made.post(

@@ -1,1 +1,1 @@
-"""One VOX socket at work: transport, shell, microphone, and resuming from the log."""
+"""The running part of a VOX socket: transport, shell, microphone, and resuming from the log."""

@@ -1,13 +1,13 @@
-"""Microphone frames on their way to the bus, of all sockets of the process.
+"""The path of microphone frames to the bus, for all sockets of the process.
 
-Owns when they are written. With few sockets that is at once. With many, frames wait for one another for `GATHER_S`: waking the
-bus, the voice worker and this process again costs far more than a frame does, and one wake serves all that came meanwhile.
-While the bus is away frames are held, the last `HELD_S` of each session; while it takes no more for now, the last `LATE_S`: more would only
-be heard later and later. After a cut the session's worker is asked which frame it heard last, and what follows that one is written in
-order, before anything newer: a server that dies may not have passed on what it was given. Frames of a socket that resumes a session are
-held, the last `HELD_S`, until the log has the event that attaches the socket, and carry that event's position: a worker that heard them
-before the event would take its answer for one sent to the previous socket, and begin it again. Does not own what a frame holds. A crash
-of this process loses what waits and what is held.
+Owns when frames are written. With few sockets that is at once. With many, frames are gathered for `GATHER_S`: waking the bus, the voice
+worker and this process costs far more than a frame does, and one wake serves them all. While the bus is away, the last `HELD_S` of each
+session are held. While the bus is connected but takes no more, only the last `LATE_S` are: more would add a growing delay. After a lost
+connection, the session's worker is asked for the last frame it heard, and the frames after it are written in order, before anything newer:
+a server that died may not have passed them on. When a socket resumes a session, its frames are held, the last `HELD_S`, until the log has
+the event that attaches the socket, and carry that event's position. Otherwise a worker that heard them before the event would take its
+answer for one sent to the previous socket, and begin it again. Does not own what a frame holds. A crash of this process loses the gathered
+and held frames.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.client import FastClient
 
 GATHER_FROM: Final = 80
-"""Sockets from which frames are gathered."""
+"""Number of sockets from which frames are gathered."""
 GATHER_S: Final = 0.004
-"""A fifth of a frame of 20 ms."""
+"""Seconds that frames are gathered: a fifth of a frame of 20 ms."""
 GATHER_LIMIT: Final = 1_024
-"""Frames that may wait; one more is the signal to write them all."""
+"""Frames that may be gathered; one more writes them all."""
 RECENT: Final = 50
-"""Frames of a session that were written last and may have to be written again: a second."""
+"""Frames of a session, written last, that may have to be written again: one second."""
 HELD_S: Final = 10
 """Seconds of a session's audio that are held."""
 LATE_S: Final = 1
-"""Seconds of a session's audio that a bus which is there may be behind."""
+"""Seconds of a session's audio that are held while the bus is connected and takes no more."""
 ANSWER_S: Final = 6.0
-"""How long the worker may take to be connected again and to say what it heard; then what is held is written all the same."""
+"""Seconds for the worker to reconnect and report what it heard; after that, the held frames are written anyway."""
 
 _BYTES_PER_S: Final = 2 * frames.INPUT_RATE
 _ASK_S: Final = 0.1
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 class Microphone:
-    """The frames of one session."""
+    """The microphone frames of one session."""
 
     def __init__(self, sid: str) -> None:
         self.sid = sid
@@ -58,13 +58,13 @@ class Microphone:
         """Log position of the event that attached this socket to a resumed session; 0 for the session's first socket."""
 
         self.unattached = False
-        """The log has not acknowledged that event yet, so frames are held."""
+        """True until the log acknowledges that event; frames are held meanwhile."""
 
         self.lost_bytes = 0
         self._held_bytes = 0
 
     def hold(self, frame: bytes, seconds: int) -> int:
-        """Hold a frame, and so many seconds in all; returns how many older ones gave way."""
+        """Hold a frame, and `seconds` of audio at most; return how many older frames were dropped."""
         gave_way = 0
         self.held.append(frame)
         self._held_bytes += _size(frame)
@@ -74,8 +74,8 @@ class Microphone:
         return gave_way
 
     def go_on_after(self, prefix: bytes) -> None:
-        """The worker heard the frame with this prefix last: those that were written after it are held too, before all others. Of one that
-        is not known, or that heard none, nobody can tell what it missed."""
+        """Also hold the recent frames after the one with this prefix, before all others: the worker heard that frame last. Do nothing if
+        the prefix is empty or unknown, because what the worker missed cannot be told."""
         recent = list(self.recent) if prefix else []
         for index in range(len(recent) - 1, -1, -1):
             if recent[index].startswith(prefix):
@@ -93,7 +93,7 @@ class Microphone:
         return held
 
     def written(self) -> None:
-        """The oldest that is held was written."""
+        """Note that the oldest held frame was written."""
         self.recent.append(self.held[0])
         self._drop()
 
@@ -104,7 +104,7 @@ class Microphone:
 
 
 class Microphones:
-    """Publishes what the clients say."""
+    """The microphones of all sockets, and their publishing."""
 
     def __init__(self, nc: FastClient, metrics: Metrics) -> None:
         self._nc = nc
@@ -114,16 +114,16 @@ class Microphones:
         self._closed: set[Microphone] = set()
         self._sending: asyncio.Task[None] | None = None
         self._cut = False
-        """The bus was away, and not all is written yet that was held."""
+        """True from the loss of the bus until all held frames are written."""
 
     def open(self, sid: str) -> Microphone:
-        """A session's microphone."""
+        """Return a new microphone for a session."""
         microphone = Microphone(sid)
         self._open.add(microphone)
         return microphone
 
     def close(self, microphone: Microphone) -> None:
-        """Nothing more comes from it; what is held is still written."""
+        """Close a microphone. Held frames are still written."""
         self._open.discard(microphone)
         if microphone.holding:
             self._closed.add(microphone)
@@ -149,7 +149,7 @@ class Microphones:
             self.close(microphone)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the gathered frames."""
         waiting, self._waiting = self._waiting, []
         for microphone, frame in waiting:
             self._write(microphone, frame)
@@ -184,13 +184,13 @@ class Microphones:
                     self._release(microphone)
             else:
                 seen = self._nc.stats["reconnects"]
-                for microphone in self._open:  # what they wrote last may be lost, even if they wrote nothing since
+                for microphone in self._open:  # the frames written last may be lost, even if none was written since
                     microphone.holding = microphone.holding or bool(microphone.recent)
                 await asyncio.gather(*(self._go_on(one) for one in (*self._open, *self._closed) if one.holding))
         self._sending, self._cut = None, False
 
     async def _go_on(self, microphone: Microphone) -> None:
-        """Write what the worker has not heard. A connection that is lost again is seen by the next look."""
+        """Write the frames that the worker has not heard. If the connection is lost again, `_write_later` notices."""
         try:
             async with asyncio.timeout(ANSWER_S):
                 microphone.go_on_after(await self._heard(microphone.sid))
@@ -199,17 +199,17 @@ class Microphones:
         self._release(microphone)
 
     async def _heard(self, sid: str) -> bytes:
-        """The prefix of the frame that the session's worker heard last; empty when it heard none."""
+        """Return the prefix of the frame that the session's worker heard last; empty when it heard none."""
         while True:
             try:
                 answer = await self._nc.request(subjects.MICROPHONE, sid.encode(), timeout=_ASK_S)
-            except NatsError:  # nobody hears the question yet, or the bus is away again
+            except NatsError:  # no worker is subscribed yet, or the bus is away again
                 await asyncio.sleep(_LOOK_S)
             else:
                 return answer.data
 
     def _release(self, microphone: Microphone) -> None:
-        """Write what is held, as far as the connection takes it."""
+        """Write the held frames, as many as the connection takes."""
         while microphone.held:
             if not self._nc.publish_now(microphone.subject, microphone.held[0]):
                 return
@@ -218,7 +218,7 @@ class Microphones:
         microphone.holding = False
         self._closed.discard(microphone)
         lost, microphone.lost_bytes = microphone.lost_bytes / _BYTES_PER_S, 0
-        if lost and self._cut:  # one that is busy all the time is in the metrics
+        if lost and self._cut:  # a bus that is always busy shows in the metrics
             _log.warning("session %s: %.1f s of the microphone's audio were lost while the bus was away", microphone.sid, lost)
 
 

@@ -1,7 +1,7 @@
-"""Reading what a resume needs from the log: the session's last facts, its open calls, its transcript.
+"""The reads from the log that a resume needs: the session's last facts, its open calls, its transcript.
 
-Owns the reads and what is asked side by side. Does not own the rules (`resume`, `calls`). No read grows with what was said in a session
-but a snapshot's, which is read page by page. Nothing is kept, and nothing is lost in a crash.
+Owns the reads and which of them run concurrently. Does not own the rules (`resume_rules`, `browser_calls`). Only the snapshot's read grows
+with the length of the session, and it is paged. Nothing is kept, and nothing is lost in a crash.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from voxbridge.shared.log.reader import Log, decode, position
 from voxbridge.shared.store.store import Resumable, Store
 
 CALL_AGE_S: Final = page_functions.TIMEOUT_MS[1] // 1_000 + 60
-"""A call of the page that was made longer ago is not open any more: the longest time-out that a page may declare, and a minute in which
-the session may have had no worker."""
+"""Seconds after which a call of the page counts as closed: the longest timeout that a page may declare, and a minute in which the session
+may have had no worker."""
 
 _CLOCKS_US: Final = 60_000_000
-"""How far the clocks of two machines may lie apart."""
+"""Microseconds by which the clocks of two machines may differ."""
 
 _log = logging.getLogger(__name__)
 
 
 async def find(log: Log, store: Store, sid: str, token: str) -> resume_rules.Known | None:
-    """What is known of a session that goes on and has this token; nothing otherwise. Raises `UNAVAILABLE`."""
+    """Return the state of a session that has not ended and has this token; None otherwise. Raises `UNAVAILABLE`."""
     last, kept, owned = await asyncio.gather(facts(log, sid), _kept(store, sid), _owned(store, sid))
     request = next((one.event for one in last if isinstance(one.event, events.gateway.SessionRequested)), None)
     begins = 0
@@ -45,24 +45,24 @@ async def find(log: Log, store: Store, sid: str, token: str) -> resume_rules.Kno
 
 
 async def facts(log: Log, sid: str) -> list[events.Recorded]:
-    """The request of a session, the last event on each of its visible subjects, and what it is and does (`bus.SESSION`), of each type the
-    last. In log order; nothing of a session that there is not. Raises `UNAVAILABLE`."""
+    """Return the session's request, the last event on each of its visible subjects, and the last voice event of each type on
+    `subjects.SESSION`. In log order; empty for an unknown session. Raises `UNAVAILABLE`."""
     requested = subjects.event_subject(sid, "gateway", visible=False, type="session.requested")
     last = await log.last([requested, subjects.stored_subject(sid, visibility="c")])
     by_type = {one.type: one for one in last}
     voice = [one async for one in log.read_all(sid, writer="voice", visibility="c", topic=subjects.SESSION)] if last else []
     by_type |= {one.type: one for one in voice}
-    if last and "session.started" not in by_type:  # a long session's log may have let it go, and still knows who spoke last
+    if last and "session.started" not in by_type:  # the log of a long session may have dropped it; `agent.said` names the last speaker
         by_type |= {one.type: one for one in [one async for one in log.read_all(sid, writer="voice", visibility="c", topic=subjects.SAID)]}
     return sorted(by_type.values(), key=lambda one: one.seq)
 
 
 async def open_calls(log: Log, sid: str, *, now: int) -> browser_calls.Calls:
-    """The calls of the page that are open. `now` in µs of the Unix clock."""
+    """Return the page's open calls. `now` is in µs of the Unix clock."""
     since = now - CALL_AGE_S * 1_000_000
     past = [
         *await _since(log, sid, since, writer="voice", visibility="c", topic=subjects.SESSION),
-        *await _since(log, sid, since, writer="voice", visibility="c", topic="tool.>"),  # as the first release stored them
+        *await _since(log, sid, since, writer="voice", visibility="c", topic="tool.>"),  # subject used by the first release
         *await _since(log, sid, since, writer="tools", visibility="c"),
     ]
     open = browser_calls.fold(past)
@@ -73,7 +73,7 @@ async def open_calls(log: Log, sid: str, *, now: int) -> browser_calls.Calls:
 
 
 async def snapshot(log: Log, sid: str, known: resume_rules.Known) -> dict[str, Any]:
-    """The snapshot of a session."""
+    """Return the snapshot of a session."""
     said = [one async for one in log.read_all(sid, writer="voice", visibility="c", types=resume_rules.SAID)]
     return resume_rules.snapshot(said, known)
 

@@ -1,7 +1,7 @@
-"""One VOX connection at work: performs what `core` asks for, and carries the audio beside it.
+"""The shell of one VOX connection: performs the outputs of `core`, and carries the audio past it.
 
-Owns the subscriptions and the writer of one socket's session. Does not own the rules (`core`), the socket (`socket`), or what
-all connections share (`service`). A crash here loses the socket; the session is the voice worker's and lives on in the log.
+Owns the subscriptions and the writer of one socket's session. Does not own the rules (`core`), the socket (`transport`), or what all
+connections share (`service`). A crash here loses the socket; the session belongs to the voice worker and lives on in the log.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from voxbridge.shared.service.process import Resources
 from voxbridge.shared.store.store import Resumable, Store
 
 REFUSAL_S: Final = 0.1
-"""How long a resume takes that is refused, whatever the reason: the time tells nothing, and guesses cost some."""
+"""Seconds until a resume is refused, for whatever reason: the time reveals nothing, and guessing is slow."""
 READ_PATIENCE_S: Final = 5.0
-"""How long a client that is told what it missed may take to read what the transport holds."""
+"""Seconds that a client which catches up may take to read what the transport holds."""
 
 _FLAGS_OFFSET: Final = 2
 _TIME_OFFSET: Final = 12
@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 
 class House(Protocol):
-    """What all connections of a gateway share."""
+    """The parts of a gateway that all connections share."""
 
     resources: Resources
     log: Log
@@ -62,14 +62,14 @@ class House(Protocol):
     admission: Admission
 
     def left(self, connection: Vox) -> None:
-        """A connection is over."""
+        """Forget a connection that is over."""
 
     def background(self, work: Any) -> None:
         """Run a coroutine that outlives its caller."""
 
 
 class Vox:
-    """The sink of one socket."""
+    """The sink of one socket: runs its connection's state machine."""
 
     def __init__(self, house: House, socket: Socket, came: Arrival, *, sid: str, name: str, v1: bool) -> None:
         self.sid = sid
@@ -112,11 +112,11 @@ class Vox:
         self.closed = self._loop.create_future()
 
     def text(self, payload: bytes) -> None:
-        """A text message of the client."""
+        """Take a text message of the client."""
         self._perform(self.core.receive_text(payload, self._now_ms()))
 
     def binary(self, payload: bytes) -> None:
-        """A binary message: an audio frame goes straight to the bus."""
+        """Take a binary message: an audio frame goes straight to the bus."""
         if self._takes_audio and self.v1 and frames.is_microphone(payload):
             if self._in_time(len(payload) - frames.PREFIX_SIZE):
                 microphone = self._microphone
@@ -125,7 +125,7 @@ class Vox:
         self._perform(self.core.receive_binary(payload, self._now_ms()))
 
     def _in_time(self, size: int) -> bool:
-        """Whether microphone audio may pass; that it may not is said once, until some may again."""
+        """Tell whether microphone audio may pass. The first refusal is reported, until audio passes again."""
         if self._pace.takes(size, self._loop.time()):
             self._flooded = False
             return True
@@ -137,12 +137,12 @@ class Vox:
         return False
 
     def overflowed(self) -> None:
-        """The client does not read."""
+        """Close, because the client does not read."""
         self._socket.drop_queue()
         self._perform(self.core.too_slow())
 
     def lost(self, code: int) -> None:
-        """The socket is gone."""
+        """Detach from the session, because the socket is gone."""
         self._perform(self.core.disconnected(f"the socket closed with {code}"))
         self._microphones.close(self._microphone)
         self._house.background(self._leave())
@@ -150,15 +150,15 @@ class Vox:
             self.closed.set_result(None)
 
     def tick(self, now_ms: int, *, owned: bool | None) -> None:
-        """A second passed."""
+        """Pass a tick to the state machine."""
         self._perform(self.core.tick(now_ms, owned=owned))
 
     def shut_down(self) -> None:
-        """The gateway is stopping."""
+        """Close, because the gateway is stopping."""
         self._perform(self.core.shut_down())
 
     async def flushed(self) -> None:
-        """Wait until the log has what was written; errors were already handled."""
+        """Wait until the log has all that was written. Errors were already handled."""
         if self._writer is not None:
             try:
                 await self._writer.flushed()
@@ -220,7 +220,7 @@ class Vox:
         except VoxbridgeError as error:
             if acked is not None:
                 acked.set_exception(error)
-            # Whoever floods is told once, until something passes again.
+            # A flooding client is told once, until something passes again.
             if error is not writer.failed and (error.field is None or error.field != self._overloading):
                 self._overloading = error.field or ""
                 self._say(outbound.of_error(error))
@@ -253,7 +253,7 @@ class Vox:
         self._metrics.append_seconds.observe((self._clock.now_us() - began) / 1e6)
         self._socket.widen()
         self._perform(self.core.opened())
-        # Nothing that the client may see can stand before its own request, so the feed begins there.
+        # Nothing visible to the client precedes its request, so the feed begins there.
         await self._follow(position)
 
     async def _resume(self, wanted: Resume) -> None:
@@ -273,7 +273,7 @@ class Vox:
         recovered = resume_rules.recovers(known, wanted.last_seq)
         position = wanted.last_seq if recovered else known.top
         await self._listen()
-        # Plain VOX has no message for a snapshot: its client goes on without what it missed.
+        # Plain VOX has no message for a snapshot: its client continues without what it missed.
         snapshot = None if recovered else await resume_reader.snapshot(house.log, self.sid, known) if self.v1 else {}
         self._metrics.resumes["recovered" if recovered else "snapshot"] += 1
         self._writer = self._new_writer()
@@ -281,7 +281,7 @@ class Vox:
         self._perform(self.core.resumed(known, snapshot, self._now_ms()))
         await self._follow(position)
         self._catching_up = False
-        # Last, because it is read from the beginning: only answers to calls wait for it.
+        # This comes last because it reads the session from the beginning, and only answers to calls wait for it.
         calls = await resume_reader.open_calls(house.log, self.sid, now=self._clock.now_us())
         self._perform(self.core.calls_known(calls, self._now_ms()))
 
@@ -297,7 +297,7 @@ class Vox:
         await nc.flush(timeout=2)
 
     async def _follow(self, position: int) -> None:
-        """Hear every event after `position`, and every socket attached after this one."""
+        """Deliver every event after `position`, and notice every socket attached after this one."""
         if self.core.phase is Phase.CLOSED:
             return
         self._feed = Feed(self._house.log, self.sid, self._event, visibility="c", after=position)
@@ -310,7 +310,7 @@ class Vox:
             await self._watch.start()
 
     async def _leave(self) -> None:
-        await self._stop_feeds()  # one that still reads what was missed reads it for nobody
+        await self._stop_feeds()  # a feed that still catches up has no reader any more
         if self._opening is not None:
             await asyncio.wait({self._opening})
             await self._stop_feeds()
@@ -327,8 +327,8 @@ class Vox:
 
     def _event(self, recorded: events.Recorded) -> Awaitable[None] | None:
         if isinstance(recorded.event, events.voice.SessionRestored):
-            self._lateness = Lateness()  # another worker, maybe of another clock
-        self._show_held()  # ahead of the final text
+            self._lateness = Lateness()  # another worker, maybe with another clock
+        self._show_held()  # before the final text
         if not self._catching_up:
             self._perform(self.core.receive_event(recorded))
             return None
@@ -337,7 +337,7 @@ class Vox:
         return self._until_read() if self._socket.congested else None
 
     async def _until_read(self) -> None:
-        """Wait for a client that reads what it missed: there may be more of it than a queue holds."""
+        """Wait for a client that catches up: it may have missed more than a queue holds."""
         try:
             async with asyncio.timeout(READ_PATIENCE_S):
                 await self._socket.drained()
@@ -384,7 +384,7 @@ class Vox:
             self._metrics.dropped["too_old"] += 1
             if not frame[_FLAGS_OFFSET] & frames.LAST:
                 return
-            frame = frame[: frames.PREFIX_SIZE]  # that a reply is over is still news
+            frame = frame[: frames.PREFIX_SIZE]  # the end of the reply must still be told
         if self.v1:
             self._socket.send_binary(frame)
         else:
@@ -402,6 +402,6 @@ class Vox:
 
 
 def _heeded(acked: asyncio.Future[int]) -> None:
-    # A writer that fails says so by itself; that a socket was never attached may interest nobody else.
+    # The writer reports its own failure; retrieving the exception keeps asyncio from logging it again.
     if not acked.cancelled():
         acked.exception()

@@ -1,4 +1,4 @@
-"""The token with which a client resumes its session. The log has its hash only, so whoever reads the log cannot resume.
+"""The token with which a client resumes its session. The log keeps only its hash, so that reading the log does not let anyone resume.
 
 Owns how a token is made and compared. Nothing is kept here, and nothing is lost in a crash.
 """
@@ -15,15 +15,15 @@ _NOBODY: Final = hashlib.sha256(secrets.token_bytes(_BYTES)).hexdigest()
 
 
 def new_token() -> str:
-    """A token of 256 random bits: 43 characters, safe in a URL."""
+    """Return a token of 256 random bits: 43 characters, safe in a URL."""
     return secrets.token_urlsafe(_BYTES)
 
 
 def hash_of(token: str) -> str:
-    """What the log keeps of a token: SHA-256 in hex."""
+    """Return the hash of a token that the log keeps: SHA-256 in hex."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fits(token: str, resume_hash: str) -> bool:
-    """Whether this is the token; an empty hash has none. Takes the same time whatever the answer is."""
+    """Tell whether the hash is that of this token; no token fits an empty hash. Takes constant time."""
     return hmac.compare_digest(hash_of(token), resume_hash or _NOBODY)

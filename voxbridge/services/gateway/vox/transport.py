@@ -1,8 +1,8 @@
-"""The WebSocket below a VOX connection: uvicorn's protocol until the handshake is done, and frames of our own from then on.
+"""The WebSocket below a VOX connection: uvicorn's protocol until the handshake is done, and our own frames from then on.
 
-Owns the outbound queue and its limits, the rules of closing (RFC 6455, section 7), and what happens when a client does not read.
-Does not own what the messages mean. A connection has no task and no buffer of its own until its client falls behind: what is said
-is written at once, or queued until the transport takes more. A crash here loses what was not yet sent, which the log has.
+Owns the outbound queue and its limits, the rules of closing (RFC 6455, section 7), and the handling of a client that does not read. Does
+not own what the messages mean. A connection has no task and no buffer of its own until its client falls behind: a message is written at
+once, or queued until the transport takes more. A crash here loses what was not yet sent, which the log has.
 
 Audio must not pass through the ASGI queue, which costs a task switch and two calls of the selector for each frame.
 """
@@ -22,19 +22,19 @@ from voxbridge.services.gateway.door.byte_budget import Budget
 from voxbridge.shared.websocket import BINARY, CLOSE, NOT_UTF8, PING, PONG, PROTOCOL_ERROR, TEXT, Receiver, server_frame
 
 EXTENSION: Final = "voxbridge.socket"
-"""Where the ASGI scope has the socket."""
+"""Key of the socket in the extensions of the ASGI scope."""
 QUEUE_MESSAGES: Final = 512
 QUEUE_BYTES: Final = 1024 * 1024
 GATHER_BYTES: Final = 64 * 1024
-"""What is gathered before it is written, whatever more is said."""
+"""Bytes after which gathered messages are written."""
 CLOSE_WAIT_S: Final = 5.0
-"""How long a client may take to read its last messages and the close frame, and to answer it."""
+"""Seconds that a client has to read its last messages and the close frame, and to answer it."""
 FIRST_LIMIT: Final = 256 * 1024
 """Bytes of a message until the socket has a session: a `start` with the longest prompt, every character of it escaped."""
 MESSAGE_LIMIT: Final = 4 * 1024 * 1024
-"""Bytes of a message from then on; a typed error is possible below it."""
+"""Bytes of a message from then on. It is above the limit of the protocol, so that a larger message gets a typed error."""
 COUNTED: Final = 4_096
-"""Bytes of unfinished messages that a socket may hold uncounted; from there on it counts in steps of as much."""
+"""Bytes of unfinished messages that a socket may hold uncounted. Above it, the count is updated in steps of this size."""
 ABNORMAL: Final = 1006
 CROWDED: Final = 1013
 _NO_HANDSHAKE: Final = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -44,23 +44,23 @@ _REASON_BYTES: Final = 123
 
 
 class Sink(Protocol):
-    """Who takes what arrives on a socket. Called from the transport: must not block and must not raise."""
+    """The receiver of a socket's messages. Called from the transport: must not block and must not raise."""
 
     def text(self, payload: bytes) -> None:
-        """A text message, in UTF-8."""
+        """Take a text message, in UTF-8."""
 
     def binary(self, payload: bytes) -> None:
-        """A binary message."""
+        """Take a binary message."""
 
     def overflowed(self) -> None:
-        """The client reads too slowly: its queue is full and nothing more is taken."""
+        """Handle a full queue: the client reads too slowly, and no message is taken any more."""
 
     def lost(self, code: int) -> None:
-        """The socket is gone; `code` is what the client closed with, 1005 where it named none, 1006 where it did not close."""
+        """Handle the loss of the socket. `code` is the client's close code: 1005 where it gave none, 1006 where it did not close."""
 
 
 class Socket(WebSocketsSansIOProtocol):
-    """One socket. Until `attach`, it is uvicorn's own and speaks ASGI."""
+    """A socket. Until `attach`, it behaves as uvicorn's protocol and speaks ASGI."""
 
     _sink: Sink | None = None
     _queue: deque[tuple[bool, bytes]] | None = None
@@ -68,17 +68,17 @@ class Socket(WebSocketsSansIOProtocol):
     _gathered: list[bytes] | None = None
     _gathered_bytes = 0
     _receiver: Receiver | None = None
-    """Nothing before `attach`, and when what arrives counts for nothing: the client has closed, or was wrong."""
+    """None before `attach`, and once input is ignored: the client has closed, or broke the protocol."""
     _budget: Budget | None = None
     _counted = 0
     _closed_with = ABNORMAL
     on_lost: Callable[[], None] | None = None
-    """Called once the transport is gone."""
+    """Called when the transport is gone."""
     _asked = False
-    """Whether the handshake has arrived."""
+    """True when the handshake has arrived."""
 
     def attach(self, sink: Sink, budget: Budget) -> None:
-        """Hand everything that arrives from now on to `sink`; what is not whole counts in `budget`."""
+        """Hand everything that arrives from now on to `sink`. Bytes of incomplete messages count in `budget`."""
         self._sink, self._budget = sink, budget
         self._receiver = Receiver(limit=FIRST_LIMIT)
 
@@ -88,28 +88,27 @@ class Socket(WebSocketsSansIOProtocol):
             self._receiver.limit = MESSAGE_LIMIT
 
     def send_text(self, payload: bytes) -> None:
-        """Say UTF-8 text."""
+        """Send UTF-8 text."""
         if self._queue is None and self.writable.is_set():
             self._write(TEXT, payload)
         else:
             self._enqueue(True, payload)
 
     def send_binary(self, payload: bytes) -> None:
-        """Say bytes."""
+        """Send bytes."""
         if self._queue is None and self.writable.is_set():
             self._write(BINARY, payload)
         else:
             self._enqueue(False, payload)
 
     def gather(self) -> None:
-        """Write what is said in this turn of the event loop at once: each write costs both sides more than a message does."""
+        """Write all messages of this event-loop iteration together: each write costs both sides more than a message does."""
         if self._gathered is None:
             self._gathered, self._gathered_bytes = [], 0
             self.loop.call_soon(self._write_gathered)
 
     def finish(self, code: int, reason: str) -> None:
-        """Send what is queued and then the close frame; a client that does not read on, or does not answer, is cut off after
-        `CLOSE_WAIT_S`."""
+        """Send the queue and then the close frame. A client that does not read, or does not answer, is aborted after `CLOSE_WAIT_S`."""
         if self.close_sent or self.disconnected or self.transport.is_closing():
             return
         queue, self._queue, self._queued = self._queue, None, 0
@@ -118,25 +117,25 @@ class Socket(WebSocketsSansIOProtocol):
         self._close(code, reason)
 
     def shed(self) -> None:
-        """Close: the buffers that all sockets share are full, and this one holds the most of them."""
+        """Close: the buffers that all sockets share are full, and this socket holds the most."""
         self._fail(CROWDED, "the gateway's buffers are full")
 
     @property
     def congested(self) -> bool:
-        """Whether the transport takes nothing more for now."""
+        """True while the transport takes no more bytes."""
         return not self.writable.is_set()
 
     async def drained(self) -> None:
-        """Wait until the transport has taken what is queued and takes more, or the socket is gone."""
+        """Wait until the transport has taken the queue and takes more, or the socket is gone."""
         while not self.writable.is_set():
             await self.writable.wait()
 
     def drop_queue(self) -> None:
-        """Forget what is queued."""
+        """Discard the queue."""
         self._queue, self._queued = None, 0
 
     def data_received(self, data: bytes) -> None:
-        """Something arrived. Whole messages go to the sink at once."""
+        """Parse received bytes. Complete messages go to the sink at once."""
         receiver, sink = self._receiver, self._sink
         if sink is None:
             self._before(data)
@@ -171,7 +170,7 @@ class Socket(WebSocketsSansIOProtocol):
             self.scope["extensions"][EXTENSION] = self  # type: ignore[assignment]
 
     def shutdown(self) -> None:
-        """The server stops: close, and wait for nobody."""
+        """Close without waiting for clients, because the server stops."""
         self.stop_keepalive()
         if self._sink is not None and not self.close_sent:
             self._close(_RESTARTING, "")
@@ -180,17 +179,17 @@ class Socket(WebSocketsSansIOProtocol):
         self._hang_up()
 
     def keepalive_timeout(self) -> None:
-        """A ping went unanswered."""
+        """Close, because a ping was not answered."""
         self.pong_timer = None
         if not self.close_sent and not self.transport.is_closing():
             self._fail(_LOST_PONG, "keepalive ping timeout")
 
     def eof_received(self) -> None:
-        """The client sends nothing more; what was said and not yet read is waited for `CLOSE_WAIT_S` at most."""
+        """Close within `CLOSE_WAIT_S`: the client sends nothing more, but may still read."""
         self._cut_off_later()
 
     def resume_writing(self) -> None:
-        """The transport takes more: send what is queued until it does not."""
+        """Send the queue until the transport takes no more."""
         super().resume_writing()
         queue = self._queue
         if queue is None:
@@ -203,7 +202,7 @@ class Socket(WebSocketsSansIOProtocol):
             self._queue = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The transport is gone."""
+        """Release the socket's bytes and tell the sink."""
         super().connection_lost(exc)
         self._count(0)
         if self.on_lost is not None:
@@ -213,19 +212,19 @@ class Socket(WebSocketsSansIOProtocol):
             sink.lost(self._closed_with)
 
     def _before(self, data: bytes) -> None:
-        """The handshake, which comes whole; nothing may follow it before it is answered."""
+        """Take the handshake, which comes whole. The client must send nothing more before it is answered."""
         if self._asked:
             self.transport.abort()
             return
         self._asked = True
         super().data_received(data)
-        if not self.handshake_initiated:  # the library takes less for a handshake than the HTTP parser did
+        if not self.handshake_initiated:  # the library rejected a handshake that the HTTP parser accepted
             self.handshake_complete = self.close_sent = True
             self.transport.write(_NO_HANDSHAKE)
             self._hang_up()
 
     def _answer(self, payload: bytes) -> None:
-        """Answer a ping. A client that asks and asks and reads nothing is cut off."""
+        """Answer a ping. A client that pings and does not read is aborted."""
         if self.transport.get_write_buffer_size() > QUEUE_BYTES:
             self._receiver = None
             self.transport.abort()
@@ -234,7 +233,7 @@ class Socket(WebSocketsSansIOProtocol):
             self.transport.write(server_frame(PONG, payload))
 
     def _heard(self, payload: bytes) -> None:
-        """A pong that answers the ping in flight keeps the connection alive; any other one means nothing."""
+        """Take a pong. If it answers the ping in flight, it keeps the connection alive; any other is ignored."""
         if payload != self.pending_ping_payload:
             return
         self.last_ping_rtt = self.loop.time() - self.ping_sent_at
@@ -245,7 +244,7 @@ class Socket(WebSocketsSansIOProtocol):
             self.schedule_ping()
 
     def _closed(self, payload: bytes) -> None:
-        """The client's close frame: answered with the same, unless it answers ours or is wrong."""
+        """Take the client's close frame. It is echoed, unless it answers ours or is invalid."""
         try:
             code = Close.parse(payload).code
         except ProtocolError as error:
@@ -263,7 +262,7 @@ class Socket(WebSocketsSansIOProtocol):
         self._hang_up()
 
     def _close(self, code: int, reason: str) -> None:
-        """Say our close frame; the client has `CLOSE_WAIT_S` to answer."""
+        """Send our close frame; the client has `CLOSE_WAIT_S` to answer."""
         self._write_gathered()
         self.stop_keepalive()
         said = reason.encode()[:_REASON_BYTES].decode(errors="ignore").encode()
@@ -272,8 +271,8 @@ class Socket(WebSocketsSansIOProtocol):
         self._cut_off_later()
 
     def _fail(self, code: int, reason: str) -> None:
-        """Say why, and nothing more: the client may be wrong about where its frames begin, so nothing is read from it any more. Its bytes
-        are taken until it hangs up, since a reset would take our words away from it."""
+        """Close with a reason, and ignore further input: the client's frame boundaries may be wrong. Its bytes are taken until it hangs up,
+        because a reset would discard our close frame."""
         self._receiver = None
         self._count(0)
         if self.close_sent or self.disconnected or self.transport.is_closing():
@@ -289,7 +288,7 @@ class Socket(WebSocketsSansIOProtocol):
         self.transport.close()
 
     def _cut_off_later(self) -> None:
-        """Closing waits for what the client has not read: not for ever."""
+        """Abort after `CLOSE_WAIT_S`: closing would otherwise wait forever for a client that does not read."""
         if self.close_timer is None:
             self.close_timer = self.loop.call_later(CLOSE_WAIT_S, self.transport.abort)
 

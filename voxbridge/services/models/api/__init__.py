@@ -1,1 +1,1 @@
-"""The OpenAI-compatible API: requests, answers, errors, who may ask, and who waits."""
+"""The OpenAI-compatible API: requests, answers, errors, the guard, and the queues."""

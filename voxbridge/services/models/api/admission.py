@@ -1,4 +1,4 @@
-"""Who may work with a model now, who waits, and who is told to come back: one bounded line for each model."""
+"""Admission of requests to the models: one bounded queue for each model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RETRY_AFTER_MS: Final = 1_000
 
 
 class Line:
-    """At most `at_once` requests at work and `waiting` behind them; the next one is refused with `OVERLOADED`."""
+    """A queue with at most `at_once` requests at work and `waiting` behind them; the next one is refused with `OVERLOADED`."""
 
     def __init__(self, name: str, at_once: int, waiting: int = WAITING) -> None:
         self.name, self._limit = name, at_once + waiting
@@ -23,7 +23,7 @@ class Line:
 
     @property
     def inside(self) -> int:
-        """Requests at work and waiting."""
+        """Number of requests at work and waiting."""
         return self._inside
 
     @asynccontextmanager

@@ -1,6 +1,6 @@
-"""Audio in and out of the API: recordings to samples at 16 kHz, samples to PCM16 at 24 kHz, and their limits.
+"""Audio of the API: recordings to samples at 16 kHz, samples to PCM16 at 24 kHz, and their limits.
 
-PCM16 WAV is read here; everything else goes through the decoder that comes with faster-whisper.
+PCM16 WAV is decoded here; everything else by the decoder that comes with faster-whisper.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Samples = npt.NDArray[np.float32]
 
 
 def decode(data: bytes) -> Samples:
-    """Mono samples at 16 kHz from a recording; raises `TOO_LARGE` or `INVALID_ARGUMENT`."""
+    """Return the mono samples of a recording at 16 kHz. Raises `TOO_LARGE` or `INVALID_ARGUMENT`."""
     if len(data) > MAX_BYTES:
         raise VoxbridgeError(
             Code.TOO_LARGE, f"A recording has at most {MAX_BYTES:,} bytes, this one {len(data):,}.", field="file", limit=MAX_BYTES
@@ -45,7 +45,7 @@ def decode(data: bytes) -> Samples:
 
 
 def _wav(data: bytes) -> Samples | None:
-    """Samples of a PCM16 WAV; None for another kind of WAV."""
+    """Return the samples of a PCM16 WAV; None for another kind of WAV."""
     try:
         with wave.open(io.BytesIO(data)) as stream:
             if stream.getsampwidth() != 2:
@@ -66,7 +66,7 @@ def _decoded(data: bytes) -> Samples:
 
     try:
         return np.asarray(decode_audio(io.BytesIO(data), sampling_rate=RATE), np.float32)
-    except Exception as error:  # the decoder raises many kinds, and each means that it is no recording
+    except Exception as error:  # the decoder raises many kinds of errors, and each means that the file is no recording
         raise VoxbridgeError(
             Code.INVALID_ARGUMENT,
             f"The file cannot be read as a recording ({type(error).__name__}); send WAV, MP3, OGG or WebM.",
@@ -75,27 +75,27 @@ def _decoded(data: bytes) -> Samples:
 
 
 def level(samples: Samples) -> float:
-    """The loudest 20 ms of a recording, root mean square, full scale 1."""
+    """Return the root mean square of the loudest 20 ms of a recording; full scale is 1."""
     step = RATE // 50
     whole = samples[: samples.size // step * step].reshape(-1, step) if samples.size >= step else samples.reshape(1, -1)
     return float(np.sqrt(np.mean(np.square(whole), axis=1)).max())
 
 
 class Resampler:
-    """Turns PCM16 chunks of one rate into PCM16 at 24 kHz; `last` gives the tail."""
+    """A resampler from PCM16 chunks of one rate to PCM16 at 24 kHz; `last` also returns the tail."""
 
     def __init__(self, rate: int) -> None:
         self._stream = None if rate == SPEECH_RATE else soxr.ResampleStream(rate, SPEECH_RATE, 1, dtype="int16", quality="HQ")
 
     def convert(self, pcm: bytes, *, last: bool = False) -> bytes:
-        """The next chunk."""
+        """Convert the next chunk."""
         if self._stream is None:
             return pcm
         return bytes(self._stream.resample_chunk(np.frombuffer(pcm, "<i2"), last=last).astype("<i2").tobytes())
 
 
 def wav_of(pcm: bytes) -> bytes:
-    """A WAV file of PCM16 at 24 kHz."""
+    """Return a WAV file of PCM16 at 24 kHz."""
     out = io.BytesIO()
     with wave.open(out, "wb") as stream:
         stream.setnchannels(1)

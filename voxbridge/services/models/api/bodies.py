@@ -1,7 +1,7 @@
-"""The requests of the API, field by field, with their limits: what OpenAI's clients send, and nothing that is not understood here.
+"""The requests of the API, field by field, with their limits: the fields that OpenAI's clients send and this service understands.
 
-Owns the translation of a chat request into the conversation of `core`. Fields that do not change a local answer are accepted
-and ignored, as they are by other compatible servers.
+Owns the translation of a chat request into the conversation of `core`. Fields that do not change a local answer are accepted and ignored,
+as other compatible servers do.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ToolCall(_Body):
 
 
 class ChatMessage(_Body):
-    """One message of a conversation."""
+    """A message of a conversation."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Text | list[TextPart] | None = None
@@ -53,13 +53,13 @@ class ChatMessage(_Body):
 
     @property
     def text(self) -> str:
-        """The text of all parts."""
+        """Text of all parts."""
         if isinstance(self.content, list):
             return "\n".join(part.text for part in self.content)
         return self.content or ""
 
     def messages(self) -> list[chatml.Message]:
-        """The messages of `core` that say the same."""
+        """Return the equivalent messages of `core`."""
         match self.role:
             case "system" | "developer":
                 return [chatml.Message("system", self.text)]
@@ -106,14 +106,14 @@ class JsonSchema(_Body):
 
 
 class ResponseFormat(_Body):
-    """What the answer must be."""
+    """The required format of the answer."""
 
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JsonSchema | None = None
 
 
 class StreamOptions(_Body):
-    """What a stream carries beside the answer."""
+    """Options of a stream."""
 
     include_usage: bool = False
 
@@ -136,20 +136,20 @@ class ChatRequest(_Body):
     stop: Annotated[str, Field(max_length=64)] | Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=4)] | None = None
     user: Annotated[str, Field(max_length=256)] | None = None
     keep_prompt: bool = False
-    """An extension: the system messages and the tools are no secret of a conversation, and are kept on disk once they were read."""
+    """An extension: save the system messages and the tools to disk once they were read. They are not private to a conversation."""
 
     def conversation(self) -> list[chatml.Message]:
-        """The messages for `core`."""
+        """Return the messages for `core`."""
         return [each for message in self.messages for each in message.messages()]
 
     def offered(self) -> list[chatml.Tool]:
-        """The tools for `core`; raises what `core.check_tools` raises."""
+        """Return the tools for `core`. Raises the errors of `chatml.check_tools`."""
         tools = [chatml.Tool(o.function.name, o.function.description or "", o.function.parameters or {}) for o in self.tools or ()]
         chatml.check_tools(tools)
         return tools
 
     def choice(self) -> chatml.Choice:
-        """Whether and which tool is to be called."""
+        """Return whether a tool is to be called, and which."""
         match self.tool_choice:
             case NamedTool(function=function):
                 return chatml.Choice("required", function.name)
@@ -159,7 +159,7 @@ class ChatRequest(_Body):
                 return chatml.Choice(mode)
 
     def answer_schema(self) -> dict[str, Any] | None:
-        """The schema the answer must fit, `{}` for any object, None for words. Raises `INVALID_ARGUMENT`."""
+        """Return the schema that the answer must fit, `{}` for any object, None for words. Raises `INVALID_ARGUMENT`."""
         form = self.response_format
         if form is None or form.type == "text":
             return None
@@ -176,13 +176,13 @@ class ChatRequest(_Body):
         return form.json_schema.schema_
 
     def stops(self) -> tuple[str, ...]:
-        """Texts that end the answer."""
+        """Return the texts that end the answer."""
         given = [self.stop] if isinstance(self.stop, str) else self.stop or []
         return tuple(text for text in given if text)
 
 
 class SpeechRequest(_Body):
-    """A request to speak a text. `pcm` is 24 kHz mono PCM16, sent as it is made."""
+    """A request to speak a text. `pcm` is 24 kHz mono PCM16, streamed while it is synthesized."""
 
     model: Annotated[str, Field(max_length=128)] = "piper"
     input: Annotated[str, Field(min_length=1, max_length=4_096)]

@@ -1,7 +1,7 @@
-"""Chat completions: the request becomes a prompt and a grammar, the engine's text becomes OpenAI's objects, whole or in pieces.
+"""Chat completions: the request becomes a prompt and a grammar, and the engine's text becomes OpenAI's objects, in one piece or streamed.
 
-Owns the shapes of the answers and the decision when a request is refused. The engine stops when the reader goes away, because
-closing the generators here closes its connection.
+Owns the shapes of the answers and the decision when a request is refused. The engine stops when the client disconnects, because closing the
+generators here closes its connection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEFAULT_MAX_TOKENS: Final = 512
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All that the engine needs, made before it is asked."""
+    """The prepared input of the engine."""
 
     prompt: chatml.Prompt
     sampling: Sampling
@@ -29,7 +29,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(request: ChatRequest, call_bias: float = 0.0) -> Plan:
-    """Check a request and prepare it for a model with this bias; raises `INVALID_ARGUMENT` or `TOO_LARGE` naming the field."""
+    """Check a request and prepare it for a model with this bias. Raises `INVALID_ARGUMENT` or `TOO_LARGE` naming the field."""
     messages, tools, schema = request.conversation(), request.offered(), request.answer_schema()
     choice, gbnf = request.choice(), ""
     favour: tuple[tuple[str, float], ...] = ()
@@ -63,7 +63,7 @@ def _usage(step: Step) -> dict[str, Any]:
 
 
 class Answer:
-    """One answer on its way. `begin` returns when its first text is there, so that a refusal still has a status of its own."""
+    """An answer in progress. `begin` returns when its first text is there, so that a refusal can still set the HTTP status."""
 
     def __init__(self, llm: Llm, request: ChatRequest, made: Plan) -> None:
         self._llm, self._request, self._plan = llm, request, made
@@ -74,7 +74,7 @@ class Answer:
         self._first: Step | None = None
 
     async def begin(self) -> None:
-        """Wait for the first text; raises what the engine raises."""
+        """Wait for the first text. Raises the engine's errors."""
         self._steps = self._llm.generate(self._plan.prompt, self._plan.sampling, keep=self._request.keep_prompt)
         self._first = await anext(self._steps, None)
 
@@ -95,7 +95,7 @@ class Answer:
             yield step
 
     async def whole(self) -> dict[str, Any]:
-        """The `chat.completion` object."""
+        """Return the `chat.completion` object."""
         words, name, arguments, last = "", "", "", Step("", reason="stop")
         async for step in self._all():
             pieces = self._reader.feed(step.text) + (self._reader.end() if step.reason else [])
@@ -115,7 +115,7 @@ class Answer:
         return {**self._head("chat.completion"), "choices": [choice], "usage": _usage(last)}
 
     async def chunks(self) -> AsyncIterator[dict[str, Any]]:
-        """The `chat.completion.chunk` objects in order."""
+        """Yield the `chat.completion.chunk` objects in order."""
         yield self._chunk({"role": "assistant", "content": None if self._plan.tools else ""})
         async for step in self._all():
             pieces = self._reader.feed(step.text) + (self._reader.end() if step.reason else [])

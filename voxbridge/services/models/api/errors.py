@@ -1,4 +1,4 @@
-"""Errors as OpenAI's clients expect them: a status and `{"error": {message, type, param, code}}`, with our own fields beside."""
+"""Errors in the form that OpenAI's clients expect: a status and `{"error": {message, type, param, code}}`, with our own fields added."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ STATUS: Final = {
 
 
 def body(error: VoxbridgeError) -> dict[str, Any]:
-    """The object of an error."""
+    """Return the JSON object of an error."""
     status = STATUS.get(error.code, 500)
     kind = "rate_limit_error" if status == 429 else "invalid_request_error" if status < 500 else "server_error"
     return {"error": {**error.as_dict(), "type": kind, "param": error.field}}
 
 
 def answer(error: VoxbridgeError) -> JSONResponse:
-    """The response of an error; `Retry-After` where the error knows it."""
+    """Return the response of an error, with `Retry-After` if the error has a retry time."""
     headers = {"Retry-After": str(-(-error.retry_after_ms // 1_000))} if error.retry_after_ms else None
     return JSONResponse(body(error), STATUS.get(error.code, 500), headers)
 
 
 async def on_voxbridge(_request: Request, error: Exception) -> JSONResponse:
-    """Our own errors."""
+    """Answer one of our own errors."""
     return answer(error if isinstance(error, VoxbridgeError) else VoxbridgeError(Code.INTERNAL, "Something failed here."))
 
 
 async def on_validation(_request: Request, error: Exception) -> JSONResponse:
-    """A field of a request is missing or wrong: the first one is named."""
+    """Answer a request with a missing or wrong field; the first one is named."""
     problems = error.errors() if isinstance(error, RequestValidationError) else []
     first = problems[0] if problems else {"loc": ("body",), "msg": "not understood"}
     field = ".".join(str(step) for step in first["loc"] if step != "body") or "body"
@@ -55,7 +55,7 @@ async def on_validation(_request: Request, error: Exception) -> JSONResponse:
 
 
 async def on_http(_request: Request, error: Exception) -> JSONResponse:
-    """No such path, no such method, and what else the framework refuses."""
+    """Answer the framework's refusals: unknown path, wrong method and others."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     detail = str(error.detail) if isinstance(error, HTTPException) else "Something failed here."
     code = Code.NOT_FOUND if status == 404 else Code.INVALID_MESSAGE if status < 500 else Code.INTERNAL

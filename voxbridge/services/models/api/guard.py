@@ -1,7 +1,7 @@
-"""Who may talk to the API at all: programs, on a known host name, with bodies of bounded size.
+"""The guard of the API: it admits requests of programs, for a known host name and with a body of bounded size.
 
-A page in a browser names its origin; none is let in, because the API has no key and pages talk to the gateway. The host name is
-checked so that a page cannot reach it under a name of its own either.
+A page in a browser sends its origin, and requests with one are refused: the API has no key, and pages talk to the gateway. The host name is
+checked so that a page cannot reach the API under a host name of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_BODY: Final = MAX_BYTES + (1 << 20)
 
 
 class Door:
-    """ASGI middleware."""
+    """ASGI middleware that checks Host, Origin and the size of the body."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str] = ()) -> None:
         self._app, self._hosts = app, frozenset((*LOOPBACK, *hosts))

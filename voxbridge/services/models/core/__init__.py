@@ -1,1 +1,1 @@
-"""Prompts, answers and grammars of the language model. No clock, no randomness, no I/O anywhere below."""
+"""Prompts, answers and grammars of the language model. Everything below is free of clocks, randomness and I/O."""

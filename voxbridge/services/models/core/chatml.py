@@ -1,7 +1,7 @@
-"""How a conversation becomes a prompt for a ChatML model, and how what the model writes becomes text or one tool call.
+"""ChatML: turns a conversation into a prompt, and the model's output into text or one tool call.
 
-Pure: no clock, no I/O, no randomness. With tools, an answer is either words to be spoken or `{"tool": "NAME", "args": {…}}`;
-its first character decides, so words stream at once. The same form renders earlier calls, so that the model follows it.
+Pure: no clock, no I/O, no randomness. With tools, an answer is either words to be spoken or `{"tool": "NAME", "args": {…}}`; its first
+character decides, so words stream at once. Earlier calls are rendered in the same form, so that the model follows it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 MAX_TOOLS: Final = 64
 MAX_MESSAGES: Final = 512
 CALL_CHARACTERS: Final = 480
-"""Characters of the arguments of one call, after which the answer is cut off with the reason `length`."""
+"""Characters of one call's arguments, after which the answer is cut off with the reason `length`."""
 
 AFTER_RESULT_BIAS: Final = -3.0
 WORDS_TEACH: Final = 3
 AFTER_WORDS_BIAS: Final = 6.0
-"""Added once a conversation holds `WORDS_TEACH` answers and no call, which teach the model to guess instead of asking a function:
-7 of 11 right without it, 9 to 10 with it, none called for nothing."""
+"""Bias for a conversation with `WORDS_TEACH` answers and no call, which teaches the model to guess instead of calling a function: 7 of 11
+right without it, 9 to 10 with it, and no needless call."""
 
 AFTER_CALLS_BIAS: Final = -5.0
-"""Added once a conversation holds calls, which make the next one likelier whatever is asked. By `bench/tool_choice.py`: 9 of 14
-right without it, 13 with -5, fewer with -3 and with -7."""
+"""Bias for a conversation with calls, which make the next call more likely whatever is asked. By `bench/tool_choice.py`: 9 of 14 right
+without it, 13 with -5, fewer with -3 and with -7."""
 DEFAULT_SYSTEM: Final = "You are a helpful assistant."
 
 _TELL: Final = "Tell me this in one short sentence. If it is empty, say that you found nothing."
@@ -39,7 +39,7 @@ _CALL_HEAD: Final = re.compile(r'\{"tool": "([^"]+)", "args": ')
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """A function the model may call; `parameters` is a JSON Schema of an object."""
+    """A function that the model may call; `parameters` is a JSON Schema of an object."""
 
     name: str
     description: str = ""
@@ -47,7 +47,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A call of a tool, its arguments as JSON text."""
+    """A call of a tool, with its arguments as JSON text."""
 
     id: str
     name: str
@@ -55,7 +55,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message: `system`, `user`, `assistant` (words, or a call), or `tool` (the result of the call `answers`)."""
+    """A message: `system`, `user`, `assistant` (words, or a call), or `tool` (the result of the call `answers`)."""
 
     role: str
     text: str = ""
@@ -64,21 +64,21 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """Whether a tool may (`auto`), must (`required`) or must not (`none`) be called, and which one if it is fixed."""
+    """The choice of a tool: calling one is allowed (`auto`), required (`required`) or forbidden (`none`); `name` fixes the tool."""
 
     mode: str = "auto"
     name: str = ""
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """What the engine reads. `family` is the beginning that conversations of the same agent share."""
+    """The engine's input. `family` is the beginning that conversations of the same agent share."""
 
     family: str
     text: str
 
 
 def render(messages: Sequence[Message], tools: Sequence[Tool] = (), schema: Mapping[str, Any] | None = None) -> Prompt:
-    """The prompt of a conversation; system messages are gathered at its beginning. `schema` is that of the answer, if it has one."""
+    """Return the prompt of a conversation; system messages are moved to its beginning. `schema` is that of the answer, if it has one."""
     system = "\n\n".join(_clean(message.text) for message in messages if message.role == "system" and message.text.strip())
     section = _tool_section(tools) if tools else ""
     if schema is not None:
@@ -107,7 +107,7 @@ def _turn(message: Message, names: Mapping[str, str]) -> str:
 
 
 def call_text(name: str, arguments: str) -> str:
-    """A call in the form the model writes it."""
+    """Return a call in the form that the model writes it."""
     try:
         args = json.loads(arguments or "{}")
     except ValueError:
@@ -135,7 +135,7 @@ def _signature(tool: Tool) -> str:
 
 
 def _example(schema: object, depth: int = 0) -> Any:
-    """A value of a schema's shape: its own example where it gives one, else what describes it."""
+    """Return a value of a schema's shape: its first example or enum value, its constant, or a placeholder of its type."""
     if not isinstance(schema, Mapping) or depth > 4:
         return "..."
     for word in ("examples", "enum"):
@@ -157,7 +157,7 @@ def _example(schema: object, depth: int = 0) -> Any:
 
 
 def tool_grammar(tools: Sequence[Tool], choice: Choice) -> str:
-    """The grammar of an answer: words, or one call with arguments that fit its tool's schema."""
+    """Return the grammar of an answer: words, or one call with arguments that fit its tool's schema."""
     if choice.mode == "none":
         return grammar.Grammar().text(_SPEECH)
     allowed = [tool for tool in tools if not choice.name or tool.name == choice.name]
@@ -180,9 +180,9 @@ _SPEECH: Final = r"[^{}\[\]`<>*#|\x00-\x20] [^`{}<>\x00-\x08]*"
 
 
 def favoured(messages: Sequence[Message], tools: Sequence[Tool], bias: float) -> tuple[tuple[str, float], ...]:
-    """Texts to make likelier, and by how much. `bias` is a model's own: how much it would rather guess than ask a tool (positive),
-    or call one for the sake of it (negative). What the conversation holds already teaches the model, more than is good: the rest is
-    set against that."""
+    """Return the texts to make more likely, with their biases. `bias` belongs to the model: positive if it tends to guess instead of
+    calling a tool, negative if it tends to call one needlessly. The other biases correct what the model learns too strongly from the
+    conversation."""
     if not tools or not messages:
         return ()
     if messages[-1].role == "tool":
@@ -210,13 +210,13 @@ def check_tools(tools: Sequence[Tool]) -> None:
 
 
 class Words(msgspec.Struct, frozen=True):
-    """Further text of the answer."""
+    """Further text of an answer."""
 
     text: str
 
 
 class CallBegun(msgspec.Struct, frozen=True):
-    """The answer is a call of this tool."""
+    """The start of a call of this tool."""
 
     name: str
 
@@ -231,7 +231,7 @@ Piece = Words | CallBegun | CallArguments
 
 
 class Reader:
-    """Reads an answer as it is written. With tools, the first character tells a call from words."""
+    """An incremental reader of an answer. With tools, the first character tells a call from words."""
 
     def __init__(self, *, tools: bool) -> None:
         self._tools = tools
@@ -241,16 +241,16 @@ class Reader:
 
     @property
     def called(self) -> bool:
-        """Whether the answer is a call."""
+        """True when the answer is a call."""
         return self._mode == "arguments"
 
     @property
     def lost(self) -> bool:
-        """Whether a call has grown beyond what a person can have meant: a small model may write on without an end."""
+        """True when a call's arguments are longer than any sensible request: a small model may never stop writing."""
         return self._arguments > CALL_CHARACTERS
 
     def feed(self, text: str) -> list[Piece]:
-        """The pieces that became certain with this text."""
+        """Return the pieces that are certain after this text."""
         if self._mode == "words":
             return [Words(text)] if text else []
         self._buffer += text
@@ -268,7 +268,7 @@ class Reader:
             self._mode = "arguments"
             self._buffer = self._buffer[head.end() :]
             pieces.append(CallBegun(head[1]))
-        # The last character may be the brace that closes the call, which is not part of the arguments.
+        # Hold back the last character: it may be the brace that closes the call, which is not part of the arguments.
         ready, self._buffer = self._buffer[:-1], self._buffer[-1:]
         self._arguments += len(ready)
         if ready:
@@ -276,7 +276,7 @@ class Reader:
         return pieces
 
     def end(self) -> list[Piece]:
-        """What was held back, when the answer is complete or was cut off."""
+        """Return the text held back, when the answer is complete or cut off."""
         rest, self._buffer = self._buffer, ""
         if self._mode == "arguments":
             return [] if rest in {"}", ""} else [CallArguments(rest)]

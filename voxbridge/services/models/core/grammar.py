@@ -1,8 +1,8 @@
 """GBNF grammars from JSON Schemas, with fixed spacing: `{"a": 1, "b": [1, 2]}`, as `json.dumps` writes it.
 
-Pure. What follows a grammar has the schema's names, types, enums and required properties; lengths are held up to
-`MAX_REPEAT`. Ranges of numbers and patterns of strings are not expressed: the receiver checks them. Fixed spacing leaves a
-small model no room to pad, which it otherwise does.
+Pure. Output that follows a grammar has the schema's names, types, enums and required properties; lengths are enforced up to `MAX_REPEAT`.
+Ranges of numbers and patterns of strings are not expressed: the receiver checks them. Fixed spacing keeps a small model from writing
+endless white space.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ object ::= "{" (string ": " value (", " string ": " value)*)? "}"
 
 
 def literal(text: str) -> str:
-    """A GBNF terminal for exactly `text`."""
+    """Return a GBNF terminal for exactly `text`."""
     out = []
     for char in text:
         if char in '"\\':
@@ -48,23 +48,23 @@ def literal(text: str) -> str:
 
 
 def json_literal(value: object) -> str:
-    """A GBNF terminal for a JSON value in the fixed spacing."""
+    """Return a GBNF terminal for a JSON value in the fixed spacing."""
     return literal(json.dumps(value, ensure_ascii=False))
 
 
 def refuse(message: str, path: str, *, code: Code = Code.INVALID_ARGUMENT, limit: int | None = None) -> VoxbridgeError:
-    """The error for a schema that no grammar is made of."""
+    """Return the error for a schema that cannot be expressed."""
     return VoxbridgeError(code, f"{message} (at {path or 'the top'})", field="schema", limit=limit)
 
 
 class Grammar:
-    """Collects rules; `text(root)` gives the whole grammar."""
+    """The rules of a grammar; `text(root)` returns the whole grammar."""
 
     def __init__(self) -> None:
         self._rules: list[str] = []
 
     def add(self, body: str, path: str = "") -> str:
-        """A new rule; its name."""
+        """Add a rule and return its name."""
         if len(self._rules) >= MAX_RULES:
             raise refuse(f"The schema needs more than {MAX_RULES} grammar rules", path, code=Code.TOO_LARGE, limit=MAX_RULES)
         name = f"r{len(self._rules)}"
@@ -72,15 +72,15 @@ class Grammar:
         return name
 
     def reserve(self, path: str) -> str:
-        """The name of a rule whose body comes later, for schemas that refer to themselves."""
+        """Return the name of a rule that is defined later, for schemas that refer to themselves."""
         return self.add("", path)
 
     def define(self, name: str, body: str) -> None:
-        """Give a reserved rule its body."""
+        """Set the body of a reserved rule."""
         self._rules[int(name[1:])] = f"{name} ::= {body}"
 
     def text(self, root: str) -> str:
-        """The grammar, with `root` as the body of its root rule."""
+        """Return the grammar, with `root` as the body of its root rule."""
         return "\n".join([f"root ::= {root}", *self._rules]) + _COMMON
 
 
@@ -90,7 +90,7 @@ class _Compiler:
         self._references: dict[str, str] = {}
 
     def rule(self, schema: object, path: str, depth: int) -> str:
-        """An expression (a rule name, a terminal, or a group) for a schema."""
+        """Return an expression (a rule name, a terminal, or a group) for a schema."""
         if depth > MAX_DEPTH:
             raise refuse(f"The schema is nested deeper than {MAX_DEPTH}", path, code=Code.TOO_LARGE, limit=MAX_DEPTH)
         if schema is True:
@@ -184,7 +184,7 @@ class _Compiler:
         required = set(schema.get("required", ()))
         if unknown := required - set(properties):
             raise refuse(f"`required` names {min(unknown)!r}, which is no property", path)
-        # Built from the last property to the first: what may follow when nothing was written yet, and when something was.
+        # Built from the last property to the first: `first` follows when no property was written yet, `later` when one was.
         first, later = '""', '""'
         for name, sub in reversed(list(properties.items())):
             pair = self._grammar.add(f"{json_literal(name)} {literal(': ')} {self.rule(sub, f'{path}/{name}', depth + 1)}", path)
@@ -207,16 +207,16 @@ def _at_least_zero(schema: Mapping[str, Any]) -> bool:
 
 
 def compile_into(grammar: Grammar, schema: Mapping[str, Any]) -> str:
-    """Add the rules for a schema; the expression that stands for it. Raises `INVALID_ARGUMENT` or `TOO_LARGE`."""
+    """Add the rules for a schema, and return the expression that stands for it. Raises `INVALID_ARGUMENT` or `TOO_LARGE`."""
     return grammar.add(_Compiler(grammar, schema).rule(schema, "", 0))
 
 
 def for_schema(schema: Mapping[str, Any]) -> str:
-    """The grammar of a JSON Schema."""
+    """Return the grammar of a JSON Schema."""
     grammar = Grammar()
     return grammar.text(compile_into(grammar, schema))
 
 
 def for_any_object() -> str:
-    """The grammar of any JSON object."""
+    """Return the grammar of any JSON object."""
     return Grammar().text("object")

@@ -1,7 +1,7 @@
-"""The models in memory: fetches their weights, loads them beside one another, and knows how far each one is.
+"""The models in memory: fetches their weights, loads them concurrently, and knows the progress of each.
 
-Owns the four engines and the threads they work in. A model that fails says why and is tried again; the others serve
-meanwhile. A crash here loses what is in memory; the weights on disk stay verified.
+Owns the four engines and their threads. A model that fails reports the reason and is tried again, while the others serve. A crash here
+loses what is in memory; the weights on disk stay verified.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _Result = TypeVar("_Result")
 
 
 class Phase(StrEnum):
-    """How far a model is."""
+    """The phase of a model."""
 
     WAITING = "waiting"
     FETCHING = "fetching"
@@ -52,7 +52,7 @@ class Phase(StrEnum):
 
 
 class Engines:
-    """The chosen set of models. `run` brings them up and returns when all are ready; what is not yet raises `UNAVAILABLE`."""
+    """The chosen set of models. `run` starts them and returns when all are ready; using one before raises `UNAVAILABLE`."""
 
     def __init__(self, config: Config, home: Home) -> None:
         self._config = config
@@ -70,7 +70,7 @@ class Engines:
         self._tts: Piper | None = None
 
     def by_role(self, role: str) -> Model:
-        """The model that plays a role."""
+        """Return the model of a role."""
         return next(model for model in self.models if model.role == role)
 
     def named(self, role: str, name: str) -> None:
@@ -80,7 +80,7 @@ class Engines:
             raise VoxbridgeError(Code.NOT_FOUND, f"There is no model {name!r} here for this; use {' or '.join(known)}.", field="model")
 
     def voice(self, name: str) -> Voice:
-        """The voice with this name; raises `INVALID_ARGUMENT`."""
+        """Return the voice with this name. Raises `INVALID_ARGUMENT`."""
         voices = self.by_role("tts").voices
         known = {DEFAULT_VOICE: voices[0], **{voice.id: voice for voice in voices}}
         if name not in known:
@@ -89,22 +89,22 @@ class Engines:
 
     @property
     def stt(self) -> Whisper:
-        """The transcriber."""
+        """The transcriber. Raises `UNAVAILABLE` until it is ready."""
         return self._need(self._stt, "stt")
 
     @property
     def turn(self) -> SmartTurn:
-        """The end-of-turn detector."""
+        """The end-of-turn detector. Raises `UNAVAILABLE` until it is ready."""
         return self._need(self._turn, "turn")
 
     @property
     def llm(self) -> Llm:
-        """The language model."""
+        """The language model. Raises `UNAVAILABLE` until it is ready."""
         return self._need(self._llm, "llm")
 
     @property
     def tts(self) -> Piper:
-        """The voice."""
+        """The speech synthesizer. Raises `UNAVAILABLE` until it is ready."""
         return self._need(self._tts, "tts")
 
     def _need(self, engine: _Result | None, role: str) -> _Result:
@@ -114,7 +114,7 @@ class Engines:
         return engine
 
     def state(self, model: Model) -> str:
-        """How far a model is, in words: `ready`, `loading`, `fetching 41 % of model.bin …`, `failed: why`."""
+        """Return the progress of a model in words: `ready`, `loading`, `fetching, 41 % of model.bin …`, `failed: why`."""
         phase = self.phases[model.id]
         if phase is Phase.FETCHING and model.id in self._progress:
             progress = self._progress[model.id]
@@ -123,11 +123,11 @@ class Engines:
 
     @property
     def ready(self) -> bool:
-        """Whether every model serves."""
+        """True when every model serves."""
         return all(phase is Phase.READY for phase in self.phases.values())
 
     def late(self) -> str:
-        """Why an answer may be late, in words; empty where nothing speaks for it."""
+        """Return why an answer may be late, in words; empty when there is no reason."""
         missing = next((model for model in self.models if self.phases[model.id] is not Phase.READY), None)
         if missing is not None:
             return f"{missing.title} is {self.state(missing)}"
@@ -139,7 +139,7 @@ class Engines:
         return await asyncio.get_running_loop().run_in_executor(self._pools[role], work)
 
     async def run(self) -> None:
-        """Bring all models up; a failed one is tried again until it is ready."""
+        """Start all models. A failed model is tried again until it is ready."""
         fetching = asyncio.Lock()
         async with asyncio.TaskGroup() as group:
             for model in self.models:
@@ -148,7 +148,7 @@ class Engines:
     async def _bring_up(self, model: Model, fetching: asyncio.Lock) -> None:
         while True:
             try:
-                # One at a time: they share the disk and the network, and the first ones load while the others come.
+                # One at a time: downloads share the disk and the network, and the first models load while the others are fetched.
                 async with fetching:
                     self.phases[model.id] = Phase.FETCHING
                     await asyncio.to_thread(self._fetch, model)
@@ -213,7 +213,7 @@ class Engines:
         self._tts = piper
 
     async def close(self) -> None:
-        """Stop what runs beside this process; threads end with it."""
+        """Stop the engines' processes. The threads end with this process."""
         await asyncio.gather(*(engine.close() for engine in (self._tts, self._llm) if engine))
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)

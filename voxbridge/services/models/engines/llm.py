@@ -1,7 +1,7 @@
-"""The language model: llama.cpp in a process of its own, asked over HTTP on a loopback port behind a random key.
+"""The language model: llama.cpp in its own process, asked over HTTP on a loopback port with a random key.
 
-Owns the slots, the prompts that are kept of them, and the request format. A request whose caller goes away closes its connection,
-and the engine drops the work after the token it is at. A crash of the engine fails the answers in work; it is started again.
+Owns the slots, the prompts saved from them, and the request format. When a caller goes away, its connection is closed, and the engine stops
+after the current token. A crash of the engine fails the answers in progress; the engine is started again.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ CONTEXT_TOKENS: Final = 4_096
 """Tokens of one slot: prompt and answer together."""
 FIRST_TOKEN_TIMEOUT_S: Final = 60.0
 SLOT_TIMEOUT_S: Final = 10.0
-"""For a slot to be written to disk or read from there; a file has 17 MB for 600 tokens."""
+"""Seconds to write a slot to disk or to read it back; a file has 17 MB for 600 tokens."""
 
 _log = logging.getLogger(__name__)
 
 
 class Sampling(msgspec.Struct, frozen=True):
-    """How an answer is drawn. `grammar` is GBNF; `max_tokens` bounds the answer."""
+    """Sampling parameters of an answer. `grammar` is GBNF; `max_tokens` limits the answer."""
 
     grammar: str = ""
     max_tokens: int = 512
@@ -46,11 +46,11 @@ class Sampling(msgspec.Struct, frozen=True):
     seed: int = -1
     stop: tuple[str, ...] = ()
     favour: tuple[tuple[str, float], ...] = ()
-    """Texts whose tokens are made likelier, and by how much (added to their logits)."""
+    """Texts whose tokens are made more likely, and the amount added to their logits."""
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Further text of an answer; the last one has `reason` (`stop` or `length`) and the counts of tokens."""
+    """A further piece of an answer. The last piece has `reason` (`stop` or `length`) and the token counts."""
 
     text: str
     reason: str = ""
@@ -78,7 +78,7 @@ _LINE: Final = msgspec.json.Decoder(_Line)
 
 
 class _Noted(msgspec.Struct, frozen=True):
-    """Which families the slots of the engine at `url` hold."""
+    """The families in the slots of the engine at `url`."""
 
     url: str
     families: tuple[str | None, ...]
@@ -91,7 +91,7 @@ class Llm(Child):
     start_timeout_s = 120.0
 
     def __init__(self, home: Home, weights: Path, threads: int, *, sha256: str = "") -> None:
-        """`sha256` is that of the weights: prompts on disk are those of the same ones."""
+        """Prepare the engine. `sha256` is the digest of the weights: prompts on disk are used only with the same weights."""
         super().__init__(home)
         self._weights = weights
         self._threads = threads
@@ -99,7 +99,7 @@ class Llm(Child):
         self._keeps = self.prompts.open()
         self._at_first: dict[int, bool] = {}
         self.slots = Slots(SLOTS)
-        # The engine closes kept connections without a word, so each request has its own.
+        # The engine closes idle connections without notice, so each request has its own.
         self._client = httpx.AsyncClient(
             limits=httpx.Limits(max_keepalive_connections=0),
             timeout=httpx.Timeout(FIRST_TOKEN_TIMEOUT_S, connect=5.0),
@@ -108,12 +108,12 @@ class Llm(Child):
         )
 
     def identity(self) -> tuple[object, ...]:
-        """The weights, the settings, and the code that runs them."""
+        """Return the weights, the settings, and the version of the code that runs them."""
         code = fingerprint(Path(llama.__file__))
         return (version("xllamacpp"), code, fingerprint(self._weights), self._threads, SLOTS, CONTEXT_TOKENS, self._saved_to())
 
     def launch(self) -> Launch:
-        """Python with the engine in it."""
+        """Return the command of a Python process that runs the engine."""
         port, key = free_port(), secrets.token_urlsafe(32)
         settings = llama.Settings(str(self._weights), key, port, self._threads, SLOTS, CONTEXT_TOKENS, self._saved_to())
         return Launch(
@@ -124,7 +124,7 @@ class Llm(Child):
         )
 
     async def serves(self) -> bool:
-        """Whether it says so itself."""
+        """Ask the engine whether it serves, and restore the slots' families."""
         answer = await self._client.get(f"{self.url}/slots", headers=self._door())
         if answer.status_code != httpx.codes.OK:
             return False
@@ -137,7 +137,7 @@ class Llm(Child):
 
     @property
     def reading(self) -> bool:
-        """Whether a prompt is being read that was not read before."""
+        """True while a prompt is being read for the first time."""
         return self.slots.busy > 0 and any(self._at_first.values())
 
     def _note(self, families: Sequence[str | None]) -> None:
@@ -150,8 +150,8 @@ class Llm(Child):
         return {"Authorization": f"Bearer {self.key}"}
 
     async def generate(self, prompt: Prompt, sampling: Sampling, *, keep: bool = False) -> AsyncGenerator[Step]:
-        """Write an answer; close the iterator to stop. With `keep` the beginning that the prompt shares with others of its family is kept
-        on disk. Raises `TOO_LARGE`, `INVALID_ARGUMENT`, `TIMED_OUT`, `UNAVAILABLE`."""
+        """Generate an answer; close the iterator to stop. With `keep`, the beginning that the prompt shares with others of its family is
+        saved to disk. Raises `TOO_LARGE`, `INVALID_ARGUMENT`, `TIMED_OUT`, `UNAVAILABLE`."""
         await self.up()
         async with self.slots.hold(digest(prompt.family)) as held:
             self._at_first[held.index] = held.fresh and not (self._keeps and await self._restore(held.index, prompt.family))
@@ -188,8 +188,8 @@ class Llm(Child):
                 raise Unavailable(f"The language model's engine does not answer: {error or type(error).__name__}.") from error
 
     async def _keep_prompt(self, slot: int, family: str) -> None:
-        """Have a slot read a family by itself, before any word of a conversation is in it, and write it to disk: what is kept holds nothing
-        that anybody said. Without that the prompt is read as part of the request."""
+        """Have a slot read only the family, before any word of the conversation, and save it to disk: the file then holds nothing that a
+        user said. If this fails, the prompt is read as part of the request."""
         body = {"prompt": family, "id_slot": slot, "cache_prompt": True, "n_predict": 0, "temperature": 0.0}
         try:
             answer = await self._client.post(f"{self.url}/completion", json=body, headers=self._door())
@@ -213,11 +213,11 @@ class Llm(Child):
         try:
             if await self._slot(slot, "save", name):
                 await asyncio.to_thread(self.prompts.keep, family, name)
-        finally:  # also where the caller went away meanwhile
+        finally:  # also when the caller has gone away
             self.prompts.drop(name)
 
     async def _slot(self, slot: int, action: str, name: str) -> bool:
-        """Write a slot to a file of the folder of prompts, or read it from there."""
+        """Save a slot to a file in the folder of prompts, or restore it from there. Return whether that worked."""
         url = f"{self.url}/slots/{slot}?action={action}"
         try:
             answer = await self._client.post(url, json={"filename": name}, headers=self._door(), timeout=SLOT_TIMEOUT_S)

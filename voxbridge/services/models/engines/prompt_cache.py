@@ -1,8 +1,8 @@
-"""Prompts that were read, on disk: what the engine knows of one comes back in milliseconds where reading it again takes seconds.
+"""A disk cache of prompts: restoring one takes milliseconds, reading it again seconds.
 
-Owns the folder `prompts` of the data folder (0700): one file for each prompt, named after who wrote it (engine, weights, settings), the
-prompt, and its own content, so that a file that is torn, or another's, is seen to be. A prompt is the standing part of a conversation,
-never its words: the caller of `keep` sees to that. A crash here leaves a file that is not whole, which the next start removes.
+Owns the folder `prompts` of the data folder (0700): one file for each prompt. The name identifies its writer (engine, weights, settings),
+the prompt, and the file's content, so that a torn or foreign file is detected. A prompt is the fixed part of a conversation, never its
+words: the caller of `keep` sees to that. A crash here leaves an incomplete file, which the next start removes.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from typing import Final
 
 FILES: Final = 16
 BYTES: Final = 512 * 2**20
-"""Of all files together; the one that was used longest ago goes first. A prompt of 600 tokens has 17 MB."""
+"""Bytes of all files together; the least recently used file is removed first. A prompt of 600 tokens has 17 MB."""
 
 UNFINISHED_S: Final = 60.0
-"""Age from which a file that was never finished is nobody's any more."""
+"""Age in seconds after which an unfinished file counts as abandoned."""
 
 _NAME: Final = re.compile(r"([0-9a-f]{16})-([0-9a-f]{32})-([0-9a-f]{32})\.slot")
 _UNFINISHED: Final = ".new"
 
 
 def digest(prompt: str) -> str:
-    """What stands for a prompt in names."""
+    """Return the key of a prompt in file names."""
     return sha256(prompt.encode()).hexdigest()[:32]
 
 
 class Prompts:
-    """The files of one engine. `maker` is all that decides whether it can read them. Its methods read and write the disk: call them in
-    a thread. None of them raises: without a disk prompts are read again."""
+    """The files of one engine. `maker` is everything that decides whether the engine can read them. The methods access the disk: call them
+    in a thread. None of them raises: without a disk, prompts are read again."""
 
     def __init__(self, folder: Path, maker: tuple[object, ...]) -> None:
         self.folder = folder
         self._maker = sha256(repr(maker).encode()).hexdigest()[:16]
         self._whole: dict[str, tuple[int, int, int]] = {}
-        """Files that were seen to be whole by this process, as they were then."""
+        """Files that this process found complete, with their stamps at that time."""
 
     def open(self) -> bool:
-        """Make the folder and clear it of what is no prompt; false where it cannot be written."""
+        """Create the folder and remove all files that are no prompts. Return false if it cannot be written."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
@@ -55,7 +55,7 @@ class Prompts:
         return True
 
     def has(self, prompt: str) -> bool:
-        """Whether a file stands for a prompt, whole or not; it counts as used now."""
+        """Tell whether there is a file for a prompt, complete or not, and mark it as used."""
         path = self._file(prompt)
         if path is not None:
             with suppress(OSError):
@@ -63,7 +63,7 @@ class Prompts:
         return path is not None
 
     def find(self, prompt: str) -> str | None:
-        """The name of a prompt's file, counted as used now; a file whose content is not what its name says is removed."""
+        """Return the name of a prompt's file and mark it as used. Remove a file whose content does not fit its name."""
         path = self._file(prompt)
         if path is None:
             return None
@@ -79,11 +79,11 @@ class Prompts:
         return path.name
 
     def unfinished(self) -> str:
-        """A name for the engine to write to, in the folder."""
+        """Return a name for the engine to write to, in the folder."""
         return f"{os.getpid()}-{time.monotonic_ns()}{_UNFINISHED}"
 
     def keep(self, prompt: str, written: str) -> bool:
-        """Take the file that the engine wrote for a prompt; the older ones make room for it."""
+        """Take the file that the engine wrote for a prompt; remove older files to make room."""
         path = self.folder / written
         try:
             path.chmod(0o600)
@@ -99,7 +99,7 @@ class Prompts:
         return True
 
     def drop(self, name: str) -> None:
-        """Remove a file that is of no use."""
+        """Remove a file."""
         self._whole.pop(name, None)
         with suppress(OSError):
             (self.folder / name).unlink(missing_ok=True)

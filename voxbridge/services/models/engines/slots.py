@@ -1,9 +1,8 @@
-"""Which of the engine's slots works on a prompt, so that what it has already read is not read again.
+"""Assignment of prompts to the engine's slots, so that a prompt already read is not read again.
 
-A slot keeps the prompt it read last. Conversations of one agent share their beginning (a family), which costs seconds to
-read and nothing to keep: they go to the slot of their family, one at a time; a new family takes the slot that was idle the
-longest. Which family is where is told to whoever asks for it, so that the next service knows the slots of an engine that it
-adopts. A crash here loses warm prompts only.
+A slot keeps the prompt it read last. Conversations of one agent share their beginning (a family), which takes seconds to read and costs
+nothing to keep. They go to the slot of their family, one at a time; a new family takes the slot that was idle longest. Changes are passed
+to a callback, so that the next service knows the slots of an engine that it adopts. A crash here loses warm prompts only.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ import msgspec
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A slot at work for a family. `fresh`: until now it was another one's, and knows nothing of this one."""
+    """A slot at work for a family. `fresh`: it held another family until now, and has read nothing of this one."""
 
     index: int
     fresh: bool
 
 
 class Slots:
-    """`count` slots; use `async with slots.hold(family) as held`. `families` are known to be in them already; `tell` is called with the
-    new list whenever one changes."""
+    """The `count` slots of an engine. Use `async with slots.hold(family) as held`. `families` are already in them; `tell` is called with
+    the new list after each change."""
 
     def __init__(
         self, count: int, families: Sequence[str | None] = (), tell: Callable[[Sequence[str | None]], None] = lambda _families: None
@@ -38,11 +37,11 @@ class Slots:
 
     @property
     def busy(self) -> int:
-        """Slots at work now."""
+        """Number of slots at work."""
         return sum(self._busy)
 
     def choose(self, family: str) -> int | None:
-        """The slot for a family: its own, else the one idle longest; None when that one is at work."""
+        """Return the slot for a family: its own, else the one idle longest. None when that slot is at work."""
         if family in self._families:
             index = self._families.index(family)
             return None if self._busy[index] else index
@@ -51,7 +50,7 @@ class Slots:
 
     @asynccontextmanager
     async def hold(self, family: str) -> AsyncIterator[Held]:
-        """Wait for the slot of a family and keep it for the block."""
+        """Wait for the slot of a family and hold it for the block."""
         async with self._changed:
             while (index := self.choose(family)) is None:
                 await self._changed.wait()
@@ -63,7 +62,7 @@ class Slots:
                 self._tell(self._families)
             yield Held(index, fresh)
         finally:
-            # Without a wait in between, so that a cancelled request frees its slot at once.
+            # No await before this, so that a cancelled request frees its slot at once.
             self._busy[index] = False
             await asyncio.shield(self._wake())
 

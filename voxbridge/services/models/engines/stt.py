@@ -1,11 +1,10 @@
-"""Speech to text: Whisper on CTranslate2, with the encoder cut to the length of the recording.
+"""Speech to text: Whisper on CTranslate2, with the encoder input cut to the length of the recording.
 
-Whisper pads every recording to 30 s, which makes its cost a constant. Fewer frames give the same words in a fraction of the
-time; where the result looks doubtful (improbable, empty) the full length is tried and the better one kept.
-A cut encoder makes Whisper say a sentence, or a part of it, once more: the less silence it reads after the words, the more often. So a
-long recording is read with more of it, a short one as well where its words repeat themselves, and what nobody could have said in the time
-is taken once (docs/models.md has the figures).
-Owns no queue: the caller runs it in a thread, one recording at a time.
+Whisper pads every recording to 30 s, which makes its cost a constant. Fewer frames give the same words in a fraction of the time. Where the
+result is doubtful (improbable, empty), the full length is tried and the better result kept. A cut encoder input makes Whisper repeat a
+sentence or a part of it, and the more often, the less silence follows the words. So a long recording gets more padding, and a short one as
+well if its words repeat. Repetitions that are too fast to have been spoken are kept once (docs/models.md has the figures). Owns no queue:
+the caller runs it in a thread, one recording at a time.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ WINDOW_SECONDS: Final = 29
 FULL_FRAMES: Final = 3_000
 FRAMES_PER_SECOND: Final = 100
 SILENCE_LEVEL: Final = 0.002
-"""Below this (-54 dBFS in the loudest 20 ms) there is nothing to transcribe."""
+"""Level below which there is nothing to transcribe: -54 dBFS in the loudest 20 ms."""
 DOUBTFUL_LOGPROB: Final = -0.8
 NO_SPEECH: Final = 0.6
 SURELY_NO_SPEECH: Final = 0.9
 IMPROBABLE_LOGPROB: Final = -0.5
 PADDING_FRAMES: Final = 200
-"""Silence after a short recording: most questions are, and who asks waits for every frame."""
+"""Frames of silence after a short recording. Most questions are short, and every frame adds to the delay."""
 
 SAFE_PADDING_FRAMES: Final = 600
-"""The same after a long recording, and where a short one's words repeat themselves."""
+"""Frames of silence after a long recording, and after a short one whose words repeat."""
 
 SHORT_SECONDS: Final = 4.0
 REPEATED_WORDS: Final = 3
-"""So many words in a row that come twice may be the encoder's doing."""
+"""Words in a row whose repetition may be an artefact of the encoder."""
 
 MAX_TOKENS: Final = 224
 TOKENS_PER_SECOND: Final = 8
@@ -50,7 +49,8 @@ MAX_PROMPT_TOKENS: Final = 200
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """What was said. `seconds` is the recording's length; the log-prob is the mean over tokens; `frames` is what the encoder read."""
+    """The text of a recording. `seconds` is the recording's length; the log-prob is the mean over tokens; `frames` are those that the
+    encoder read."""
 
     text: str
     language: str
@@ -78,7 +78,7 @@ class _Reading(msgspec.Struct, frozen=True):
 
 
 def repeats(text: str) -> bool:
-    """Whether the words of a text come again: all of them, or a few in a row."""
+    """Tell whether the words of a text repeat: all of them, or a few in a row."""
     words = _bare(text)
     if any(words[period:] == words[:-period] or (len(words) > period + 1 and _period(words, period)) for period in _periods(words)):
         return True
@@ -87,7 +87,7 @@ def repeats(text: str) -> bool:
 
 
 def spoken_once(text: str, seconds: float) -> str:
-    """The repeated part alone, where a text says the same over and over (the last time perhaps cut off) faster than anyone could."""
+    """Return the repeated part once, if a text repeats it faster than anyone could speak (the last repetition may be cut off)."""
     words = text.split()
     if len(words) / max(seconds, 0.1) <= FASTEST_WORDS_PER_SECOND:
         return text
@@ -105,12 +105,12 @@ def _periods(words: list[str]) -> range:
 
 
 def _period(words: list[str], period: int) -> bool:
-    # The last word may be half a word, so it is not compared.
+    # The last word may be incomplete, so it is not compared.
     return all(words[i] == words[i - period] for i in range(period, len(words) - 1))
 
 
 class Whisper:
-    """A loaded Whisper. Not safe for several threads at a time."""
+    """A loaded Whisper model. Not thread-safe."""
 
     def __init__(self, folder: Path, threads: int) -> None:
         self._model: Any = WhisperModel(
@@ -119,11 +119,11 @@ class Whisper:
         self.multilingual: bool = self._model.model.is_multilingual
 
     def warm(self) -> None:
-        """The first pass allocates; let it not be a user's."""
+        """Run once: the first pass allocates memory, and a user should not wait for that."""
         self._read(np.zeros(RATE, np.float32), self._tokenizer("en"), [], 0.0, FRAMES_PER_SECOND * 2)
 
     def transcribe(self, samples: Samples, language: str = "en", prompt: str = "", temperature: float = 0.0) -> Transcript:
-        """The words of a recording; empty for silence and noise. Raises `INVALID_ARGUMENT` for a language it does not know."""
+        """Return the words of a recording; empty for silence and noise. Raises `INVALID_ARGUMENT` for an unknown language."""
         tokenizer = self._tokenizer(language)
         seconds = samples.size / RATE
         if level(samples) < SILENCE_LEVEL:
@@ -187,12 +187,12 @@ class Whisper:
 
 
 def _frames(samples: Samples, padding: int) -> int:
-    """What the encoder reads of a recording with silence after it; an even number."""
+    """Return the number of frames of a recording and the silence after it, as an even number."""
     return min(FULL_FRAMES, (samples.size * FRAMES_PER_SECOND // RATE + padding + 1) // 2 * 2)
 
 
 def _windows(samples: Samples) -> list[Samples]:
-    """Pieces of at most 29 s, cut where it is quietest in the last 5 s of a piece."""
+    """Split into pieces of at most 29 s, each cut where it is quietest in its last 5 s."""
     pieces, size, step = [], WINDOW_SECONDS * RATE, RATE // 10
     while samples.size > size:
         tail = samples[size - 5 * RATE : size].reshape(-1, step)

@@ -1,7 +1,7 @@
-"""Text to speech: Piper in a process of its own, asked over HTTP on loopback; its licence (GPL) keeps it out of this process.
+"""Text to speech: Piper in its own process, asked over HTTP on loopback; its licence (GPL) keeps it out of this process.
 
-Owns how Piper is started and asked. Text goes to it in sentences, one ahead of
-the one being sent, so that the first sound leaves early. A crash here loses the sentence being made.
+Owns how Piper is started and asked. Text goes to it in sentences, one ahead of the sentence being sent, so that the first sound leaves
+early. A crash here loses the sentence being synthesized.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from voxbridge.shared.errors import Unavailable
 
 SENTENCE_TIMEOUT_S: Final = 30.0
 FIRST_CLAUSE: Final = 80
-"""A first sentence longer than this is cut at a clause, so that sound begins sooner."""
+"""Characters above which a first sentence is cut at a clause, so that sound begins sooner."""
 MIN_CLAUSE: Final = 24
 SENTENCE_PAUSE_MS: Final = 80
 
@@ -34,7 +34,7 @@ _CLAUSE_END: Final = re.compile(r"(?<=[,;:—])\s+")
 
 
 def sentences(text: str) -> list[str]:
-    """The pieces that are spoken one by one: sentences, and of a long first one the first clause by itself."""
+    """Split a text into pieces that are spoken one by one: sentences, and the first clause of a long first sentence."""
     pieces = [piece.strip() for piece in _SENTENCE_END.split(text)]
     pieces = [piece for piece in pieces if any(char.isalnum() for char in piece)]
     if pieces and len(pieces[0]) > FIRST_CLAUSE:
@@ -58,26 +58,26 @@ class Piper(Child):
         self._client = httpx.AsyncClient(timeout=httpx.Timeout(SENTENCE_TIMEOUT_S, connect=2.0), trust_env=False, verify=False)  # noqa: S501 - no TLS on loopback; its certificates take time
 
     def identity(self) -> tuple[object, ...]:
-        """The voice and the program."""
+        """Return the voice and Piper's version."""
         return (version("piper-tts"), fingerprint(self._voice))
 
     def launch(self) -> Launch:
-        """Piper's own HTTP server on a port that is free now."""
+        """Return the command of Piper's own HTTP server on a free port."""
         port = free_port()
         options = ("--host", "127.0.0.1", "--port", str(port), "--data-dir", str(self._voice.parent), "-m", str(self._voice))
         return Launch(command=(sys.executable, "-m", "piper.http_server", *options), url=f"http://127.0.0.1:{port}")
 
     async def serves(self) -> bool:
-        """Whether it speaks a first sentence: the engine allocates with it, and it is not a user's."""
+        """Have it speak a sentence: the engine allocates memory with the first, and a user should not wait for that."""
         answer = await self._client.post(f"{self.url}/synthesize", json={"text": "Ready."})
         if answer.status_code != httpx.codes.OK:
             raise Unavailable(f"Piper answers {answer.status_code} to its first sentence.")
         return True
 
     async def speak(self, text: str, speed: float = 1.0, pitch: float = 1.0) -> AsyncGenerator[bytes]:
-        """PCM16 at 24 kHz, sentence by sentence. Raises `UNAVAILABLE`.
+        """Yield PCM16 at 24 kHz, sentence by sentence. Raises `UNAVAILABLE`.
 
-        With `pitch` it is spoken slower by this factor and played faster by the same: higher, as by a smaller person, and no longer.
+        With `pitch`, the text is spoken slower and played faster by this factor: higher, as by a smaller person, and not longer.
         """
         pieces = sentences(text)
         ahead = [asyncio.create_task(self._sentence(pieces[0], speed / pitch))] if pieces else []
@@ -112,7 +112,7 @@ class Piper(Child):
             except httpx.TransportError as error:
                 if last_try or isinstance(error, httpx.TimeoutException):
                     raise Unavailable(f"Piper does not answer ({type(error).__name__}).") from error
-                # It died with the sentence; its keeper notices within a moment, and the sentence is asked for again.
+                # It died with the sentence; its keeper notices soon, and the sentence is requested again.
                 self._up.clear()
                 continue
             if answer.status_code != httpx.codes.OK:

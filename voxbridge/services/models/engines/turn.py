@@ -1,6 +1,6 @@
-"""End of turn: Smart Turn reads the last 8 s of speech and says how likely it is that the speaker has finished.
+"""End-of-turn detection: Smart Turn reads the last 8 s of speech and estimates whether the speaker has finished.
 
-Ask only after a pause in speech: silence alone counts as finished. Runs on one thread; the caller keeps it off the event loop.
+Use it only after a pause in speech: silence alone counts as finished. It runs on one thread; the caller keeps it off the event loop.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ COMPLETE: Final = 0.5
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """The probability that the turn is complete, and whether it is over one half."""
+    """The probability that the turn is complete, and whether it is above one half."""
 
     probability: float
     complete: bool
 
 
 class SmartTurn:
-    """A loaded model."""
+    """A loaded Smart Turn model."""
 
     def __init__(self, weights: Path) -> None:
         options = onnxruntime.SessionOptions()
@@ -36,7 +36,7 @@ class SmartTurn:
         self._features: Any = FeatureExtractor(chunk_length=SECONDS)
 
     def predict(self, samples: Samples) -> Turn:
-        """Judge the end of a recording at 16 kHz."""
+        """Return the probability that a recording at 16 kHz ends a turn."""
         last = samples[-SECONDS * RATE :]
         last = np.pad(last, (SECONDS * RATE - last.size, 0))
         last = (last - last.mean()) / np.sqrt(last.var() + 1e-7)

@@ -1,1 +1,1 @@
-"""Engines in processes of their own: started, kept alive, adopted by the next service."""
+"""Engines in their own processes: started, kept alive, adopted by the next service."""

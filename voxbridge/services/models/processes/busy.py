@@ -1,7 +1,7 @@
-"""How busy this machine is: whether others take the processors that the models need.
+"""The load of this machine: detects that other programs take the processors that the models need.
 
-The kernel tells for how long in the last ten seconds something that could run had to wait (/proc/pressure/cpu); where it does not, the
-load average has to do. Owns nothing.
+The kernel reports how long, in the last ten seconds, runnable tasks had to wait (/proc/pressure/cpu); without it, the load average is used.
+Owns nothing.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Final
 
 PRESSURE: Final = Path("/proc/pressure/cpu")
 WAITED: Final = 40.0
-"""Percent of the last ten seconds. The engines alone, at work, make about ten of it on two cores."""
+"""Percent of the last ten seconds. The engines alone cause about ten percent on two cores when they work."""
 
 LOAD: Final = 1.5
-"""Load average for each core, where there is nothing better to go by."""
+"""Load average for each core, where the kernel reports no pressure."""
 
 _SOME: Final = re.compile(r"some avg10=([\d.]+)")
 
 
 def waited(pressure: Path = PRESSURE) -> float | None:
-    """Percent of the last ten seconds in which something had to wait for a processor; nothing where the kernel does not tell."""
+    """Return the percentage of the last ten seconds in which a task waited for a processor; None where the kernel does not report it."""
     try:
         found = _SOME.match(pressure.read_text())
     except OSError:
@@ -31,11 +31,11 @@ def waited(pressure: Path = PRESSURE) -> float | None:
 
 
 def is_busy(percent: float | None, load: float, cores: int) -> bool:
-    """Whether others take the processors, by the pressure where it is known, else by the load."""
+    """Tell whether the processors are taken, by the pressure where it is known, else by the load."""
     return percent >= WAITED if percent is not None else load >= LOAD * cores
 
 
 def why() -> str:
-    """What is to be said of a machine that is busy; empty for one that is not."""
+    """Describe the load of a busy machine; empty if it is not busy."""
     cores, load = os.cpu_count() or 1, os.getloadavg()[0]
     return f"the machine is busy (load {load:.1f} on {cores} cores)" if is_busy(waited(), load, cores) else ""

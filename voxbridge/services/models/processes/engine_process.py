@@ -1,7 +1,7 @@
-"""An engine in a process of its own that is kept alive: adopted or started, awaited until it serves, started again when it ends.
+"""An engine in its own process that is kept alive: adopted or started, awaited until it serves, started again when it ends.
 
-Owns when an engine's process runs; what it is and how to tell that it serves is the engine's to say. When this service is killed
-its engines go on under their keepers, and the next service adopts them, warm as they are.
+Owns when an engine's process runs; the engine's class defines its command and how to check that it serves. When this service is killed, its
+engines go on under their keepers, and the next service adopts them while they are warm.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """How an engine is started once: its command, what it reads first, and where it will listen with which key."""
+    """A start of an engine: its command, its first input, the address where it will listen, and its key."""
 
     command: tuple[str, ...]
     url: str
@@ -42,7 +42,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Child(ABC):
-    """Subclasses say what to start and what serving means."""
+    """An engine's process. Subclasses define the command and the check that it serves."""
 
     name: str
     start_timeout_s: float = 60.0
@@ -58,23 +58,23 @@ class Child(ABC):
 
     @abstractmethod
     def identity(self) -> tuple[object, ...]:
-        """All that makes one engine differ from another: code, weights, settings. A different one is not adopted."""
+        """Return all that distinguishes one engine from another: code, weights, settings. A different engine is not adopted."""
 
     @abstractmethod
     def launch(self) -> Launch:
-        """A start, made anew each time."""
+        """Return the command and address of a new start."""
 
     @abstractmethod
     async def serves(self) -> bool:
-        """Whether the engine at `url` serves; raises `UNAVAILABLE` when it never will, `httpx.TransportError` when not yet."""
+        """Tell whether the engine at `url` serves. Raises `UNAVAILABLE` when it never will, `httpx.TransportError` when not yet."""
 
     @property
     def pid(self) -> int | None:
-        """The process id of the keeper while it runs."""
+        """Process id of the keeper while it runs."""
         return self._keeper.pid if self._keeper else None
 
     async def start(self) -> None:
-        """Adopt the engine of a service that died, or start one, and wait until it serves; raises `UNAVAILABLE`."""
+        """Adopt the engine of a service that died, or start one, and wait until it serves. Raises `UNAVAILABLE`."""
         if not await self._adopt():
             try:
                 await self._spawn()
@@ -84,7 +84,7 @@ class Child(ABC):
         self._watch = asyncio.create_task(self._keep(), name=f"{self.name}-watch")
 
     async def up(self) -> None:
-        """Wait until the process serves; raises `UNAVAILABLE` after the time of a start."""
+        """Wait until the process serves. Raises `UNAVAILABLE` after `start_timeout_s`."""
         try:
             await asyncio.wait_for(self._up.wait(), self.start_timeout_s)
         except TimeoutError as error:
@@ -119,7 +119,7 @@ class Child(ABC):
 
     async def _spawn(self) -> None:
         launch = self.launch()
-        self._home.said(self.name)  # of an earlier life
+        self._home.said(self.name)  # discards the output of an earlier run
         self.url, self.key = launch.url, launch.key
         keeper = [sys.executable, "-m", "voxbridge.services.models.processes.keeper", str(self._home.folder), self.name, str(os.getppid())]
         process = self._keeper = _Process.started([*keeper, *launch.command], launch.input)
@@ -187,7 +187,7 @@ class Child(ABC):
 
 
 class _Process:
-    """A keeper's process, ours or one that was found, by a descriptor that no other process can come to stand behind."""
+    """A keeper's process, started or found, held by a pidfd, which never refers to another process."""
 
     def __init__(self, pid: int, descriptor: int, started: subprocess.Popen[bytes] | None = None) -> None:
         self.pid = pid
@@ -218,10 +218,10 @@ class _Process:
         return None
 
     async def wait(self) -> None:
-        """Return when it has ended."""
+        """Wait until it has ended."""
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
-        descriptor = os.dup(self._descriptor)  # one for each waiter: a loop has one reader a descriptor
+        descriptor = os.dup(self._descriptor)  # one for each waiter: a loop has one reader for each descriptor
         loop.add_reader(descriptor, ended.set)
         try:
             await ended.wait()
@@ -240,13 +240,13 @@ class _Process:
 
 
 def free_port() -> int:
-    """A port of loopback that is free now."""
+    """Return a loopback port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def fingerprint(path: Path) -> tuple[str, int, int]:
-    """Which file this is, without reading it: its path, size and time of change."""
+    """Identify a file without reading it: by its path, size and modification time."""
     stat = path.stat()
     return str(path), stat.st_size, stat.st_mtime_ns

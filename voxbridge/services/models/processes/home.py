@@ -1,7 +1,7 @@
-"""Where a service's engines are found again by the next one: the folder of its lock and of the records of its engines.
+"""The folder through which a service finds the engines of its predecessor: its lock and the records of its engines.
 
-Owns the folder `models-<port>` in the data folder. A record tells where an engine listens and with which key, so it is readable
-by this user alone. A record that is lost costs a load; one that is out of date is seen to be by its process.
+Owns the folder `models-<port>` in the data folder. A record holds an engine's address and key, so it is readable by this user alone. A lost
+record costs one load; an outdated one is detected by its process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AGAIN_S: Final = 0.01
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine that runs. `identity` says which engine with which weights and settings it is; `pid` is its keeper's."""
+    """A running engine. `identity` identifies the engine with its weights and settings; `pid` is its keeper's."""
 
     pid: int
     identity: str
@@ -32,18 +32,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Home:
-    """Taken by one service at a time."""
+    """The folder of one service, locked while the service runs."""
 
     def __init__(self, data_dir: Path, port: int) -> None:
         data = data_dir.expanduser().resolve()
         self.folder = data / "run" / f"models-{port}"
         self.prompts = data / "prompts"
-        """Where prompts that were read are kept."""
+        """Folder of saved prompts."""
 
         self._lock: IO[bytes] | None = None
 
     def take(self) -> None:
-        """Be the service of this folder; raises `UNAVAILABLE` when another one is, or when the folder cannot be written."""
+        """Lock the folder for this service. Raises `UNAVAILABLE` when another service holds it, or when the folder cannot be written."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = lock_file(self.folder).open("ab")
@@ -55,7 +55,7 @@ class Home:
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:  # a keeper that looks has it for an instant
+            except BlockingIOError as error:  # a keeper's check holds the lock for an instant
                 if time.monotonic() > deadline:
                     lock.close()
                     raise Unavailable(f"Another models service holds {self.folder}. Stop it, or set VOXBRIDGE_MODELS_PORT.") from error
@@ -65,31 +65,31 @@ class Home:
                 return
 
     def leave(self) -> None:
-        """Let go of the folder."""
+        """Release the folder."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def record(self, name: str) -> Record | None:
-        """What is known of an engine that an earlier service started."""
+        """Return the record of an engine that an earlier service started; None if there is none."""
         try:
             return msgspec.json.decode(self._file(name).read_bytes(), type=Record)
         except (OSError, msgspec.DecodeError):
             return None
 
     def remember(self, name: str, record: Record) -> None:
-        """Write down an engine that serves. Raises `OSError` when the disk is full: it then cannot be found again."""
+        """Write the record of an engine that serves. Raises `OSError` when the disk is full: the engine then cannot be found again."""
         new = self._file(name).with_suffix(".new")
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(msgspec.json.encode(record))
         new.replace(self._file(name))
 
     def forget(self, name: str) -> None:
-        """The engine is gone."""
+        """Remove the record of an engine that is gone."""
         self._file(name).unlink(missing_ok=True)
 
     def note(self, name: str, what: bytes) -> None:
-        """Write down what the next service should know of an engine; what cannot be written is found out anew by it."""
+        """Write a note about an engine for the next service. A failure is ignored: the next service finds it out anew."""
         new = self._note(name).with_suffix(".new")
         with suppress(OSError):
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -97,14 +97,14 @@ class Home:
             new.replace(self._note(name))
 
     def noted(self, name: str) -> bytes:
-        """What was written down; nothing where nothing was."""
+        """Return the note about an engine; empty if there is none."""
         try:
             return self._note(name).read_bytes()
         except OSError:
             return b""
 
     def said(self, name: str) -> str:
-        """The last words of an engine that has ended; they are read once."""
+        """Return the last output of an engine that has ended, and remove it."""
         file = said_file(self.folder, name)
         try:
             words = file.read_text()

@@ -1,10 +1,10 @@
-"""The process between the service and an engine: it lets the engine outlive a service that died, for as long as a restart takes.
+"""The process between the service and an engine: it keeps the engine running while a service that died is restarted.
 
-Weights take seconds to load, and the service that asks for answers may be killed at any time. So each engine runs under a
-keeper, in a group of its own. The service holds a lock on a file as long as it lives; when the lock is free for `GRACE_S`, or
-the process that started the service is gone, the keeper ends its engine and itself. The kernel ends the engine with its keeper.
+Weights take seconds to load, and the service may be killed at any time. So each engine runs under a keeper, in a process group of its own.
+The service holds a lock on a file while it lives. When the lock is free for `GRACE_S`, or the process that started the service is gone, the
+keeper ends its engine and itself. The kernel ends the engine with its keeper.
 
-Owns one engine's process and the end of what it printed. Knows nothing about engines; imports only what starts in an instant.
+Owns one engine's process and the end of its output. Knows nothing about engines; imports only what loads fast.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import IO, Any, Final
 from voxbridge.shared.embedded.child import die_with_parent
 
 GRACE_S: Final = 6.0
-"""How long an engine waits for the next service."""
+"""Seconds that an engine waits for the next service."""
 
 LOOK_S: Final = 0.1
 STOP_S: Final = 1.5
@@ -34,28 +34,28 @@ LINE_LIMIT: Final = 2_000
 
 
 def lock_file(folder: Path) -> Path:
-    """What the service holds locked while it lives."""
+    """Return the path of the file that the service locks while it lives."""
     return folder / "service.lock"
 
 
 def said_file(folder: Path, name: str) -> Path:
-    """Where the last words of an engine are, once it has ended."""
+    """Return the path of the last output of an ended engine."""
     return folder / f"{name}.said"
 
 
 class Keeper:
-    """Runs a command until it ends or nobody needs it."""
+    """The supervisor of a command: runs it until it ends or no service needs it."""
 
     def __init__(self, folder: Path, name: str, starter: int, command: list[str]) -> None:
         self._folder, self._name, self._starter = folder, name, starter
         self._last: deque[str] = deque(maxlen=LAST_WORDS)
         self._stopping = threading.Lock()
         armed = die_with_parent()
-        # No thread was started yet, so that code may run between the fork and the program.
+        # No thread runs yet, so a `preexec_fn` between fork and exec is safe.
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=armed)  # noqa: PLW1509
 
     def run(self) -> int:
-        """Keep it; its exit status."""
+        """Wait for the command to end; return its exit status."""
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         reader = self._thread(self._read, self._process.stdout)
@@ -68,7 +68,7 @@ class Keeper:
         return status if status >= 0 else 128 - status
 
     def stop(self) -> None:
-        """End the engine; `run` returns then. An engine that does not listen is killed."""
+        """End the engine, so that `run` returns. An engine that does not end is killed."""
         if self._stopping.acquire(blocking=False):
             self._process.terminate()
             self._thread(self._kill_late)
@@ -93,7 +93,7 @@ class Keeper:
     def _watch_service(self) -> None:
         with lock_file(self._folder).open("rb") as lock:
             while True:
-                fcntl.flock(lock, fcntl.LOCK_SH)  # until the service is gone
+                fcntl.flock(lock, fcntl.LOCK_SH)  # blocks until the service is gone
                 fcntl.flock(lock, fcntl.LOCK_UN)
                 if not self._adopted(lock):
                     self.stop()
@@ -121,8 +121,7 @@ class Keeper:
 
 
 def main() -> None:
-    """`python -m voxbridge.services.models.processes.keeper FOLDER NAME STARTER COMMAND...`: the engine takes this process's standard
-    input."""
+    """Run `python -m voxbridge.services.models.processes.keeper FOLDER NAME STARTER COMMAND...`. The engine inherits standard input."""
     folder, name, starter, *command = sys.argv[1:]
     sys.exit(Keeper(Path(folder), name, int(starter), command).run())
 

@@ -1,1 +1,1 @@
-"""Files of weights: the manifest, where their bytes come from, and the folder of those that were verified."""
+"""Files of weights: the manifest, their sources, and the folder of verified files."""

@@ -1,6 +1,6 @@
-"""Makes a set of models present: what is there and verified is kept, the rest is fetched from the first source that gives it.
+"""The loader makes a set of models present: verified files are kept, the others are fetched from the first source that has them.
 
-Owns the order of sources and the reports of progress. A killed run loses nothing that was whole: the next one goes on.
+Owns the order of sources and the progress reports. A killed run loses no complete file; the next run goes on.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from voxbridge.services.models.weights.sources import FolderSource, HubSource, P
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 HEADROOM_BYTES = 256 << 20
-"""Room beside the missing files themselves: for wheels on their way."""
+"""Bytes of free space required beyond the missing files: for wheels being downloaded."""
 
 
 class Progress(Protocol):
-    """Who is told how a run goes."""
+    """A receiver of progress reports."""
 
     def begin(self, label: str, total: int) -> None:
-        """A file of `total` bytes begins, from a named source."""
+        """Begin a file of `total` bytes, from a named source."""
 
     def advance(self, count: int) -> None:
-        """`count` further bytes of it are here."""
+        """Add `count` bytes to the current file."""
 
     def note(self, text: str) -> None:
-        """Something worth a line: a source that refused, a model that is complete."""
+        """Report an event: a source that refused, a model that is complete."""
 
 
 def sources_for(choice: str, manifest: Manifest, shelf: Shelf) -> list[Source]:
-    """The sources of `VOXBRIDGE_MODELS_SOURCE`, in the order they are asked.
+    """Return the sources of `VOXBRIDGE_MODELS_SOURCE`, in the order they are asked.
 
-    `auto` asks the publisher first, who costs a moment when there is no internet, and packages second.
+    `auto` asks the publisher first (without internet, this fails within moments), and packages second.
     """
     packages = PackageSource(manifest, shelf.root / PARTIAL / "wheels")
     match choice:
@@ -56,14 +56,14 @@ def sources_for(choice: str, manifest: Manifest, shelf: Shelf) -> list[Source]:
 
 
 class Loader:
-    """Fetches what a shelf lacks."""
+    """The loader of files that a shelf lacks."""
 
     def __init__(self, shelf: Shelf, sources: Sequence[Source], progress: Progress) -> None:
         self._shelf, self._sources, self._progress = shelf, sources, progress
         self._refused: set[str] = set()
 
     def get(self, model: Model) -> None:
-        """Make every file of a model present and verified; raises when no source gives one of them."""
+        """Make every file of a model present and verified. Raises when no source has one of them."""
         missing = self._shelf.missing(model)
         if not missing:
             return

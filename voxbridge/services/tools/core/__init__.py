@@ -1,1 +1,1 @@
-"""The calls and tasks of one session as a pure step. No clock, no randomness, no I/O anywhere below."""
+"""The calls and tasks of one session as a pure step. Everything below is free of clocks, randomness and I/O."""

@@ -1,6 +1,6 @@
 """Results of functions: JSON within a limit.
 
-Pure, and imports little: a process that runs an isolated function checks its result with this before it sends it.
+Pure, with few imports: the process of an isolated function checks its result with this before sending it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ RESULT_LIMIT: Final = 64 * 1024
 
 
 def as_result(name: str, value: Any) -> dict[str, Any]:
-    """Return what a function returned as a JSON object; anything but an object becomes `{"result": value}`.
+    """Return a function's result as a JSON object; anything but an object becomes `{"result": value}`.
 
-    Raises `TOO_LARGE`, and `INTERNAL` when it is no JSON.
+    Raises `TOO_LARGE`, and `INTERNAL` when it cannot be written as JSON.
     """
     try:
         encoded = msgspec.json.encode(value)

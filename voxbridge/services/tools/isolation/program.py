@@ -1,9 +1,9 @@
-"""The program of a child process that runs isolated functions: `python -m voxbridge.services.tools.isolation.program DESCRIPTOR PARENT
-PACK...`
+"""The program of a child process that runs isolated functions. Usage: `python -m voxbridge.services.tools.isolation.program DESCRIPTOR
+PARENT PACK...`
 
-Reads calls from the socket with this descriptor and answers each, one at a time. Before a call it sets the kernel's limits of memory
-and processor time. Owns nothing that lasts: it may be killed at any moment, and `voxbridge.services.tools.isolation.children` starts
-another. Imports little, so that it starts in an instant; connections and credentials of the executor are not passed on to it.
+Reads calls from the socket with this descriptor and answers each, one at a time. Before a call it sets the kernel's limits of memory and
+processor time. Owns nothing that lasts: it may be killed at any moment, and `voxbridge.services.tools.isolation.children` starts another.
+It imports little, so that it starts fast, and gets no connections or credentials of the executor.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
 
 FRAME: Final = struct.Struct(">I")
-"""The length of what follows, in bytes."""
+"""Header of a message: the length of its payload in bytes."""
 
 MEBIBYTE: Final = 1024 * 1024
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A call of a function of a pack, within `cpu_s` seconds of processor time and `memory_mb` MiB beyond what the process holds."""
+    """A call of a function in a pack, limited to `cpu_s` seconds of processor time and `memory_mb` MiB beyond what the process holds."""
 
     pack: str
     name: str
@@ -45,7 +45,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """How a call ended. `last`: the process ends now, because the call left something running in it."""
+    """The outcome of a call. `last`: the process ends now, because the call left something running in it."""
 
     result: dict[str, Any] | None = None
     error: Failure | None = None
@@ -53,7 +53,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main() -> None:
-    """Serve the calls that come until the other side is gone."""
+    """Serve calls until the other side is gone."""
     descriptor, parent, *packs = sys.argv[1:]
     die_with(int(parent))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -99,7 +99,7 @@ def run(asked: Asked, tools: dict[tuple[str, str], Tool]) -> Answered:
     except MemoryError:
         message = f"{asked.name} needed more than {asked.memory_mb} MiB of memory."
         return Answered(error=Failure(code=Code.TOO_LARGE, message=message))
-    except BaseException as error:  # noqa: BLE001 - also one that wants to end the process is a failure of its call
+    except BaseException as error:  # noqa: BLE001 - even SystemExit is only a failure of its call
         sys.stderr.write(f"{asked.name} failed: {error!r}\n"[:2_000])
         message = f"{asked.name} failed by a fault of its own ({type(error).__name__})."
         return Answered(error=Failure(code=Code.INTERNAL, message=message))

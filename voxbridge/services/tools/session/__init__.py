@@ -1,1 +1,1 @@
-"""One session in this process: where its calls come in, how an input is taken, and the functions that run."""
+"""The parts of a session in this process: the intake of its calls, the processing of its inputs, and the functions that run."""

@@ -1,7 +1,7 @@
-"""Running functions: one task each, cancelled for real, its result checked before it becomes an input.
+"""Running functions: each is a task that can be cancelled, and its result is checked before it becomes an input.
 
-Owns what runs in this process now. Does not own whether it may run (`core`) nor what is recorded. A crash here loses running
-functions; the log knows which had been begun.
+Owns the functions that run in this process now. Does not own whether they may run (`core`) nor what is recorded. A crash here loses running
+functions; the log knows which had begun.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
 
 RUNNING_LIMIT: Final = 256
-"""Functions that run in one process at a time."""
+"""Functions that one process runs concurrently."""
 
 THREADS: Final = 32
 ALARM_LIMIT_MS: Final = 24 * 3_600 * 1_000
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class Effects:
-    """The functions that run in this process, or in `children`. `ended` gets the outcome of each, always once."""
+    """The functions that run in this process, or in `children`. `ended` gets the outcome of each, exactly once."""
 
     def __init__(self, ended: Callable[[Key, Outcome], None], children: Children) -> None:
         self._children = children
@@ -62,25 +62,24 @@ class Effects:
         task.add_done_callback(over)
 
     def cancel(self, key: Key) -> None:
-        """Stop a function, if it runs here. An isolated one is killed; one that runs in a thread goes on there, and its result is
-        thrown away."""
+        """Stop a function, if it runs here. An isolated function is killed. A thread runs on, and its result is discarded."""
         task = self._running.get(key)
         if task is not None:
             task.cancel()
 
     async def idle(self, timeout_s: float) -> None:
-        """Wait until nothing runs, for `timeout_s` at most."""
+        """Wait until no function runs, for `timeout_s` at most."""
         if self._running:
             await asyncio.wait(set(self._running.values()), timeout=timeout_s)
 
     async def stop(self, timeout_s: float) -> None:
-        """Cancel what runs, and wait for what it makes of that, for `timeout_s` at most."""
+        """Cancel the running functions, and wait for them to end, for `timeout_s` at most."""
         for task in list(self._running.values()):
             task.cancel()
         await self.idle(timeout_s)
 
     def close(self) -> None:
-        """Stop what runs and start nothing more."""
+        """Cancel the running functions, and start no more."""
         for task in list(self._running.values()):
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -105,7 +104,7 @@ class Effects:
             failure = Failure(code=error.code, message=error.message, retryable=error.retryable)
         except asyncio.CancelledError:
             return _stopped(effect, tool)
-        except Exception as error:  # noqa: BLE001 - any fault of a function is its call's failure, and no one else's
+        except Exception as error:  # noqa: BLE001 - a fault of a function fails only its own call
             _log.exception("%s failed", tool.name)
             failure = Failure(code=Code.INTERNAL, message=f"{tool.name} failed by a fault of its own ({type(error).__name__}).")
         return Raised(call_id=call_id, attempt=attempt, error=failure)

@@ -1,11 +1,11 @@
-"""Where calls come in: the durable consumer that all executors share, and the messages that this process holds.
+"""The intake of calls: the durable consumer that all executors share, and the messages that this process holds.
 
 An unacknowledged message is open work: it is renewed while its call is open, acknowledged when the call is over, given back when this
-process drains, and delivered to another process `ACK_WAIT_S` after this one died. So the consumer is the index of open work, and a
-crash here loses none of it.
+process drains, and delivered to another process `ACK_WAIT_S` after this one died. So the consumer is the index of open work, and a crash
+here loses none of it.
 
-A message that comes again is not proof that its process died: the server may have been away, or the process too busy to renew. So
-whoever gets one asks the others first, and leaves it to the one that has it.
+A redelivered message does not prove that its process died: the server may have been away, or the process too busy to renew. So the receiver
+asks the other processes first, and leaves the message to the process that holds it.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from voxbridge.shared.log.reader import Log, decode_delivered, is_imported
 DURABLE: Final = streams.TOOLS_CONSUMER
 ACK_WAIT_S: Final = streams.TOOLS_ACK_WAIT_S
 HEARTBEAT_S: Final = 0.6
-"""Three of them fit into `ACK_WAIT_S`."""
+"""Seconds between two renewals; three of them fit into `ACK_WAIT_S`."""
 
 PULL_S: Final = 0.5
 HELD: Final = "vx.svc.tools.held"
-"""Asks all executors who has a message; only who has it answers."""
+"""Subject that asks all executors for the holder of a message; only the holder answers."""
 
 ASK_S: Final = 0.4
 RENEWED_AT_ONCE: Final = 256
 DELIVERIES_LIMIT: Final = 5
-"""Times that an event may fail for good; after that it is said and never delivered again."""
+"""Deliveries of an event that fails permanently; after that, it is logged and dropped."""
 
 _log = logging.getLogger(__name__)
 
 
 class Held(msgspec.Struct, frozen=True):
-    """An open message, and the event in it."""
+    """A message that is not yet acknowledged, and the event in it."""
 
     message: Msg
     recorded: events.Recorded
@@ -58,9 +58,9 @@ class Intake:
 
     def __init__(self, log: Log, take: Callable[[events.Recorded], None], *, process_id: str) -> None:
         self.taken = 0
-        """Messages that this process was given."""
+        """Messages delivered to this process."""
         self.refused = 0
-        """Messages that could not be dealt with, and will not be delivered again."""
+        """Messages that could not be processed, and will not be delivered again."""
         self._log = log
         self._take = take
         self._process_id = process_id
@@ -71,31 +71,31 @@ class Intake:
         return len(self._held)
 
     def holds(self, sid: str, seq: int) -> bool:
-        """Whether the work of this event is open here."""
+        """Tell whether the work of this event is open here."""
         return (sid, seq) in self._held
 
     def holds_any(self, sid: str) -> bool:
-        """Whether any work of this session is open here."""
+        """Tell whether any work of this session is open here."""
         return self._sessions[sid] > 0
 
     def held(self) -> list[events.Recorded]:
-        """The events whose work is open here."""
+        """Return the events whose work is open here."""
         return [held.recorded for held in self._held.values()]
 
     async def ensure(self) -> None:
-        """Make the consumer, or bring it to these settings, and answer other processes."""
+        """Create or update the consumer, and subscribe to the questions of other processes."""
         await streams.ensure_consumer(self._log.js, streams.CONSUMERS[DURABLE])
         await self._log.nc.subscribe(HELD, cb=self._asked)
 
     async def run(self, stopping: asyncio.Event, room: Callable[[], bool], wait: Callable[[float], Awaitable[None]]) -> None:
-        """Take messages until told to stop. Without `room` none is taken: the stream is the queue, and other processes take from it."""
+        """Take messages until `stopping` is set. Without `room`, none is taken: the stream is the queue, and other processes take them."""
         subscription = await self._log.js.pull_subscribe_bind(DURABLE, stream=subjects.EVENT_STREAM)
         while not stopping.is_set():
             if not room():
                 await wait(PULL_S)
                 continue
             try:
-                # One at a time: a larger request would wait for its rest.
+                # One at a time: a larger request would wait until it is filled.
                 for message in await subscription.fetch(1, timeout=PULL_S):
                     await self._receive(message)
             except TimeoutError:
@@ -107,7 +107,7 @@ class Intake:
         await subscription.unsubscribe()
 
     async def renew(self) -> None:
-        """Keep what is held from being delivered to others, for ever."""
+        """Renew the held messages forever, so that they are not redelivered."""
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             for number, held in enumerate(list(self._held.values()), 1):
@@ -120,7 +120,7 @@ class Intake:
                     await asyncio.sleep(0)
 
     async def done(self, sid: str, seq: int) -> None:
-        """The work of this event is over."""
+        """Acknowledge this event: its work is over."""
         message = self.release(sid, seq)
         if message is not None:
             await message.ack()
@@ -132,13 +132,13 @@ class Intake:
             await message.nak(delay=after_s)
 
     async def give_all_back(self) -> None:
-        """Hand all open work to other processes at once."""
+        """Give all open work to other processes at once."""
         for sid, seq in list(self._held):
             await self.give_back(sid, seq)
 
     async def failed(self, sid: str, seq: int, *, after_s: float) -> bool:
-        """The event could not be dealt with, by a fault that time does not mend: it comes again, and after `DELIVERIES_LIMIT`
-        deliveries no more. Whether it was given up."""
+        """Give back an event whose processing failed permanently, or drop it after `DELIVERIES_LIMIT` deliveries. Return whether it was
+        dropped."""
         held = self._held.get((sid, seq))
         if held is None or held.message.metadata.num_delivered < DELIVERIES_LIMIT:
             await self.give_back(sid, seq, after_s=after_s)
@@ -150,7 +150,7 @@ class Intake:
         return True
 
     def release(self, sid: str, seq: int) -> Msg | None:
-        """Hold this message no longer; unless it is answered it is delivered again after `ACK_WAIT_S`."""
+        """Hold this message no longer. Unless it is acknowledged, it is delivered again after `ACK_WAIT_S`."""
         held = self._held.pop((sid, seq), None)
         if held is None:
             return None
@@ -160,7 +160,7 @@ class Intake:
         return held.message
 
     async def is_elsewhere(self, sid: str, seq: int) -> bool:
-        """Whether this message came again although the process that has it lives, and goes on with it."""
+        """Tell whether this message was redelivered although the process that holds it is alive and continues its work."""
         held = self._held.get((sid, seq))
         if held is None or held.message.metadata.num_delivered == 1:
             return False
@@ -205,5 +205,5 @@ class Intake:
 
 
 def _is_ours(event: events.Event) -> bool:
-    """Whether there is anything to do for it; the same subject tells who speaks and with which model, which is nothing to us."""
+    """Tell whether an event is work for an executor; the same subject also carries handoffs and changes of model."""
     return isinstance(event, ToolCancelled | SessionEnded) or (isinstance(event, ToolCalled) and event.kind != "browser")

@@ -1,10 +1,10 @@
-"""One session's calls in this process: takes inputs one at a time, each as a transaction with the log.
+"""The calls of a session in this process: takes inputs one at a time, each as a transaction with the log.
 
-Owns the order of things: an input is taken, what it causes is appended and acknowledged, and only then is anything else done. Several
-processes may serve calls of one session; whoever appends second is refused by the log, folds it again, and takes its input
-again, unless the log shows that it was recorded after all. Does not own the rules (`voxbridge.services.tools.core.step`).
+Owns the order: an input is taken, the events it causes are appended and acknowledged, and only then its other outputs are performed.
+Several processes may serve calls of one session. The log refuses the process that appends second; it folds the session again and takes its
+input again, unless the log shows that it was recorded after all. Does not own the rules (`voxbridge.services.tools.core.step`).
 
-A crash between a journal entry and its events leaves events missing; whoever folds the session next writes them first.
+A crash between a journal entry and its events leaves events missing; the next process that folds the session writes them first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from voxbridge.shared.step.runner import Stepper
 
 WRITER: Final = "tools"
 TRIES: Final = 24
-"""Times that an input is taken while other processes write in the same session."""
+"""Tries to take an input while other processes write in the same session."""
 
 _BACK_OFF_S: Final = 0.04
 
@@ -43,9 +43,9 @@ class _Open(msgspec.Struct):
 
 
 class Session:
-    """The calls of one session. `perform` gets the outputs, once what they rest on is recorded.
+    """The calls of one session. `perform` gets the outputs, once the events they rest on are recorded.
 
-    `stem` is a name that no other object that writes this session has; the ids of events are made from it.
+    `stem` is unique among all objects that write this session; the ids of events are derived from it.
     """
 
     def __init__(self, log: Log, sid: str, *, stem: str, clock: Clock, decide: Decide, perform: Perform) -> None:
@@ -63,22 +63,22 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether an input is being taken."""
+        """True while an input is being taken."""
         return self._lock.locked()
 
     @property
     def state(self) -> State:
-        """The state as this process knows it; empty before the first input."""
+        """The state known to this process; empty before the first input."""
         return State() if self._now is None else self._now.stepper.state
 
     async def take(self, input: Input | LogInput) -> None:
-        """Take one input. Raises `UNAVAILABLE` or `CONFLICT` when the log did not take it; nothing was done then."""
+        """Take one input. Raises `UNAVAILABLE` or `CONFLICT` when the log did not accept it; nothing was done then."""
         async with self._lock:
             for output in await self._transact(input):
                 await self._perform(self, output)
 
     async def close(self) -> None:
-        """Write what is left of the journal, as far as the log takes it: what changed anything is there already."""
+        """Write the rest of the journal, as far as the log takes it. Inputs that changed the state are already recorded."""
         async with self._lock:
             if self._now is not None:
                 now, self._now = self._now, None
@@ -96,9 +96,9 @@ class Session:
                 self._now = None
                 if mark and await self._was_recorded(mark):
                     break
-                await asyncio.sleep(random.uniform(0, _BACK_OFF_S))  # noqa: S311 - spreads the tries, guards nothing
+                await asyncio.sleep(random.uniform(0, _BACK_OFF_S))  # noqa: S311 - only spreads the tries
             except BaseException:
-                # The journal of this stepper may hold an input that was never carried out: it must not be written.
+                # The journal of this stepper may hold an input that was never performed: it must not be written.
                 if self._now is not None:
                     self._now.writer.stop(VoxbridgeError(Code.INTERNAL, "An input was given up."))
                     self._now = None
@@ -113,7 +113,7 @@ class Session:
         stepper, state, number = now.stepper, now.stepper.state, now.writer.number
         self._outputs = []
         stepper.take(input)
-        for output in self._outputs:  # grows while it is read
+        for output in self._outputs:  # grows while it is iterated: a decision may add outputs
             if isinstance(output, Resolve):
                 stepper.take(self._decide(output))
         if stepper.state is not state or now.writer.number != number:
@@ -129,7 +129,7 @@ class Session:
         raise Conflict(f"Other processes kept writing the {WRITER} events of session {self.sid}.")
 
     async def _open(self) -> _Open:
-        """Fold the session from the log, and write what a crash kept from it."""
+        """Fold the session from the log, and write the events that a crash left missing."""
         own = [recorded async for recorded in self._log.read_all(self.sid, writer=WRITER)]
         self._recorded = frozenset(recorded.id for recorded in own)
         heard = [recorded async for recorded in self._log.read_all(self.sid, writer="voice", visibility="c")] if own else []
@@ -149,5 +149,5 @@ class Session:
 
 
 def refold(log: Sequence[events.Recorded]) -> Folded[State]:
-    """The state that a session's log gives, and what a crash kept from it (`missing`)."""
+    """Fold a session's log into its state and the events that a crash left missing (`missing`)."""
     return fold(step, State(), Input, WRITER, log)
