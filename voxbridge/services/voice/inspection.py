@@ -1,8 +1,8 @@
-"""The state of any session at any moment, folded from the log for whoever asks: `vx.svc.voice.state`.
+"""The state of any session at any moment, folded from the log on request: `vx.svc.voice.state`.
 
-Asked `{sid, at}` (µs of the Unix clock) or `{sid, seq}` (a position of the log), it answers with the state after the inputs that were
-taken until then, in JSON. One fold runs at a time, in a thread, and gives way to live calls; the sessions that were asked about last
-are kept with snapshots on the way, so that moving through one costs little. Owns no session and writes nothing; all is a cache.
+A question is `{sid, at}` (µs of the Unix clock) or `{sid, seq}` (a position of the log). The answer is the state after the inputs
+taken until then, in JSON. One fold runs at a time, in a thread, and gives way to live calls. The sessions asked about last are kept
+with snapshots, so that moving through a session costs little. Owns no session and writes nothing; everything here is a cache.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from voxbridge.shared.step.fold import LogInput
 
 SUBJECT: Final = "vx.svc.voice.state"
 KEPT: Final = 4
-"""Sessions whose inputs are kept."""
+"""Number of sessions whose inputs are kept."""
 
 SESSION_BYTES: Final = 64 * 1024 * 1024
-"""Of the log of one session; about ten hours of talk."""
+"""Bytes of one session's log that are read at most: about ten hours of talk."""
 
 SNAPSHOT_EVERY: Final = 256
 PAGE: Final = 512
@@ -45,7 +45,7 @@ LIST_SHOWN: Final = 64
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What is asked; without a time or a position, the newest state."""
+    """A question for the state of a session; without a time or a position, for its newest state."""
 
     sid: str
     at: int | None = None
@@ -53,18 +53,18 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct):
-    """The state after some inputs, and what was running."""
+    """The state after some inputs, and the timers and effects running then."""
 
     state: State
     running: Outstanding
     since: dict[int, int]
-    """When each effect was started, µs."""
+    """Time at which each effect was started, µs."""
 
     worker: str = ""
 
 
 class Past:
-    """The inputs of one session, as far as they were read. Not for two threads at a time."""
+    """The inputs of one session, as far as they were read. Not safe for use by two threads at a time."""
 
     def __init__(self, sid: str) -> None:
         self.after = 0
@@ -75,13 +75,13 @@ class Past:
         self._inputs: list[Any] = []
         self._times: list[int] = []
         self._latest: list[int] = []
-        """The greatest time up to each input: a worker's clock may be behind that of the one before."""
+        """Greatest time up to each input: a worker's clock may be behind that of its predecessor."""
         self._journals: list[tuple[int, int]] = []
-        """Position of each journal entry, and how many inputs there are with it."""
+        """Position of each journal entry, and the number of inputs up to its end."""
         self._snapshots = [Snapshot(step.initial(sid), Outstanding(), {})]
 
     def read(self, messages: list[Any]) -> None:
-        """Take a page of the log."""
+        """Add a page of the log."""
         for message in messages:
             self._bytes += len(message.data)
             self.after = position(message)
@@ -107,7 +107,7 @@ class Past:
             self._journals.append((recorded.seq, len(self._inputs)))
 
     def answer(self, question: Question) -> bytes:
-        """The state that was asked for, as JSON."""
+        """Return the requested state, as JSON."""
         count = len(self._inputs)
         if question.at is not None:
             count = bisect_right(self._latest, question.at)
@@ -123,7 +123,7 @@ class Past:
         for number in range(nearest * SNAPSHOT_EVERY, count):
             if number == len(self._snapshots) * SNAPSHOT_EVERY:
                 self._snapshots.append(_copied(now))
-                time.sleep(0)  # in a thread: lets the event loop have the interpreter
+                time.sleep(0)  # this runs in a thread: give the interpreter to the event loop
             input, at = self._inputs[number], self._times[number]
             now.state, outputs = step.step(now.state, input, at)
             now.running.watch(input, outputs, at)
@@ -134,7 +134,7 @@ class Past:
 
 
 class Inspector:
-    """Answers what the state of a session was."""
+    """Endpoint that answers questions for the state of a session."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -142,7 +142,7 @@ class Inspector:
         self._questions = Questions(Question, "state", self._answer)
 
     async def serve(self, request: Request) -> None:
-        """Answer one request; what is wrong is answered as a typed error."""
+        """Answer one request; an error is sent as a typed error."""
         await self._questions.serve(request)
 
     async def _answer(self, question: Question) -> bytes:
@@ -153,7 +153,7 @@ class Inspector:
             answer = await asyncio.to_thread(past.answer, question)
         except VoxbridgeError:
             raise
-        except Exception as error:  # an old recording that this release cannot take again must not end the service
+        except Exception as error:  # an old journal that this release cannot replay must not end the service
             reason = f"{type(error).__name__}: {error}"[:TEXT_SHOWN]
             raise VoxbridgeError(Code.UNAVAILABLE, f"This release cannot fold the session: {reason}", retryable=False) from error
         self._pasts[sid] = past

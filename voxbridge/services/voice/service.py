@@ -1,10 +1,10 @@
-"""The voice service: takes sessions that were requested, owns them by a lease, and runs them until they end.
+"""The voice service: takes requested sessions, owns each of them by a lease, and runs it until it ends.
 
-A requested session waits in a durable consumer until a worker with room takes it; the request is acknowledged once the log
-says who owns the session, so a worker that dies in between leaves it to the next. Owning means two things: the lease in
-Valkey says who is alive, and the fence on the log says who may write. When this process is killed its sessions are carried on by
-another worker (`orphans`); when it is drained it gives them up between two turns and says so. A lost Valkey does not end a call:
-leases are kept in mind until it is back.
+A request waits in a durable consumer until a worker with room takes it. It is acknowledged once the log names the owner of the
+session, so the request of a worker that dies before that goes to the next worker. Ownership has two parts: the lease in Valkey
+tells which worker is alive, and the fence on the log tells which worker may write. When this process is killed, other workers take
+its sessions over (`orphans`). When it is drained, it releases them between two turns and announces that. Losing Valkey does not end
+a call: the worker remembers its leases until Valkey is back.
 """
 
 from __future__ import annotations
@@ -56,32 +56,32 @@ from voxbridge.shared.store.store import Store
 CONSUMER: Final = streams.VOICE_CONSUMER
 TAKEN_S: Final = streams.VOICE_ACK_WAIT_S
 STALE_S: Final = 10
-"""A request older than this is not taken any more: its client has been told that nobody came."""
+"""Seconds after which a request is not taken any more: its client has been told that no worker came."""
 
 REFUSE_S: Final = 6
-"""Until this age a request that cannot be opened here is given back; then its client is told why."""
+"""Seconds of age until which a request that cannot be opened here is given back; after that its client is told why."""
 
 REFUSE_SOON_S: Final = 1
-"""The same where trying again will not help, unless another worker has what is missing here."""
+"""Seconds, as `REFUSE_S`, for an error that a retry does not fix, unless another worker has what is missing here."""
 
 AGAIN_S: Final = 0.5
-"""Before a request that was given back is tried again."""
+"""Seconds before a request that was given back is delivered again."""
 
 RENEW_S: Final = 1.0
 LOST_LOOKS: Final = 2
-"""Looks in a row at which a gateway was not there before it counts as dead."""
+"""Consecutive checks that must find a gateway missing before it counts as dead."""
 
 UNKNOWN_S: Final = 3.0
-"""After Valkey did not answer, for this long nothing is said of who is missing there."""
+"""Seconds after a failed call to Valkey during which no gateway counts as missing."""
 
 GIVEN_UP_GAP_S: Final = 0.1
-"""Between two sessions that a worker gives up, which is about what it costs another one to take a call on."""
+"""Seconds between the releases of two sessions: about the time that another worker needs to take one over."""
 
 GIVEN_UP_S: Final = 2.0
-"""In which all of them are given up, however many they are."""
+"""Seconds within which all sessions are released, however many there are."""
 
 KEPT_AGAIN_S: Final = 3.0
-"""After the bus was away, how long it may take until it keeps audio again; then calls go on without."""
+"""Seconds that the bus, back after an outage, may take until it keeps audio again; after that calls go on without."""
 
 FETCH: Final = 32
 _FETCH_TIMEOUT_S: Final = 1.0
@@ -130,7 +130,7 @@ class VoiceService(Service):
         if self._place.models.local:
             work.append(self._warmth.keep())
         running = [asyncio.create_task(one) for one in work]
-        # These end by themselves: a command to Valkey that is cut off would leave its connection open.
+        # These are not cancelled but end by themselves: a command to Valkey cancelled midway would leave its connection open.
         watching, leases = asyncio.create_task(self._orphans.watch()), asyncio.create_task(self._keep_leases())
         tenure = asyncio.create_task(self._place.tenure.keep(self._look_at_leases))
         draining = asyncio.create_task(self._draining.wait())
@@ -138,7 +138,7 @@ class VoiceService(Service):
         self._draining.set()
         self._orphans.stop()
         ending = asyncio.create_task(ended(draining, *running, *self._warming.values()))
-        # One after another: whoever takes them over would have all of them wait for one another.
+        # Released one after another: sessions taken over all at once would have to wait for one another.
         gap_s = min(GIVEN_UP_GAP_S, GIVEN_UP_S / max(1, len(self._sessions)))
         for number, session in enumerate(list(self._sessions.values())):
             session.drain(after_s=number * gap_s)
@@ -160,10 +160,10 @@ class VoiceService(Service):
         if self._place.vendors is not None:
             await self._place.vendors.close()
         for task in done & {watching, leases, tenure, *running}:
-            task.result()  # what runs for ever has failed: so has the process
+            task.result()  # a task that should run for ever has failed, and the process fails with it
 
     async def warm_up(self) -> None:
-        """Load what the first session would have to wait for; never before a session of a dead worker is taken over."""
+        """Load what the first session would have to wait for. Runs beside `serve`: takeovers of dead workers' sessions do not wait."""
         if self._keys is not None and self._place.vendors is not None:
             usable = await self._keys.usable()
             await self._place.vendors.prepare(name for name, has in usable.items() if has)
@@ -171,11 +171,11 @@ class VoiceService(Service):
         await loader.prepare()
 
     async def drain(self) -> None:
-        """Give up every session, at the end of its turn if that comes soon, and take no more."""
+        """Release every session, at the end of its turn if that comes soon, and take no new ones."""
         self._draining.set()
 
     async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
-        """Go on with a session that another worker left."""
+        """Continue a session that another worker left."""
         session = self._sessions[sid] = Session(self._place, sid, term, ended=self._ended, past=past)
         try:
             await self._record(session)
@@ -194,7 +194,7 @@ class VoiceService(Service):
         self._keep(self._catch_up())
 
     async def _catch_up(self) -> None:
-        # Else what the gateways held would pass before there is anything to keep it: no successor would hear it, nor a recording.
+        # Otherwise the audio that the gateways held would pass before a stream keeps it: no successor and no recording would have it.
         js, kept = self._place.log.js, (subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM)
         if not all(await asyncio.gather(*(streams.until_there(js, name, KEPT_AGAIN_S) for name in kept))):
             _log.warning("the bus was away and does not keep audio again yet")
@@ -204,7 +204,7 @@ class VoiceService(Service):
         session = self._sessions.get(message.data.decode("ascii", "replace"))
         heard = session.incoming.heard() if session is not None else None
         if heard is not None:
-            with suppress(NatsError):  # it is asked again
+            with suppress(NatsError):  # the gateway asks again
                 await message.respond(heard)
 
     async def _record(self, session: Session) -> None:
@@ -212,27 +212,27 @@ class VoiceService(Service):
             await self._recorders.begin(session.sid)
 
     def health(self) -> Mapping[str, bool]:
-        """Whether this process takes sessions and can keep their leases."""
+        """Return whether this process can keep its leases, and whether it has room for another session."""
         return {"leases": self._leases_held, "room": self.room() > 0}
 
     def stats(self) -> Mapping[str, float]:
-        """Sessions held, how many more there is room for, and the load (`load.Load.figures`)."""
+        """Return the number of sessions held, the room for more, and the load (`load.Load.figures`)."""
         return {"sessions": len(self._sessions), "room": self.room(), **self._load.figures()}
 
     def held(self) -> set[str]:
-        """The sessions that this process has or is opening."""
+        """Return the ids of the sessions that this process has or is opening."""
         return {*self._sessions, *self._opening.values()}
 
     def room(self) -> int:
-        """How many more it takes: the cap less what it holds, opens, takes over, or keeps room for. Never below zero."""
+        """Return how many more sessions fit: the cap less those it holds, opens, takes over, or keeps room for. Never below zero."""
         return self._place.config.max_sessions - len({*self.held(), *self._orphans.taking(), *self.moves.promised()})
 
     def session(self, sid: str) -> Session | None:
-        """A session that this process has."""
+        """Return a session that this process has, or None."""
         return self._sessions.get(sid)
 
     def draining(self) -> bool:
-        """Whether it gives up what it has."""
+        """Tell whether this process is releasing its sessions."""
         return self._draining.is_set()
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -242,7 +242,7 @@ class VoiceService(Service):
         return task
 
     def _idle(self) -> bool:
-        """Whether no worker has a conversation."""
+        """Tell whether no worker has a conversation."""
         return not self._sessions and not self._orphans.live()
 
     def _done(self, task: asyncio.Task[None]) -> None:
@@ -257,7 +257,7 @@ class VoiceService(Service):
                 continue
             try:
                 for message in await subscription.fetch(min(FETCH, room), timeout=_FETCH_TIMEOUT_S):
-                    if self.room() <= 0:  # a session of another worker came in between
+                    if self.room() <= 0:  # a session was taken over from another worker in between
                         self._keep(self._give_back(message))
                         continue
                     task = self._keep(self._take(message))
@@ -270,7 +270,7 @@ class VoiceService(Service):
                 await asyncio.sleep(_BACK_OFF_S)
 
     async def _give_back(self, message: Msg, after_s: float | None = None) -> None:
-        with suppress(NatsError):  # it comes again by itself, later
+        with suppress(NatsError):  # it is redelivered by itself, later
             await message.nak(delay=after_s)
 
     async def _take(self, message: Msg) -> None:
@@ -284,16 +284,16 @@ class VoiceService(Service):
             else:
                 await message.nak(delay=AGAIN_S)
         except NatsError as error:
-            # It comes again; the lease and the fence let nobody open it twice.
+            # It is redelivered; the lease and the fence keep the session from being opened twice.
             _log.warning("a request could not be acknowledged: %s", error)
         except VoxbridgeError as error:
             _log.error("a session could not be opened and is tried again: %s", error.message)
             await self._give_back(message, AGAIN_S)
-        except Exception:  # noqa: BLE001 - one request must not take the others along
+        except Exception:  # noqa: BLE001 - a failed request must not stop the others
             _log.exception("a session could not be opened")
 
     async def _open(self, requested: events.Recorded, *, again: bool) -> bool:
-        """Whether the request is done with; if not, it is for another worker, or for later."""
+        """Open a requested session. Returns False if the request is for another worker, or for later; True if it is done with."""
         sid = requested.sid
         age_s = (self._place.clock.now_us() - requested.ts) / 1_000_000
         if age_s > STALE_S:
@@ -313,7 +313,7 @@ class VoiceService(Service):
         except VoxbridgeError as error:
             failure = error
         if again and (await self._place.log.position(sid, "voice"))[0]:
-            await self._orphans.take(sid, term)  # whoever took it before has died since
+            await self._orphans.take(sid, term)  # the worker that took it before has died since
             return True
         if self._draining.is_set() or (failure is not None and age_s < (REFUSE_S if failure.retryable else REFUSE_SOON_S)):
             await self._orphans.leave(sid)
@@ -321,13 +321,13 @@ class VoiceService(Service):
         return await self._begin(Session(self._place, sid, term, ended=self._ended), requested, offer, failure)
 
     async def _offer(self, requested: events.Recorded) -> Offer:
-        """What there is for a session that was asked for. Raises `NOT_FOUND` for an agent that there is not."""
+        """Return the offer for a requested session. Raises `NOT_FOUND` for an unknown agent."""
         functions = tuple(await self._store.functions())
         request = requested.event
         if not isinstance(request, SessionRequested) or self._keys is None or (request.mode in ("local", "echo") and not request.agent):
             return Offer(functions=functions)
         usable = await self._keys.usable()
-        keyless = self._place.config.named_endpoints  # those that want a key say so themselves
+        keyless = self._place.config.named_endpoints  # an endpoint that needs a key refuses requests itself
         providers = ("local", "echo", *(name for name, has in usable.items() if has or name in keyless))
         members = self._agents.current().cast(request.agent) if request.agent else None
         for name, unknown in agents.unknown_functions(members.agents if members else (), (*functions, *request.functions)):
@@ -335,7 +335,10 @@ class VoiceService(Service):
         return Offer(functions=functions, providers=providers, cast=members)
 
     async def _recorded(self, requested: events.Recorded, offer: Offer) -> Offer:
-        """The offer, and whether the session is recorded; then its key is made, before there is anything to seal. Raises `UNAVAILABLE`."""
+        """Return the offer with `record` set. For a recorded session, make its key first, before there is anything to seal.
+
+        Raises `UNAVAILABLE`.
+        """
         asked = requested.event.record if isinstance(requested.event, SessionRequested) else None
         record = wanted(self._place.config.recording, [agent.record for agent in offer.cast.agents] if offer.cast else [], asked)
         if record:
@@ -416,12 +419,12 @@ class VoiceService(Service):
                 await self._regain(sid)
             self._leases_held = True
         except VoxbridgeError as error:
-            # The fence on the log still keeps others out, so the calls go on.
+            # The fence on the log still keeps other workers out, so the calls go on.
             self._leases_held = False
             _log.warning("leases cannot be renewed: %s", error.message)
 
     async def _look_at_gateways(self) -> None:
-        """Tell the sessions whose gateway died: it could not say that their clients are gone."""
+        """Tell the sessions whose gateway died, since it could not report that their clients are gone."""
         waiting: dict[str, list[Session]] = {}
         for session in self._sessions.values():
             if session.state.gateway and not session.state.away_since:
@@ -443,7 +446,7 @@ class VoiceService(Service):
                     session.take(inputs.GatewayLost(gateway))
 
     async def _regain(self, sid: str) -> None:
-        """A lease ran out or was forgotten: take it again; if somebody else did, the session is theirs."""
+        """Take a lease again that ran out or was forgotten; give the session up if another worker has taken it."""
         session = self._sessions.get(sid)
         if session is None:
             return
@@ -457,7 +460,7 @@ class VoiceService(Service):
 def _publish(config: Config) -> None:
     try:
         Vault(vault_key_file(config)).publish(config.vault_public_key_path)
-    except VoxbridgeError as error:  # who needs it says so; in containers another process makes it
+    except VoxbridgeError as error:  # the process that needs it reports that; in containers another one makes it
         _log.info("%s", error.message)
 
 
@@ -483,6 +486,6 @@ async def build(resources: Resources) -> Service:
     data_keys = DataKeys.of(config, resources.redis)
     service = VoiceService(place, store, keys, data_keys)
     await resources.micro.add_endpoint(name="waveform", subject=subjects.WAVEFORM, handler=Waveforms(resources.log, data_keys).serve)
-    # A queue group of its own each: all workers hear the question, and the owner answers.
+    # A queue group per worker: all workers receive the question, and the session's owner answers.
     await resources.micro.add_endpoint(name="move", subject=MOVE, handler=service.moves.serve, queue_group=resources.process_id)
     return service

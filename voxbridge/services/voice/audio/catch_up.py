@@ -1,8 +1,8 @@
-"""The audio that the bus kept while nobody held a session, and where it lies in the session.
+"""The audio that the bus kept while no worker held a session, and its place in the session.
 
-The bus keeps ten seconds of the microphone and four of the reply (`voxbridge.shared.log.streams`). Microphone frames are known by their
-number and the gateway's time; the newest one whose place is in the journal (`inputs.MicrophoneAt`) places all others, so that positions in
-the log stay true over a takeover.
+The bus keeps ten seconds of the microphone and four of the reply (`voxbridge.shared.log.streams`). A microphone frame is identified by its
+number and the gateway's time. The newest frame whose place is in the journal (`inputs.MicrophoneAt`) gives the place of all others, so
+positions in the log stay true over a takeover.
 """
 
 from __future__ import annotations
@@ -16,60 +16,60 @@ from voxbridge.shared.bus import subjects
 from voxbridge.shared.log.reader import Log, position
 
 FRAMES_LIMIT: Final = 2_048
-"""Frames read of each direction; ten seconds have 500 in frames of 20 ms."""
+"""Frames read of each direction; ten seconds are 500 frames of 20 ms."""
 
 _SAMPLES_PER_MS: Final = frames.INPUT_RATE // 1_000
 _LOST_LIMIT: Final = 3_600 * frames.INPUT_RATE
-"""Samples of lost audio that are believed: beyond, the client began to count anew."""
+"""Samples of lost audio that are believed; a larger gap means that the client began to count anew."""
 
 
 class Kept(NamedTuple):
-    """Whole frames, in order."""
+    """Frames that the bus kept in both directions, whole and in order."""
 
     microphone: list[bytes]
     spoken: list[bytes]
 
     def left_ms(self, generation: int) -> int:
-        """ms of a generation's audio that left for the client."""
+        """Return how many ms of a generation's audio left for the client."""
         sizes = (len(frame) - frames.PREFIX_SIZE for frame in self.spoken if frames.parse(frame).generation == generation)
         return sum(sizes) * 1_000 // (2 * frames.OUTPUT_RATE)
 
     def next_sequence(self) -> int | None:
-        """The number after the last frame that left; nothing when none is kept."""
+        """Return the number after that of the last frame that left; None when no frame is kept."""
         return (frames.parse(self.spoken[-1]).sequence + 1) & 0xFFFFFFFF if self.spoken else None
 
 
 class Placed(NamedTuple):
-    """Microphone frames with their place."""
+    """Microphone frames with their place in the session."""
 
     start: int
-    """Where the first frame begins, in samples of the session."""
+    """Sample of the session at which the first frame begins."""
 
     heard: list[bytes]
-    """What the dead worker had heard."""
+    """Frames that the dead worker had heard."""
 
     unheard: list[bytes]
     lost: int
-    """Samples that are gone before `start`."""
+    """Number of samples missing before `start`."""
 
     @property
     def start_ms(self) -> int:
-        """Where the first frame begins."""
+        """Start of the first frame, in ms of the session."""
         return self.start // _SAMPLES_PER_MS
 
     @property
     def end_ms(self) -> int:
-        """Where the last frame ends."""
+        """End of the last frame, in ms of the session."""
         return (self.start + sum(samples(frame) for frame in (*self.heard, *self.unheard))) // _SAMPLES_PER_MS
 
     @property
     def lost_ms(self) -> int:
-        """ms that are gone before the first frame."""
+        """Milliseconds missing before the first frame."""
         return self.lost // _SAMPLES_PER_MS
 
 
 async def read(log: Log, sid: str) -> Kept:
-    """What the bus has of a session's audio, up to now. Raises `UNAVAILABLE`."""
+    """Read the audio that the bus has of a session, up to now. Raises `UNAVAILABLE`."""
     microphone, reply = subjects.kept_audio(sid)
     return Kept(await _stored(log, *microphone), await _stored(log, *reply))
 
@@ -86,7 +86,7 @@ async def _stored(log: Log, stream: str, subject: str) -> list[bytes]:
 
 
 def place(kept: Sequence[bytes], mark: Mark | None) -> Placed:
-    """Where the kept microphone frames lie, by the newest one whose place is known."""
+    """Place the kept microphone frames in the session, by the newest frame whose place is known (`mark`)."""
     if mark is None:
         return Placed(0, [], list(kept), 0)
     for index, frame in enumerate(kept):
@@ -105,14 +105,14 @@ def place(kept: Sequence[bytes], mark: Mark | None) -> Placed:
 
 
 def newer(live: Sequence[bytes], kept: Sequence[bytes]) -> list[bytes]:
-    """The frames that came live and are not among those that were kept: what follows the last that is."""
+    """Return the live frames after the last one that is also among the kept frames."""
     known = {_id(frame) for frame in kept}
     last = max((index for index, frame in enumerate(live) if _id(frame) in known), default=-1)
     return list(live[last + 1 :])
 
 
 def samples(frame: bytes) -> int:
-    """Samples in a microphone frame."""
+    """Return the number of samples in a microphone frame."""
     return (len(frame) - frames.PREFIX_SIZE) // 2
 
 

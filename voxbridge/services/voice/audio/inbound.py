@@ -1,9 +1,10 @@
-"""A session's microphone frames in the order in which they were said, over takeovers and cuts.
+"""A session's microphone frames in the order in which they were spoken, over takeovers and connection cuts.
 
-Owns what is held while it is read what came before. Of a takeover that is what nobody heard since a worker died; of a cut, what the bus
-kept for those that it could not reach. A bus that died kept nothing: then the gateway asks what was heard, and has the rest. What is said
-on a socket that resumes the session is heard after the event that attached it, though events and audio travel apart: otherwise its answer
-would be taken for one sent to the previous socket, and be begun again.
+Owns the frames that are held while earlier ones are read. After a takeover, the earlier frames are those that no worker heard since the
+last one died. After a cut, they are those that the bus kept for the workers that it could not reach. A bus that died kept nothing: then
+the gateway asks which frame was heard last, and sends the rest. Frames from a socket that resumes the session are heard only after the
+event that attached the socket, though events and audio travel separately: otherwise the answer to them would be taken for one sent to
+the previous socket, and be begun again.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.log.reader import Log
 
 CATCH_UP_S: Final = 1.0
-"""How long it may take to read what was said during a cut."""
+"""Seconds that reading the audio of a cut may take."""
 
 HELD_S: Final = 10
-"""Seconds of audio that are held, as much as the gateway holds of a session; of more, the oldest goes."""
+"""Seconds of audio that are held, as much as the gateway holds of a session; beyond that the oldest frames are dropped."""
 
 HELD_LIMIT: Final = 4_096
-"""Frames that are held; of tiny ones the oldest go sooner."""
+"""Frames that are held; of tiny frames the oldest are dropped sooner."""
 
 _NOTHING: Final = bytes(4)
 _HELD_BYTES: Final = HELD_S * frames.INPUT_RATE * 2
@@ -35,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class Incoming:
-    """Takes whole frames from the bus and gives them to `hear`."""
+    """Incoming microphone frames of one session: takes whole frames from the bus and passes them to `hear` in order."""
 
     def __init__(self, log: Log, sid: str, hear: Callable[[bytes], None]) -> None:
         self._log = log
@@ -46,17 +47,17 @@ class Incoming:
         self._taking_over = False
         self._cuts = 0
         self._whole = True
-        """True if the bus was not lost since the takeover began, so that what it kept and what is held are all there is."""
+        """True if no frame was missed since a takeover began, except for those that the bus kept until they were read."""
 
         self._behind = _NOTHING
-        """Position in the last frame that was heard, as its four bytes."""
+        """Position stamped on the last frame that was heard (`frames.said_behind`), four bytes."""
 
         self._reached = 0
         self._early: _Held | None = None
-        """Frames whose position the events have not reached yet."""
+        """Frames whose position the session's events have not reached yet."""
 
     def take(self, frame: bytes) -> None:
-        """A frame came."""
+        """Take a frame from the bus: hear it, or hold it."""
         if self._held is not None:
             self._held.add(frame)
             return
@@ -84,20 +85,20 @@ class Incoming:
 
     @property
     def holds(self) -> bool:
-        """True while incoming frames wait: silence does not mean then that the user has stopped speaking."""
+        """True while arriving frames are held: silence then does not mean that the user is silent."""
         return self._held is not None or self._early is not None
 
     def heard(self) -> bytes | None:
-        """The prefix of the frame that was heard last, empty before the first one; nothing while that is not known."""
+        """Return the prefix of the frame that was heard last; empty before the first frame, None while it is not known."""
         return None if self._held is not None else self._newest[: frames.PREFIX_SIZE]
 
     def take_over(self) -> None:
-        """Hold what comes until `go_on`."""
+        """Hold arriving frames until `go_on`."""
         self._held, self._taking_over, self._whole = _Held(self._sid), True, True
 
     def go_on(self, kept: Sequence[bytes]) -> list[bytes]:
-        """End the takeover, and return the held frames that the bus had not kept; later frames are heard as they come. If the bus was lost
-        meanwhile, return none: everything waits for `catch_up`."""
+        """Return the held frames that are not among those that the bus kept, and hear frames as they arrive from now on. After a cut
+        in between, return none: all frames wait for `catch_up`."""
         newer: list[bytes] = []
         if self._whole:
             newer = audio_catch_up.newer(list(self._held.frames) if self._held is not None else (), kept)
@@ -107,15 +108,15 @@ class Incoming:
         return newer
 
     def cut_off(self) -> None:
-        """The bus is lost: what comes after it waits for `catch_up`."""
+        """Note that the connection to the bus is lost: frames that arrive later wait for `catch_up`."""
         self._cuts += 1
         self._whole = False
         if self._held is None:
             self._held = _Held(self._sid)
 
     async def catch_up(self) -> None:
-        """Hear what the bus kept during a cut, and then what was held. If the bus is lost again while that is read, do nothing: the next
-        reconnect calls this again."""
+        """Hear, once the bus is back, what it kept meanwhile, and then the held frames. If it is lost again before that is read, the
+        next call does it."""
         if self._held is None or self._taking_over:
             return
         cuts, missed = self._cuts, list[bytes]()
@@ -133,7 +134,7 @@ class Incoming:
 
 
 class _Held:
-    """Frames that wait, `HELD_S` and `HELD_LIMIT` of them at most."""
+    """Waiting frames, at most `HELD_S` seconds and `HELD_LIMIT` frames."""
 
     def __init__(self, sid: str) -> None:
         self.frames: deque[bytes] = deque()

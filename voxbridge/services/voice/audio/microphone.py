@@ -1,7 +1,7 @@
-"""A session's microphone: frames into detections, with their place in the session noted for a successor.
+"""A session's microphone: turns frames into detections, and notes their place in the session for a successor.
 
-Owns when speech counts as over because no frame comes any more, and hearing again what nobody heard. A crash loses nothing that
-the bus keeps: its last ten seconds (`voxbridge.shared.log.streams.MICROPHONE_S`).
+Owns the end of speech when no frame arrives any more, and the replay of frames that no worker heard. A crash loses nothing that
+the bus keeps: the last ten seconds (`voxbridge.shared.log.streams.MICROPHONE_S`).
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from voxbridge.services.voice.core.state import State
 from voxbridge.shared.audio import frames
 
 STALLED_S: Final = 1.0
-"""After this long without a frame in the middle of speech, the speech has ended: its client went silent without a word. While the bus is
-away nobody can tell."""
+"""Seconds without a frame in the middle of speech after which the speech has ended: the client stopped sending without notice. While the
+bus is away, missing frames prove nothing."""
 
 MARK_MS: Final = 1_500
-"""Between two notes of where the microphone is: a successor finds the last one among what the bus keeps, also where it comes late."""
+"""Milliseconds between two notes of the microphone's place: even a late successor finds the last one among the frames in the bus."""
 
 _MARK_SAMPLES: Final = MARK_MS * frames.INPUT_RATE // 1_000
 Voice = inputs.VoiceStarted | inputs.VoiceStopped
 
 
 class Microphone:
-    """Takes whole frames; gives the core `MicrophoneAt`, `VoiceStarted` and `VoiceStopped`."""
+    """Microphone of one session: takes whole frames and gives the core `MicrophoneAt`, `VoiceStarted` and `VoiceStopped`."""
 
     def __init__(self, vad: Any, take: Callable[[Any], None], reached: Callable[[], bool]) -> None:
-        """`reached` says whether frames can come now."""
+        """Create the microphone. `reached` tells whether frames can arrive now."""
         self._reached = reached
         self._take = take
         self._ears = Ears(vad, self._changed)
         self._mark: inputs.MicrophoneAt | None = None
-        """The frame that is being heard."""
+        """Place of the frame that is being heard."""
 
         self._passed: bytes | None = None
-        """The newest frame that somebody else listened to, and nobody read."""
+        """Newest frame, if another listener heard it; its prefix is not parsed yet."""
 
         self._noted: inputs.MicrophoneAt | None = None
         self._changes: list[tuple[inputs.MicrophoneAt, Voice]] | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._cut = False
-        """No frame could come at the last look."""
+        """True if no frame could arrive at the last check."""
 
     def hear(self, frame: bytes) -> int:
-        """A frame came; returns the sample of the session at which it ends."""
+        """Listen to a frame; return the sample of the session at which it ends."""
         mark = self._next(frame)
         if self._noted is None or mark.samples - self._noted.samples >= _MARK_SAMPLES:
             self._note(mark)
@@ -57,7 +57,7 @@ class Microphone:
         return mark.samples
 
     def pass_by(self, frame: bytes) -> int:
-        """A frame came that somebody else listens to; returns the sample of the session at which it ends."""
+        """Count a frame that another listener hears; return the sample of the session at which it ends."""
         count = audio_catch_up.samples(frame)
         end = self._ears.samples + count
         if self._noted is None or end - self._noted.samples >= _MARK_SAMPLES:
@@ -67,11 +67,11 @@ class Microphone:
         return end
 
     def skip_to(self, samples: int) -> None:
-        """Audio up to this sample of the session was heard by somebody else."""
+        """Skip the audio up to this sample of the session, which another listener heard."""
         self._ears.skip(samples - self._ears.samples)
 
     def recall(self, state: State, placed: audio_catch_up.Placed) -> None:
-        """Hear in silence what a dead worker had heard: what it was about to have transcribed is there again."""
+        """Replay, without reports, the frames that a dead worker had heard: the audio that it was about to transcribe is here again."""
         utterance = state.utterance
         self._ears.restore(
             placed.start,
@@ -81,7 +81,7 @@ class Microphone:
         )
 
     def catch_up(self, unheard: Sequence[bytes]) -> None:
-        """Hear what nobody heard, with all that follows from it."""
+        """Listen to frames that no worker heard, and report all that follows from them."""
         changes = self._changes = []
         for frame in unheard:
             self._next(frame)
@@ -89,7 +89,7 @@ class Microphone:
         self._changes = None
         for index, (mark, change) in enumerate(changes):
             self._note(mark)
-            if isinstance(change, inputs.VoiceStopped):  # it is known by now how long the silence lasted
+            if isinstance(change, inputs.VoiceStopped):  # the length of the silence is known by now
                 end = changes[index + 1][1].audio_ms if index + 1 < len(changes) else self._ears.end_ms
                 self._take(inputs.VoiceStopped(change.audio_ms, end - change.audio_ms))
             else:
@@ -97,7 +97,7 @@ class Microphone:
         self._watch()
 
     def close(self) -> None:
-        """The client released it: no speech is in progress any more."""
+        """Reset the microphone that the client released: no speech is in progress any more."""
         self._ears.close()
         if self._passed is not None:
             self._mark = _mark(self._passed, self._ears.samples)
@@ -105,16 +105,16 @@ class Microphone:
             self._note(self._mark)
 
     def release(self) -> None:
-        """No utterance needs its audio any more."""
+        """Stop keeping the audio of an utterance: none needs it any more."""
         self._ears.release()
 
     def stop(self) -> None:
-        """Tell nothing more."""
+        """Report nothing more: cancel the timer that ends stalled speech."""
         if self._stalled is not None:
             self._stalled.cancel()
 
     def audio(self, from_ms: int, to_ms: int) -> bytes:
-        """PCM16 of a range, as far as it is kept."""
+        """Return the PCM16 of a range, as far as it is kept."""
         return self._ears.audio(from_ms, to_ms)
 
     def _next(self, frame: bytes) -> inputs.MicrophoneAt:

@@ -1,6 +1,6 @@
-"""The peaks of a channel's audio on the session's clock: what a waveform is drawn from.
+"""The peaks of a channel's audio on the session's clock, from which a waveform is drawn.
 
-Owns how frames become bins. Does not own where a frame lies in time (`voxbridge.shared.audio.timeline`) nor where frames are read
+Owns the conversion of frames to bins. Does not own a frame's place in time (`voxbridge.shared.audio.timeline`) nor the reading of frames
 (`waveforms`). A bin holds the least and the greatest sample of 20 ms. All of it is a cache of the recording; a crash loses nothing.
 """
 
@@ -23,17 +23,17 @@ _NONE_HIGH: Final = -32_768
 
 
 class Peaks:
-    """One channel of one session. `began_ms` is the session's start on the Unix clock."""
+    """Peaks of one channel of one session. `began_ms` is the session's start on the Unix clock."""
 
     def __init__(self, channel: str, began_ms: int) -> None:
         self.end_ms = 0
-        """Where the audio ends that was taken so far."""
+        """End of the audio taken so far, ms."""
         self._placing = Placing(channel, began_ms, longest_ms=LONGEST_MS)
         self._low: NDArray[np.int16] = np.full(_FIRST, _NONE_LOW, np.int16)
         self._high: NDArray[np.int16] = np.full(_FIRST, _NONE_HIGH, np.int16)
 
     def take(self, taken: Sequence[bytes]) -> None:
-        """Take frames in the order in which they were sent. What is no frame is passed over."""
+        """Take frames in the order in which they were sent. Anything that is not a frame is skipped."""
         groups: dict[tuple[int, int], list[tuple[int, memoryview]]] = {}
         for frame in taken:
             found = self._placing.take(frame)
@@ -46,13 +46,13 @@ class Peaks:
         self._put(groups)
 
     def between(self, from_ms: int, to_ms: int, bins: int) -> tuple[list[int | None], list[int | None]]:
-        """The least and the greatest sample of each of `bins` equal parts, of `SCALE`; nothing where there was no audio."""
+        """Return the least and the greatest sample of each of `bins` equal parts, scaled to `SCALE`; None where there was no audio."""
         edges = np.linspace(from_ms / BIN_MS, to_ms / BIN_MS, bins + 1)
         first = np.floor(edges[:-1]).astype(np.int64)
         last = np.maximum(np.ceil(edges[1:]).astype(np.int64), first + 1)
         size = int(last[-1])
         low, high = _filled(self._low, size, _NONE_LOW), _filled(self._high, size, _NONE_HIGH)
-        # Where parts are narrower than a bin they overlap, so that each begins and ends for itself.
+        # Parts narrower than a bin overlap, so each part has its own start and end.
         ends = np.column_stack((first, last)).ravel()
         least = np.minimum.reduceat(low, ends)[::2]
         most = np.maximum.reduceat(high, ends)[::2]
@@ -86,7 +86,7 @@ class Peaks:
 
 
 def _filled(values: NDArray[np.int16], size: int, nothing: int) -> NDArray[np.int16]:
-    """The values, and nothing after them, so that `size` is a place in them."""
+    """Return the values, padded with `nothing` so that `size` is a valid index."""
     return np.concatenate((values, np.full(max(1, size + 1 - len(values)), nothing, np.int16)))
 
 

@@ -1,8 +1,8 @@
-"""Recording the sessions that are to be recorded: what passes on the bus, sealed with the session's key, into `RECORD`.
+"""Recording of sessions: the audio that passes on the bus is sealed with the session's key and stored in `RECORD`.
 
-Owns when it is read and written. It follows the seconds of audio that the bus keeps of each direction, beside the path of the audio,
-so a session that is not recorded pays nothing, and a worker that takes a session over finds what its predecessor had not written yet.
-A crash loses nothing that the bus still has; a restart of the bus loses at most `EVERY_S` of a recording.
+Owns when audio is read and written. A recorder reads the seconds of audio that the bus keeps of each direction, beside the path of
+live audio. So a session that is not recorded pays nothing, and a worker that takes a session over finds what its predecessor had not
+written yet. A crash loses nothing that the bus still has; a restart of the bus loses at most `EVERY_S` of a recording.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.log.reader import Log
 
 EVERY_S: Final = 0.5
-"""How often what passed is written: well within what the bus keeps (`voxbridge.shared.log.streams.REPLY_S`), the lease of a dead worker
-included."""
+"""Seconds between two writes: well within what the bus keeps (`voxbridge.shared.log.streams.REPLY_S`), even if a dead worker's lease has
+to run out first."""
 
 PROLONG_S: Final = 3_600.0
 END_S: Final = 1.0
-"""How long the last of a recording may take to be written."""
+"""Seconds that writing the end of a recording may take."""
 
 _ACK_S: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """One session's recording, from here on."""
+    """Recorder of one session. It runs from its creation until `end`."""
 
     def __init__(self, log: Log, keys: DataKeys, sid: str, key: bytes) -> None:
         self._log = log
@@ -53,11 +53,11 @@ class Recorder:
         log.follow(self)
 
     async def catch_up(self) -> None:
-        """The bus was away: it may count anew."""
+        """Read from the beginning again: the bus was away and may count anew."""
         self._after = [0, 0]
 
     async def write(self) -> None:
-        """Write what passed since the last time; what cannot be written is tried again the next time."""
+        """Write the audio that passed since the last call. Audio that cannot be written is retried in the next call."""
         async with self._writing:
             try:
                 await self._write()
@@ -81,7 +81,7 @@ class Recorder:
         loop = asyncio.get_running_loop()
         prolonged = loop.time()
         while True:
-            await self.write()  # at once: what a dead worker had not written will not be kept for long
+            await self.write()  # at once: the bus does not keep for long what a dead worker had not written
             await asyncio.sleep(EVERY_S)
             if loop.time() - prolonged >= PROLONG_S:
                 prolonged = loop.time()
@@ -108,21 +108,22 @@ class Recorder:
             block = self._waiting[0]
             index = f"{self._name}.{self._stored + 1}"
             sealed = recordings.seal(self._key, self._sid, block, index)
-            # A block whose acknowledgement was lost is stored once; a successor's may begin as this one and go on.
+            # Keeps a block whose acknowledgement was lost from being stored twice. The id holds both ends of the block, since a
+            # successor's block may begin like this one and be longer.
             headers: dict[str, str] = {
                 Header.MSG_ID: f"{self._sid}.{block[0].channel}.{block[0].seq}.{block[-1].seq}.{block[-1].at}",
                 recordings.INDEX: index,
             }
             again, self._tried = self._tried, True
             stored = await self._log.js.publish(subjects.recorded(self._sid), sealed, timeout=_ACK_S, headers=headers)
-            if again or not stored.duplicate:  # another recorder's block has that one's number
+            if again or not stored.duplicate:  # another recorder's copy of the block has that recorder's number
                 self._stored += 1
             self._tried = False
             self._waiting.pop(0)
 
 
 class Recorders:
-    """The recordings of one process."""
+    """The recorders of one process."""
 
     def __init__(self, log: Log, keys: DataKeys | None) -> None:
         self._log = log
@@ -136,7 +137,7 @@ class Recorders:
             await self._keys.make(sid)
 
     async def begin(self, sid: str) -> None:
-        """Record a session from what the bus still has of it. While there is no key for it, that is said, and it is asked for again."""
+        """Record a session, beginning with what the bus still has of it. While there is no key for it, log that and ask again."""
         if self._keys is None or sid in self._running or sid in self._beginning:
             return
         self._beginning[sid] = asyncio.create_task(self._begin(self._keys, sid))

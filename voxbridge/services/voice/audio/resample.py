@@ -1,8 +1,8 @@
-"""The microphone at another rate: PCM16 from 16 kHz to 24 kHz, frame by frame, as if it were one piece. Pure arithmetic.
+"""Resampling of the microphone: PCM16 from 16 kHz to 24 kHz, frame by frame, as if it were one piece. Pure arithmetic.
 
-A polyphase filter: two samples in are three out, each a weighted sum of the samples around its place in time (a windowed sinc, which
-keeps what a straight line between samples would bend and mirror). A frame is one matrix product, about 8 µs for 20 ms. Keeps the
-last samples between frames; losing them is half a millisecond of sound.
+A polyphase filter: every two input samples give three output samples, each a weighted sum of the samples around its place in time. The
+weights are a windowed sinc, which avoids the distortion and the images of linear interpolation. A frame is one matrix product, about
+8 µs for 20 ms. The last samples are kept between frames; losing them costs half a millisecond of sound.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import numpy.typing as npt
 _IN: Final = 2
 _OUT: Final = 3
 _TAPS: Final = 18
-"""Samples that two of the input and three of the output are made of."""
+"""Input samples of one window, which yields three output samples and advances by two input samples."""
 
 _CENTRE: Final = 8
 _CUTOFF: Final = 0.92
-"""Of the input's highest frequency: leaves the filter room to fall."""
+"""Cutoff as a share of the input's highest frequency: leaves the filter room to fall off."""
 
 _PEAK: Final = 32_767
 _LOWEST: Final = -32_768
 
 
 def _weights() -> npt.NDArray[np.float32]:
-    """One column for each of the three outputs; each sums to 1, so that silence stays silence and a level stays a level."""
+    """Return a column of weights for each of the three outputs. Each column sums to 1, so that a constant level stays the same."""
     columns = []
     for phase in range(_OUT):
         distance = np.arange(_TAPS) - (_CENTRE + phase * _IN / _OUT)
@@ -40,13 +40,16 @@ _WEIGHTS: Final = _weights()
 
 
 class Upsampler:
-    """One stream of PCM16 from 16 kHz to 24 kHz, delayed by half a millisecond."""
+    """Converter of a stream of PCM16 from 16 kHz to 24 kHz, with a delay of half a millisecond."""
 
     def __init__(self) -> None:
         self._rest = np.zeros(_TAPS - _IN, dtype=np.float32)
 
     def feed(self, pcm: bytes | memoryview) -> bytes:
-        """The next samples at 24 kHz: three for two. An odd sample waits for the next frame. Raises `ValueError` for half a sample."""
+        """Return the next samples at 24 kHz, three for two. An odd sample waits for the next frame.
+
+        Raises `ValueError` for half a sample.
+        """
         samples = np.concatenate((self._rest, np.frombuffer(pcm, dtype="<i2")), dtype=np.float32)
         pairs = (samples.size - _TAPS) // _IN + 1
         self._rest = samples[max(0, pairs) * _IN :]

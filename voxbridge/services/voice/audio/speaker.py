@@ -1,6 +1,6 @@
-"""Sending a reply's audio: in order, paced to real time with a small lead, and stopped at once.
+"""Sending of a reply's audio: in order, paced to real time with a small lead, and stopped at once.
 
-The lead covers jitter; what the client has not got yet needs no flush. A crash loses what was not sent; the
+The lead covers jitter; audio that was not sent yet needs no flush at the client. A crash loses what was not sent; the
 session knows from the client's reports what was heard.
 """
 
@@ -16,39 +16,39 @@ from voxbridge.shared.clock import wall_ms32
 
 FRAME_MS: Final = 20
 LEAD_MS: Final = 400
-"""How far sending may be ahead of playing."""
+"""Milliseconds that sending may be ahead of playing."""
 
 BUFFER_MS: Final = 20_000
-"""Audio that may wait to be sent; synthesis waits beyond it."""
+"""Milliseconds of audio that may wait to be sent; synthesis waits beyond that."""
 
 LIVE_BUFFER_MS: Final = 300_000
-"""The same for what a realtime model says: it comes faster than it is heard, and nobody can make it wait."""
+"""The same for the audio of a realtime model, which comes faster than it is heard and cannot be made to wait."""
 
 _BYTES_PER_MS: Final = frames.OUTPUT_RATE * 2 // 1_000
 _FRAME_BYTES: Final = FRAME_MS * _BYTES_PER_MS
 _END: Final = b""
-"""In the queue: the generation has no more audio."""
+"""Marker in the queue: the generation has no more audio."""
 
 
 class Outlet(Protocol):
-    """Where frames go."""
+    """Destination of frames."""
 
     def ready(self) -> bool:
-        """Whether a frame may go now."""
+        """Tell whether a frame may be sent now."""
 
     async def hold(self) -> None:
-        """Wait until a frame may go."""
+        """Wait until a frame may be sent."""
 
     def publish(self, frame: bytes) -> None:
-        """Send a frame, when one may go."""
+        """Send a frame, when one may be sent."""
 
 
 class Speaker:
-    """The one voice of a session. Generations follow each other; of one that was flushed nothing more is sent."""
+    """Sender of a session's reply audio. Generations follow each other; nothing more is sent of a flushed generation."""
 
     def __init__(self, outlet: Outlet, started: Callable[[int, int], None], *, sequence: int = 0) -> None:
-        """`started` hears of the first audio of each generation and of its frame's number; the first frame of all has the number
-        `sequence`."""
+        """Create the sender. `started` is called with each generation and the number of its first audio frame, once that frame is sent.
+        The very first frame has the number `sequence`."""
         self._outlet = outlet
         self._started = started
         self._flushed = 0
@@ -66,10 +66,10 @@ class Speaker:
         self._more = asyncio.Event()
         self._closed = False
         self._whole = True
-        """Frames are filled up before they are sent: what is synthesised comes in large pieces."""
+        """True if frames are filled up before they are sent: synthesised audio comes in large pieces."""
 
     async def put(self, generation: int, pcm: bytes) -> None:
-        """Queue PCM16 at 24 kHz; waits while `BUFFER_MS` are queued. Audio of a flushed generation is dropped."""
+        """Queue PCM16 at 24 kHz; wait while `BUFFER_MS` are queued. Audio of a flushed generation is dropped."""
         while self._wanted(generation) and self._queued_bytes >= BUFFER_MS * _BYTES_PER_MS:
             self._room.clear()
             await self._room.wait()
@@ -79,14 +79,14 @@ class Speaker:
             self._add(generation, pcm)
 
     def put_whole(self, generation: int, pcm: bytes) -> None:
-        """Queue a few words of PCM16 at 24 kHz at once; what comes later of the generation is behind them."""
+        """Queue a few words of PCM16 at 24 kHz at once; later audio of the generation follows them."""
         if pcm and self._wanted(generation):
             self._newest = max(self._newest, generation)
             self._whole = True
             self._add(generation, pcm)
 
     def put_now(self, generation: int, pcm: bytes) -> bool:
-        """Queue PCM16 at 24 kHz that comes as it is made, to be sent as it comes; whether there was room for it, `LIVE_BUFFER_MS`."""
+        """Queue PCM16 at 24 kHz from a model that is speaking, to be sent as it comes. Returns False if `LIVE_BUFFER_MS` are queued."""
         if not self._wanted(generation):
             return True
         if self._queued_bytes >= LIVE_BUFFER_MS * _BYTES_PER_MS:
@@ -98,13 +98,13 @@ class Speaker:
         return True
 
     def finish(self, generation: int) -> None:
-        """All audio of a generation was queued: its last frame is marked, once."""
+        """Mark the last frame of a generation, once: all of its audio was queued."""
         if self._wanted(generation) and self._finished < generation == self._newest:
             self._finished = generation
             self._add(generation, _END)
 
     def flush(self, generation: int) -> Awaitable[None]:
-        """From now on, send nothing more of this generation or an earlier one; awaited, it tells the client to drop what it has."""
+        """Send nothing more of this generation or an earlier one. Awaiting the result tells the client to drop what it has."""
         self._flushed = max(self._flushed, generation)
         self._forget()
         return self._published(frames.pack(frames.FLUSH, generation, self._next_sequence(), wall_ms32()))
@@ -118,7 +118,10 @@ class Speaker:
         return generation > self._flushed and not self._closed
 
     def _goes_straight(self, generation: int, pcm: bytes) -> bool:
-        """Send a piece that comes as it is heard, in the middle of a reply, without waking the task that paces: the usual case."""
+        """Send a piece in the middle of a reply directly, without waking the task that paces; return False if it must be queued.
+
+        Sending directly is the usual case for audio that comes at the speed at which it is heard.
+        """
         if self._more.is_set() or self._sending is None or generation != self._current or self._rest or len(pcm) > _FRAME_BYTES:
             return False
         now = asyncio.get_running_loop().time()
@@ -154,13 +157,13 @@ class Speaker:
             if not self._queue:
                 self._more.clear()
                 await self._more.wait()
-                # After a wait for the synthesis the client has played on: it is not ahead any more.
+                # The client played on while the synthesis was waited for, so sending is not ahead any more.
                 self._begun = max(self._begun, loop.time() - self._sent_ms / 1_000)
             generation, pcm = self._queue.popleft()
             self._queued_bytes -= len(pcm)
             self._room.set()
             if generation != self._current:
-                await self._frame(self._rest, 0)  # the one before was never finished; what there is of it is still heard
+                await self._frame(self._rest, 0)  # the previous generation was never finished; the rest of it is still sent
                 self._current, self._rest = generation, b""
             self._rest += pcm
             while len(self._rest) >= _FRAME_BYTES or (self._rest and not self._whole and not self._queue and pcm != _END):
@@ -190,7 +193,7 @@ class Speaker:
             return
         if not self._outlet.ready():
             await self._outlet.hold()
-            # The client has played on meanwhile: it is not ahead any more.
+            # The client played on meanwhile, so sending is not ahead any more.
             self._begun = max(self._begun, asyncio.get_running_loop().time() - self._sent_ms / 1_000)
         self._outlet.publish(self._packed(pcm, flags))
 

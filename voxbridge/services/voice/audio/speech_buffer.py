@@ -1,7 +1,7 @@
 """A session's microphone audio: detects speech in it and keeps what may have to be transcribed.
 
-Audio is addressed in ms from the first sample of the session. Kept are the last seconds, and all of what is being said up to
-`LONGEST_MS`. A crash loses the audio; the bus keeps its last seconds, with which a successor goes on (`restore`).
+Audio is addressed in ms from the first sample of the session. The last seconds are kept, and all of the current utterance up to
+`LONGEST_MS`. A crash loses the audio; the bus keeps its last seconds, from which a successor continues (`restore`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from voxbridge.services.voice.core.outputs import AUDIO_END
 from voxbridge.shared.audio.frames import INPUT_RATE
 
 PREROLL_MS: Final = 2_000
-"""Kept while nobody speaks: the start of speech lies before its detection."""
+"""Milliseconds kept while the user is silent: speech starts before it is detected."""
 
 LONGEST_MS: Final = 55_000
-"""Kept of one utterance; of a longer one, the end."""
+"""Milliseconds kept of one utterance; of a longer one, the end is kept."""
 
 _BYTES_PER_MS: Final = INPUT_RATE * 2 // 1_000
 _WINDOW_BYTES: Final = WINDOW * 2
@@ -26,7 +26,7 @@ _TRIM_AT: Final = 64 * 1024
 
 
 class Ears:
-    """Takes PCM16 at 16 kHz; calls `hear` with `VoiceStarted` and `VoiceStopped`."""
+    """Speech detector and audio buffer: takes PCM16 at 16 kHz; calls `hear` with `VoiceStarted` and `VoiceStopped`."""
 
     def __init__(self, model: Any, hear: Callable[[inputs.VoiceStarted | inputs.VoiceStopped], None]) -> None:
         self._detector = Detector(model)
@@ -36,10 +36,10 @@ class Ears:
         """Byte position of the first byte kept."""
 
         self._seen = 0
-        """Byte position up to which windows were looked at."""
+        """Byte position up to which windows were analysed."""
 
         self._keep_from: int | None = None
-        """Byte position from which all must be kept; nothing while nobody speaks."""
+        """Byte position from which all audio must be kept; None while there is no utterance."""
 
     def listen(self, pcm: bytes | memoryview) -> None:
         """Take the samples of a frame."""
@@ -51,7 +51,7 @@ class Ears:
             self._seen += _WINDOW_BYTES
             if change is True:
                 began_ms = max(0, self._seen // _BYTES_PER_MS - START_WINDOWS * WINDOW_MS)
-                if self._keep_from is None:  # else it goes on after a pause, and is transcribed from where it began
+                if self._keep_from is None:  # otherwise it continues an utterance, which is transcribed from its start
                     self._keep_from = max(self._start, (began_ms - PREROLL_MS) * _BYTES_PER_MS)
                 self._hear(inputs.VoiceStarted(began_ms))
             elif change is False:
@@ -60,8 +60,8 @@ class Ears:
         self._trim(end)
 
     def restore(self, start: int, heard: Iterable[bytes | memoryview], *, utterance_ms: int | None, speaking: bool) -> None:
-        """Go on where another worker's ears died: `heard` is what they had of the samples from `start` on. It is kept and not told
-        of; `utterance_ms` is where what is being said begins, and `speaking` whether it still goes on."""
+        """Continue for a worker that died. `heard` is the audio that it had from the sample `start` on; it is kept and not reported.
+        `utterance_ms` is the start of the current utterance, and `speaking` tells whether speech is in progress."""
         self._start = self._seen = 2 * start
         keep = None if utterance_ms is None else max(self._start, (utterance_ms - PREROLL_MS) * _BYTES_PER_MS)
         hear, self._hear, self._keep_from = self._hear, lambda _: None, keep
@@ -71,7 +71,7 @@ class Ears:
         self._detector.believe(speaking)
 
     def skip(self, samples: int) -> None:
-        """So many samples are somebody else's to listen to."""
+        """Skip this many samples, which another listener hears."""
         self._start += len(self._audio) + 2 * samples
         self._audio.clear()
         self._seen = self._start
@@ -79,30 +79,30 @@ class Ears:
 
     @property
     def samples(self) -> int:
-        """How many samples came so far."""
+        """Number of samples received so far."""
         return (self._start + len(self._audio)) // 2
 
     @property
     def speaking(self) -> bool:
-        """Whether speech is in progress."""
+        """True while speech is in progress."""
         return self._detector.speaking
 
     @property
     def end_ms(self) -> int:
-        """Where the audio ends that came so far."""
+        """End of the audio received so far, ms."""
         return (self._start + len(self._audio)) // _BYTES_PER_MS
 
     def close(self) -> None:
-        """The microphone was closed: no speech is in progress any more."""
+        """Forget speech in progress: the microphone was closed."""
         self._detector.reset()
 
     def release(self) -> None:
-        """No utterance needs its audio any more."""
+        """Stop keeping the audio of an utterance, unless speech is in progress: none needs it any more."""
         if not self._detector.speaking:
             self._keep_from = None
 
     def audio(self, from_ms: int, to_ms: int) -> bytes:
-        """PCM16 of a range, as far as it is kept; `AUDIO_END` as its end stands for now."""
+        """Return the PCM16 of a range, as far as it is kept; `AUDIO_END` as its end stands for now."""
         start = max(0, from_ms * _BYTES_PER_MS - self._start)
         end = len(self._audio) if to_ms == AUDIO_END else max(start, to_ms * _BYTES_PER_MS - self._start)
         return bytes(self._audio[start:end])

@@ -1,4 +1,4 @@
-"""Voice activity: Silero's model, one small network state for each session. No audio is kept here."""
+"""Voice activity detection with Silero's model, one small network state for each session. No audio is kept here."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from voxbridge.shared.audio.frames import INPUT_RATE
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 WINDOW: Final = 512
-"""Samples of one decision: 32 ms at 16 kHz."""
+"""Samples per decision: 32 ms at 16 kHz."""
 
 WINDOW_MS: Final = WINDOW * 1_000 // INPUT_RATE
 _CONTEXT: Final = 64
 
 START: Final = 0.5
 STOP: Final = 0.35
-"""Probabilities from which voice begins and below which it ends; apart, so that one that hovers does not flap."""
+"""Probabilities from which voice begins and below which it ends. They differ, so that a hovering probability does not toggle the state."""
 
 START_WINDOWS: Final = 3
-"""Windows of voice in a row that make speech: 96 ms, so that a click or a key is none."""
+"""Consecutive windows of voice that make speech: 96 ms, so that a click or a key press is not speech."""
 
 STOP_WINDOWS: Final = 8
-"""Windows of silence in a row that end it: 256 ms."""
+"""Consecutive windows of silence that end speech: 256 ms."""
 
 Samples = npt.NDArray[np.float32]
 
 
 class SileroModel:
-    """The weights, shared by all sessions of a process; a decision takes about 0.12 ms on one thread."""
+    """The model's weights, shared by all sessions of a process. A decision takes about 0.12 ms on one thread."""
 
     def __init__(self, path: Path) -> None:
-        """Raises `UNAVAILABLE` when the file is not there."""
+        """Load the model. Raises `UNAVAILABLE` when the file is missing."""
         if not path.is_file():
             raise VoxbridgeError(Code.UNAVAILABLE, f"The voice activity model is missing at {path}: run `voxbridge models get`.")
         options = onnxruntime.SessionOptions()
@@ -45,13 +45,13 @@ class SileroModel:
         self._rate = np.array(INPUT_RATE, dtype=np.int64)
 
     def run(self, window: Samples, state: Samples) -> tuple[float, Samples]:
-        """`(probability, next state)` for context and window, 576 samples from -1 to 1."""
+        """Return `(probability, next state)` for context and window, 576 samples from -1 to 1."""
         probability, state = self._session.run(None, {"input": window[np.newaxis, :], "state": state, "sr": self._rate})
         return float(probability[0, 0]), state
 
 
 class Detector:
-    """Finds where speech begins and ends in one session's microphone audio."""
+    """Detector of the beginning and end of speech in one session's microphone audio."""
 
     def __init__(self, model: Any) -> None:
         self.speaking = False
@@ -61,9 +61,9 @@ class Detector:
         self._run = 0
 
     def feed(self, pcm: bytes | bytearray | memoryview) -> bool | None:
-        """Take one window of PCM16. True when speech has begun, False when it has ended, nothing otherwise.
+        """Take one window of PCM16. Return True when speech has begun, False when it has ended, None otherwise.
 
-        What has begun did so `START_WINDOWS` windows ago, what has ended `STOP_WINDOWS` ago.
+        Speech that has begun did so `START_WINDOWS` windows ago; speech that has ended did so `STOP_WINDOWS` windows ago.
         """
         self._window[:_CONTEXT] = self._window[WINDOW:]
         self._window[_CONTEXT:] = np.frombuffer(pcm, dtype="<i2")
@@ -82,7 +82,7 @@ class Detector:
         return None
 
     def believe(self, speaking: bool) -> None:
-        """Go on from what another detector had found at this place."""
+        """Continue from the state that another detector had at this place."""
         if self.speaking is not speaking:
             self.speaking, self._run = speaking, 0
 

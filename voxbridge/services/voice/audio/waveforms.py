@@ -1,8 +1,8 @@
-"""Waveforms of sessions: peaks of the recorded audio, or of what a live session said in the last seconds.
+"""Waveforms of sessions: peaks of the recorded audio, or of the last seconds of a live session.
 
-Owns which stream is read and how much of it for one request. Recorded audio is read once, page by page, and only its peaks are kept,
-for the sessions that were looked at last; a long recording is therefore given in parts. Whether there is a recording is asked for each
-request, by its key: the peaks of one that was erased are dropped. Nothing is lost in a crash here.
+Owns which stream is read, and how much of it for one request. Recorded audio is read once, page by page, and only its peaks are kept,
+for the sessions requested last; a long recording is therefore delivered in parts. Each request looks for the key of the recording: the
+peaks of a recording that was erased are dropped. A crash loses nothing here.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from voxbridge.services.voice.audio.peaks import Peaks
 
 KEPT: Final = 32
-"""Channels whose peaks are kept; a session has two."""
+"""Number of channels whose peaks are kept; a session has two."""
 
 PAGE: Final = 250
-"""Frames that are read at a time: events of live sessions wait no longer than those take."""
+"""Frames read at a time: events of live sessions wait no longer than this read takes."""
 
 BLOCKS: Final = 4
-"""The same in blocks of a recording, of 200 frames each."""
+"""Blocks of a recording read at a time, of 200 frames each, for the same reason."""
 
 BUDGET_S: Final = 0.25
-"""How long one request reads; the rest is for the next one."""
+"""Seconds that one request reads; the rest is left to the next request."""
 
 
 class Channel:
-    """What was read of one channel. `key` opens its recording; nothing where the last seconds are read from the bus."""
+    """Audio read so far of one channel. `key` opens its recording; it is None where the last seconds are read from the bus."""
 
     def __init__(self, name: str, key: bytes | None, peaks: Peaks) -> None:
         self.name = name
@@ -51,7 +51,7 @@ class Channel:
 
 
 class Waveforms:
-    """Reads what was recorded."""
+    """Endpoint that answers requests for waveforms."""
 
     def __init__(self, log: Log, keys: DataKeys) -> None:
         self._log = log
@@ -60,7 +60,7 @@ class Waveforms:
         self._questions = Questions(Waveform, "waveform", self._answer)
 
     async def serve(self, request: Request) -> None:
-        """Answer one request; what is wrong is answered as a typed error."""
+        """Answer one request; an error is sent as a typed error."""
         await self._questions.serve(request)
 
     async def _answer(self, asked: Waveform) -> bytes:
@@ -71,9 +71,9 @@ class Waveforms:
         return msgspec.json.encode(await self.waveform(asked))
 
     async def waveform(self, asked: Waveform) -> dict[str, Any]:
-        """The peaks that are asked for.
+        """Return the requested peaks.
 
-        `complete` is false while a long recording is being read: asked again, it goes on. Raises `UNAVAILABLE`, and
+        `complete` is false while a long recording is being read: the next request continues. Raises `UNAVAILABLE`, and
         `WrongKey` for a recording that was sealed with another vault key.
         """
         sid, channel, from_ms = asked.sid, asked.channel, asked.from_ms
@@ -104,7 +104,7 @@ class Waveforms:
         return answer
 
     def _channel(self, sid: str, channel: str, began_ms: int, key: bytes | None) -> Channel:
-        # Loaded when somebody looks.
+        # Imported at the first request for a waveform.
         from voxbridge.services.voice.audio.peaks import Peaks
 
         found = self._kept.get((sid, channel))
@@ -128,7 +128,7 @@ class Waveforms:
         channel.complete = not more
 
     async def _read_live(self, sid: str, channel: Channel) -> None:
-        """Read what the bus keeps of a live session that is not recorded: its last seconds, which are for a takeover."""
+        """Read what the bus keeps of a live session that is not recorded: its last seconds, which are kept for takeovers."""
         stream, subject = subjects.kept_audio(sid)[CHANNELS.index(channel.name)]
         more = True
         while more:

@@ -1,1 +1,1 @@
-"""The decisions of a voice session: a pure step and all that it is made of. No clock, no randomness, no I/O anywhere below."""
+"""The decisions of a voice session: a pure step function and its parts. No module in this package uses a clock, randomness or I/O."""

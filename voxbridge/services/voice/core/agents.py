@@ -1,4 +1,4 @@
-"""Who speaks in a session: the agents that were asked for by name, or the one that the session's options make. Pure."""
+"""Agents of a session: those that were requested by name, or the one that the session's options define. Pure."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ CLAUDE: Final = "anthropic"
 
 
 def of(request: SessionRequested, opened: Opened) -> tuple[Agent, ...]:
-    """The session's agents, the first of which begins. The session's own options count before those of its file."""
+    """Return the session's agents, the first of which begins. The session's options override those in that agent's file."""
     if opened.cast is None:
         return (_made(request, opened),)
     first, *others = opened.cast.agents
     wished = {
         name: value for name, value in (("voice", request.voice), ("output", request.output)) if value
-    }  # a model of one provider is none of another's, so a wish for one counts only without an agent
+    }  # a requested `model` counts only without a named agent: it may belong to another provider
     return (msgspec.structs.replace(first, **wished), *others)
 
 
 def providers(agent: Agent) -> set[str]:
-    """Whom an agent needs; `local` stands for the installation's own models."""
+    """Return the providers that an agent needs; `local` stands for the installation's own models."""
     if agent.realtime is not None:
         return {agent.realtime.provider}
     return {part.provider or "local" for part in (agent.stt, agent.llm, agent.tts)}
 
 
 def unknown_functions(agents: Sequence[Agent], functions: Sequence[Function]) -> list[tuple[str, list[str]]]:
-    """The agents whose `tools` name what there is not, with those names."""
+    """Return the agents whose `tools` name unknown functions, with those names."""
     known = {function.name for function in functions}
     found = ((agent.name, [name for name in agent.tools or () if name not in known]) for agent in agents)
     return [(name, unknown) for name, unknown in found if unknown]
 
 
 def enter(d: Draft, agent: Agent) -> None:
-    """From now on this agent speaks."""
+    """Make this the agent that speaks."""
     state = d.state
     state.agent = agent
     state.output = agent.output
@@ -55,13 +55,15 @@ def enter(d: Draft, agent: Agent) -> None:
 
 
 def thinks_here(agent: Agent) -> bool:
-    """Whether the installation's own language model thinks for an agent."""
+    """Check whether an agent uses the installation's own language model."""
     return agent.realtime is None and agent.llm.provider in ("", "local")
 
 
 def read_ahead(state: State) -> tuple[tuple[str, tuple[Function, ...]], ...]:
-    """Where others think for who begins: the instructions and functions of the first agent for whom the installation's own language
-    model does, as it is asked right after a handoff, and as it is asked from then on."""
+    """Return `(instructions, functions)` pairs that the installation's own language model may read before a handoff.
+
+    They are those of the first agent that uses this model: as it is asked right after a handoff, and as it is asked later. Empty if
+    the current agent uses the model already, or no agent does."""
     agent = None if thinks_here(state.agent) else next(filter(thinks_here, state.agents), None)
     if agent is None:
         return ()
@@ -71,7 +73,7 @@ def read_ahead(state: State) -> tuple[tuple[str, tuple[Function, ...]], ...]:
 
 
 def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
-    """The instructions of an agent, and the functions that it may call."""
+    """Return the instructions of an agent and the functions that it may call."""
     allowed = state.catalogue if agent.tools is None else tuple(one for one in state.catalogue if one.name in agent.tools)
     handoff = handoff_function(agent, state.agents)
     custom = state.request.system_prompt if state.request is not None else ""
@@ -79,13 +81,13 @@ def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
 
 
 def shared(state: State) -> bool:
-    """Whether nothing that the session brought along is in the instructions and functions of who speaks: what was read of them may be
-    kept for others."""
+    """Check that the session added nothing to the agent's instructions and functions: an endpoint may then keep its cache of them for
+    other sessions."""
     return state.request is None or not (state.request.system_prompt.strip() or state.request.functions)
 
 
 def model_of(agent: Agent, usual: str) -> str:
-    """The name of the model that an agent thinks with. `usual` is that of the installation's own language model."""
+    """Return the name of the model that an agent uses; `usual` is that of the installation's own language model."""
     if agent.realtime is not None:
         return agent.realtime.model or capabilities.DEFAULT_MODELS[agent.realtime.provider]
     if agent.llm.provider in ("", "local"):

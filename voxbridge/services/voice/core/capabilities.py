@@ -1,7 +1,7 @@
-"""What each realtime model can and cannot do, as data: nothing else in the voice service asks for a model's name. Pure.
+"""Capabilities of each realtime model, as data: no other code in the voice service depends on a model's name. Pure.
 
-Where the facts come from, and which of them were never seen live, says docs/providers.md. A model that is not in the table is
-taken to be able to do as little as any of its provider.
+docs/providers.md lists the sources of the facts, and which of them were never seen live. A model that is not in the table is assumed
+to have no more capabilities than the least capable model of its provider.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ Provider = Literal["gemini", "openai"]
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """One model. Defaults are the cautious answers."""
+    """Capabilities of one model. Defaults are the cautious values."""
 
     provider: Provider
     resumes: bool = False
-    """Issues handles with which a new connection takes up the conversation."""
+    """Issues handles with which a new connection resumes the conversation."""
 
     resumes_with_changes: bool = False
-    """A resumed conversation takes new instructions, voice and functions; else a handoff is seeded from the log."""
+    """A resumed conversation accepts new instructions, voice and functions; otherwise a handoff is seeded from the log."""
 
     late_content: bool = False
-    """Takes text turns after its first own turn; else text goes in as realtime input, and history only with a new connection. One whose
-    history is declared takes no other text turns before its first one either."""
+    """Takes text turns after its own first turn; otherwise text is sent as realtime input, and history only with a new connection. A
+    model with declared history takes no other text turns before its first turn either."""
 
     history: Literal["plain", "declared"] = "declared"
-    """How Gemini takes the turns of the conversation so far: `declared` in the setup and ended as a turn, which is answered by nothing;
-    or `plain`, as content that is told at any time. To declare it where that is not known costs an answer that nobody asked for; not
-    to declare it where that is wanted costs the connection."""
+    """Form in which Gemini takes the turns of the conversation so far. `declared`: announced in the setup and ended as a turn, which the
+    model does not answer. `plain`: sent as content at any time. Declaring it to a model that does not support that causes an unwanted
+    answer; not declaring it to a model that requires it costs the connection."""
 
     seeds_history: bool = True
-    """A new connection takes the turns of the conversation so far; else they are told in the instructions."""
+    """A new connection takes the turns of the conversation so far; otherwise they are put into the instructions."""
 
     truncates: bool = False
     """Can be told how much of a response was heard."""
 
     nonblocking_calls: Literal["no", "opt_in", "default"] = "no"
     connection_s: int = 600
-    """How long a connection lasts at most, before the provider closes it."""
+    """Seconds a connection lasts at most before the provider closes it."""
 
     warns: bool = False
-    """Says before it closes a connection (GoAway)."""
+    """Announces that it will close a connection (GoAway)."""
 
     detects_voice: bool = False
-    """Reports when the user begins and ceases to speak."""
+    """Reports when the user begins and stops speaking."""
 
 
 GEMINI: Final = Capabilities(provider="gemini", resumes=True, warns=True)
@@ -59,7 +59,7 @@ DEFAULT_MODELS: Final[dict[str, str]] = {"gemini": "gemini-3.8-live", "openai": 
 
 DEFAULT_VOICES: Final[dict[str, str]] = {"gemini": "Puck", "openai": "marin"}
 TEXT_MODELS: Final[dict[str, str]] = {"anthropic": "claude-sonnet-5", "gemini": "gemini-3.8-flash", "openai": "gpt-6-luna"}
-"""What a cascade thinks with when an agent names a provider and no model."""
+"""Language model of a cascade by provider, for an agent that names a provider and no model."""
 
 MODELS: Final[dict[str, Capabilities]] = {
     "gemini-2.5-flash-native-audio-preview-12-2025": _GEMINI_25,
@@ -72,7 +72,7 @@ MODELS: Final[dict[str, Capabilities]] = {
 
 
 def of(provider: str, model: str) -> Capabilities:
-    """What a model can do; of one that is not known, what any of its provider can."""
+    """Return the capabilities of a model; for an unknown model, those that any model of its provider has."""
     known = MODELS.get(model)
     if known is not None and known.provider == provider:
         return known

@@ -1,12 +1,12 @@
-"""One agent hands the conversation over to another. Pure.
+"""Handoff of the conversation from one agent (the source) to another (the target). Pure.
 
-What the first one said is heard to its end, and the other one's voice follows it. A realtime model is opened with the other one's
-voice, instructions and functions: by resumption where it can take up a conversation under new ones, seeded from the conversation
-otherwise; a cascade agent is simply asked. Who goes on is told who handed over and why, and answers what the user had asked. A call
-that is open stays open where the same model goes on, and is cancelled where it does not.
+The source's words are heard to their end, and the target's voice follows. For a realtime target, a connection is opened with its
+voice, instructions and functions: by resumption if the model can resume a conversation with new ones, otherwise seeded from the
+conversation. A cascade target is asked for a completion. The target is told who handed over and why, and answers what the user had
+asked. An open call stays open if the same realtime model goes on; otherwise it is cancelled.
 
-Nobody is handed over to whose provider has no key here. Where the provider refuses, or cannot be reached, the first one gets the
-conversation back, is told why, and goes on: in the log a handoff of its own.
+A handoff to an agent whose provider has no key is refused. If the provider refuses or cannot be reached, the source gets the
+conversation back, is told why, and goes on; the log shows this as another handoff.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
 
 WORDS_MS: Final = 1_500
-"""How long a handoff waits for the words that it is to answer: over the next connection they do not come."""
+"""Milliseconds a handoff waits for the user's words that it is to answer: they do not arrive over the next connection."""
 
 ARRIVAL: Final = "(Note: It is your turn now. Go on with what the user wants.)"
 
 
 def called(d: Draft, arguments: dict[str, Any]) -> str:
-    """The agent called the function that hands over; what it is to be told where that cannot be done, else nothing."""
+    """Start the handoff that an agent's function call asks for. Return the refusal to tell the agent; empty if the call was accepted."""
     target, reason, summary = (str(arguments.get(name) or "").strip() for name in ("target", "reason", "summary"))
     if target not in d.state.agent.handoffs or all(agent.name != target for agent in d.state.agents):
         known = ", ".join(name for name in d.state.agent.handoffs)
@@ -50,7 +50,7 @@ def called(d: Draft, arguments: dict[str, Any]) -> str:
 
 
 def asked_for(d: Draft, target: str, *, reason: str) -> None:
-    """An operator wants another one to go on; where that one cannot, the log says so."""
+    """Start the handoff that an operator asks for; if the target has no key, record that in the log."""
     keyless = _keyless(d.state, target)
     if not keyless:
         start(d, target, reason=reason, by="operator")
@@ -60,7 +60,7 @@ def asked_for(d: Draft, target: str, *, reason: str) -> None:
 
 
 def requested(d: Draft, input: inputs.ToolRequested) -> None:
-    """The language model of a cascade agent called the function that hands over."""
+    """Handle a handoff call by the language model of a cascade agent."""
     reply = d.reply
     if reply is None or reply.effect != input.effect:
         return
@@ -70,7 +70,7 @@ def requested(d: Draft, input: inputs.ToolRequested) -> None:
 
 
 def start(d: Draft, target: str, *, reason: str = "", summary: str = "", by: Literal["agent", "operator"]) -> None:
-    """Begin a handoff to an agent of this session; nothing if there is no such agent, or it speaks already."""
+    """Start a handoff to an agent of this session. Do nothing if there is no such agent, it speaks already, or a handoff is in progress."""
     state = d.state
     source = state.agent.name
     if state.handoff is not None or target == source or all(agent.name != target for agent in state.agents):
@@ -86,11 +86,11 @@ def start(d: Draft, target: str, *, reason: str = "", summary: str = "", by: Lit
 
 
 def unreached(d: Draft, error: ev.Failure) -> bool:
-    """There is no connection to the other one's model: have the first one go on. Whether there is such a one."""
+    """Return the conversation to the source if the target's model cannot be connected. Return False if no handoff was in progress."""
     line, handoff = d.state.line, d.state.handoff
     if line is None or handoff is None or not connection.arriving(d.state):
         return False
-    if line.worker:  # nobody says it later
+    if line.worker:  # `session.restored` is due, and no connection of this agent will write it
         gap_ms = (d.now - line.lost_at) // 1_000 if line.lost_at else 0
         d.append(ev.SessionRestored(worker=line.worker, term=d.state.term, how="reseeded", gap_ms=gap_ms, lost=line.lost))
     notes = tuple(note for note in line.notes if note.text != _arrival(d.state.agent))
@@ -100,12 +100,12 @@ def unreached(d: Draft, error: ev.Failure) -> bool:
 
 
 def refused(d: Draft, input: inputs.EffectFailed) -> bool:
-    """The other one is a cascade agent whose language model refuses its first answer: have the first one go on. Whether it does."""
+    """Return the conversation to the source if the language model of a cascade target refuses its first answer. Return whether it did."""
     reply, (source, turn) = d.reply, d.state.handed
     if reply is None or reply.effect != input.effect or reply.turn != turn or d.state.returned == turn or d.state.handoff is not None:
         return False
     begun = playout.has_words(reply.pieces) or reply.uses or reply.unsplit or reply.held or reply.failed
-    # What a model refuses with functions it is asked again without them; see `speaking`.
+    # A model that refuses a request with functions is asked once more without them; see `speaking`.
     final = not input.error.retryable and (reply.plain or input.error.code != Code.PROVIDER_REFUSED)
     if begun or not final or agents.thinks_here(d.state.agent) or all(agent.name != source for agent in d.state.agents):
         return False
@@ -116,7 +116,7 @@ def refused(d: Draft, input: inputs.EffectFailed) -> bool:
 
 
 def _give_back(d: Draft, first: str, error: ev.Failure) -> None:
-    """Hand over from an agent that cannot be reached to the one who handed over to it."""
+    """Start a handoff from an agent that cannot be reached back to `first`, which had handed over to it."""
     unreached = d.state.agent.name
     reason = f"{unreached} cannot be reached: {error.message}"[:REASON_LIMIT]
     d.append(ev.HandoffStarted(source=unreached, target=first, reason=reason))
@@ -125,14 +125,14 @@ def _give_back(d: Draft, first: str, error: ev.Failure) -> None:
 
 
 def settle(d: Draft) -> None:
-    """Let the other one begin as soon as the first one's words are made."""
+    """Let the target begin as soon as the source's words are made."""
     state, handoff = d.state, d.state.handoff
     if handoff is None or state.agent.name == handoff.target or state.cut is not None or _user_speaks(state):
         return
     if state.line is not None and state.line.ready and transcripts.are_due(d):
         return
     if d.reply is not None and d.reply.filler:
-        filler.give_way(d)  # nobody waits for the words that cover a wait
+        filler.give_way(d)  # the handoff does not wait for filler words
     reply = d.reply
     if reply is not None and not reply.line and (reply.calls or not turns.made(reply)):
         return
@@ -142,7 +142,7 @@ def settle(d: Draft) -> None:
     state.returned = turn if handoff.back else -1
     if reply is not None and reply.turn == turn:
         turns.hand_on(d)
-    elif reply is not None:  # its turn is another one
+    elif reply is not None:  # it belongs to another turn
         turns.hand_on(d, goes_on=False)
     line = state.line
     memory.remember_note(d, handoff.note)
@@ -173,12 +173,12 @@ def settle(d: Draft) -> None:
 
 
 def _user_speaks(state: State) -> bool:
-    """Whether the user is being listened to by the one who leaves: the end of it would never be heard."""
+    """Check whether the source is listening to the user; a handoff now would lose the end of the utterance."""
     return state.utterance is not None or (state.line is not None and state.line.active)
 
 
 def completed(d: Draft, history: Literal["handle", "seed", "summary", "log"]) -> None:
-    """The other one can speak."""
+    """Complete the handoff: the target can speak. Do nothing without a handoff to the current agent."""
     handoff, agent = d.state.handoff, d.state.agent
     if handoff is None or agent.name != handoff.target:
         return
@@ -196,8 +196,8 @@ def completed(d: Draft, history: Literal["handle", "seed", "summary", "log"]) ->
 
 
 def _stamps(reply: Reply | None, line: Line | None, turn: int) -> Stamps:
-    """From where the turn's times count on: the first words of a turn are the first one's where there are any, and when those are
-    heard is not known yet."""
+    """Return the stamps with which the target continues the turn. They are empty if the source spoke and it is not known yet when its
+    words, the first of the turn, are heard."""
     if reply is None or reply.turn != turn:
         return Stamps(speech_ended=line.ended_at or None) if line is not None and turn else Stamps()
     silent = not any(piece.text for piece in reply.pieces)
@@ -205,7 +205,7 @@ def _stamps(reply: Reply | None, line: Line | None, turn: int) -> Stamps:
 
 
 def _keyless(state: State, target: str) -> str:
-    """Why an agent cannot be handed a conversation: whom it needs and who has no key here. Empty for one that can, or that there is not."""
+    """Return why an agent cannot take over: the providers it needs that have no key. Empty if it can, or if there is no such agent."""
     agent = next((agent for agent in state.agents if agent.name == target), None)
     missing = sorted(agents.providers(agent) - set(state.providers)) if agent is not None and state.providers else []
     return f"{target} cannot be reached: there is no key for {' and '.join(missing)} here." if missing else ""
@@ -216,7 +216,7 @@ def _arrival(agent: Agent) -> str:
 
 
 def _turn(d: Draft) -> int:
-    """The turn that goes on with the other one; 0 where nothing was asked."""
+    """Return the turn that the target continues; 0 if nothing was asked."""
     line = d.state.line
     if line is not None and line.going_on:
         return line.going_on

@@ -1,6 +1,6 @@
-"""What the voice core takes besides events of the log: detections, results of effects, timers.
+"""Inputs of the voice core besides events of the log: detections, results of effects, timers.
 
-All of them are journalled, so a field here is part of the log: add with a default, never rename.
+All of them are written to the journal, so their fields are part of the log format: add a field with a default, never rename one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from voxbridge.shared.events.voice import Failure
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
-    """The shell is ready: what the installation offers, resolved once for the session."""
+    """Readiness of the shell, with what the installation offers, resolved once for the session."""
 
     worker: str
     term: int
@@ -28,56 +28,56 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     idle_timeout_s: int
     turn_timeout_s: int
     speak_results: bool = False
-    """Say the `spoken` of a result as it is: a small model would take a second to say the same, and say it worse."""
+    """Say the `spoken` field of a result as it is: a small model would take a second to say the same, and say it worse."""
 
     resume_window_s: int = 10
-    """How long the session waits for a client that can resume it."""
+    """Seconds the session waits for a client that can resume it."""
 
     model_patience_s: int = 0
-    """How long a model may be away before its failure is one."""
+    """Seconds a failing model is retried before its failure counts."""
 
     stt_patience_s: int = 0
-    """The same for speech recognition, whose failure costs the user what was said. 0 in journals from before: as the others."""
+    """The same for speech recognition, whose failure loses what the user said. 0 in older journals: `model_patience_s` applies."""
 
     cast: Cast | None = None
-    """Who was asked for by name; nothing where the session's options make the agent."""
+    """Agents requested by name; None if the session's options define the agent."""
 
     record: bool = False
-    """Whether the session is recorded."""
+    """True if the session is recorded."""
 
     tool_rounds: int = 0
-    """Rounds of function calls that a turn may have. 0 in journals from before it could be set: 5, and any number with a realtime
-    model; their `providers` lack the endpoints that need no key."""
+    """Rounds of function calls that a turn may have. 0 in older journals: then 5, or no limit with a realtime model, and `providers`
+    lacks the endpoints that need no key."""
 
     filler: bool | None = None
-    """Whether a wait is covered by a few words. Nothing in journals from before there were such: in those nobody apologises for a
-    realtime model either."""
+    """True if waits are covered by filler words. None in journals older than fillers: there, the installation's voice does not
+    apologise for a realtime model either."""
 
     language: str = ""
-    """The installation's language."""
+    """Language of the installation."""
 
     prices: dict[str, tuple[float, float]] = {}
-    """US$ for a million tokens, in and out, by the model's name."""
+    """US$ per million tokens, `(input, output)`, by model name."""
 
     reopens: int = 0
-    """How often in a row a turn may be reopened. 0 in journals from before it could be."""
+    """Maximum number of times in a row that a turn may be reopened. 0 in journals older than reopening."""
 
 
 class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):
-    """The detector is sure that speech began, at `audio_ms` of microphone audio."""
+    """Start of speech, confirmed by the detector, at `audio_ms` of microphone audio."""
 
     audio_ms: int
 
 
 class VoiceStopped(msgspec.Struct, frozen=True, tag="voice_stopped"):
-    """Speech ended at `audio_ms`; the detector has heard `silence_ms` of silence since."""
+    """End of speech at `audio_ms`; the detector has heard `silence_ms` of silence since."""
 
     audio_ms: int
     silence_ms: int
 
 
 class Transcribed(msgspec.Struct, frozen=True, kw_only=True, tag="transcribed"):
-    """A transcription is done."""
+    """Result of a transcription."""
 
     effect: int
     text: str
@@ -86,21 +86,21 @@ class Transcribed(msgspec.Struct, frozen=True, kw_only=True, tag="transcribed"):
 
 
 class TurnJudged(msgspec.Struct, frozen=True, tag="turn_judged"):
-    """How likely it is that the user has finished, from 0 to 1."""
+    """Probability that the user has finished, from 0 to 1."""
 
     effect: int
     probability: float
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="text_delta"):
-    """The language model wrote more."""
+    """Further text of the language model."""
 
     effect: int
     text: str
 
 
 class ToolRequested(msgspec.Struct, frozen=True, kw_only=True, tag="tool_requested"):
-    """The language model wants a function called. `arguments` is what it wrote, parsed."""
+    """Function call requested by the language model; `arguments` are parsed from its output."""
 
     effect: int
     name: str
@@ -108,7 +108,7 @@ class ToolRequested(msgspec.Struct, frozen=True, kw_only=True, tag="tool_request
 
 
 class Completed(msgspec.Struct, frozen=True, kw_only=True, tag="completed"):
-    """The language model is done."""
+    """End of a completion."""
 
     effect: int
     input_tokens: int = 0
@@ -116,7 +116,7 @@ class Completed(msgspec.Struct, frozen=True, kw_only=True, tag="completed"):
 
 
 class AudioMade(msgspec.Struct, frozen=True, kw_only=True, tag="audio_made"):
-    """Speech was synthesised: `ms` of audio so far; `done` with the last of it."""
+    """Progress of a synthesis: `ms` of audio so far; `done` with the last of it."""
 
     effect: int
     ms: int
@@ -124,28 +124,28 @@ class AudioMade(msgspec.Struct, frozen=True, kw_only=True, tag="audio_made"):
 
 
 class AudioSent(msgspec.Struct, frozen=True, tag="audio_sent"):
-    """The first frame of a generation left for the client, under this number."""
+    """Sending of the first frame of a generation to the client, with this sequence number."""
 
     generation: int
     sequence: int = 0
 
 
 class EffectFailed(msgspec.Struct, frozen=True, kw_only=True, tag="effect_failed"):
-    """An effect ended in an error."""
+    """Failure of an effect."""
 
     effect: int
     error: Failure
 
 
 class TimerFired(msgspec.Struct, frozen=True, tag="timer_fired"):
-    """A timer that the step had set."""
+    """Expiry of a timer that the core had set."""
 
     name: str
 
 
 class MicrophoneAt(msgspec.Struct, frozen=True, kw_only=True, tag="microphone_at"):
-    """The microphone frame with this number and time ends at this sample of the session: taken ahead of each change of voice and
-    every few seconds, so that a successor knows where the frames that the bus kept lie."""
+    """Position of a microphone frame: the one with this sequence number and time ends at this sample of the session. Taken before each
+    change of voice and every few seconds, so that a successor can position the frames that the bus kept."""
 
     samples: int
     sequence: int
@@ -153,27 +153,27 @@ class MicrophoneAt(msgspec.Struct, frozen=True, kw_only=True, tag="microphone_at
 
 
 class TakenOver(msgspec.Struct, frozen=True, kw_only=True, tag="taken_over"):
-    """Another worker goes on with the session, and this is what it found."""
+    """Takeover of the session by another worker, with what it found."""
 
     worker: str
     term: int
     gap_ms: int
-    """How long nobody held the session."""
+    """Milliseconds for which no worker held the session."""
 
     generation: int = 0
     left_ms: int | None = None
-    """Audio of `generation` that had left for the client; nothing when that is not known."""
+    """Milliseconds of `generation`'s audio that had left for the client; None if unknown."""
 
     audio_from_ms: int | None = None
     audio_to_ms: int | None = None
-    """Microphone audio that the bus still had, in ms of the session; nothing when it had none."""
+    """Range of microphone audio that the bus still had, in ms of the session; None if it had none."""
 
     lost_ms: int = 0
-    """Microphone audio that is lost before `audio_from_ms`."""
+    """Milliseconds of microphone audio lost before `audio_from_ms`."""
 
 
 class Released(msgspec.Struct, frozen=True, tag="released"):
-    """This worker is being stopped, or another one is to have the session: it is given up for another one to take."""
+    """Release of the session for another worker to take: this worker is being stopped (`drain`), or the session is moved (`move`)."""
 
     worker: str
     term: int
@@ -181,39 +181,39 @@ class Released(msgspec.Struct, frozen=True, tag="released"):
 
 
 class GatewayLost(msgspec.Struct, frozen=True, tag="gateway_lost"):
-    """The gateway of the session's socket is dead: it wrote no `client.disconnected`."""
+    """Death of the gateway that held the session's socket, which therefore wrote no `client.disconnected`."""
 
     gateway: str
 
 
 class CauseFound(msgspec.Struct, frozen=True, tag="cause_found"):
-    """Why the model behind an effect is late, in words; empty where nobody knows."""
+    """Reason in words why the model of an effect is late; empty if unknown."""
 
     effect: int
     cause: str
 
 
 class LimitReached(msgspec.Struct, frozen=True, tag="limit_reached"):
-    """The session met a bound of the installation: `time_limit` or `log_limit`."""
+    """Limit of the installation that the session reached: `time_limit` or `log_limit`."""
 
     reason: str
     error: Failure
 
 
 class Broken(msgspec.Struct, frozen=True, tag="broken"):
-    """The core failed at an input, which was not taken."""
+    """Failure of the core at an input, which was not applied."""
 
     error: Failure
 
 
 class Orphaned(msgspec.Struct, frozen=True, tag="orphaned"):
-    """A successor could not go on with the session of a dead owner."""
+    """Notice that no worker could take over the session of a dead owner."""
 
     worker: str
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
-    """The shell could not open the session."""
+    """Refusal by the shell to open the session."""
 
     worker: str
     term: int

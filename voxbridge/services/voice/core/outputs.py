@@ -1,4 +1,4 @@
-"""What the voice core asks its shell to do, besides appending events (`voxbridge.shared.step.fold.Append`)."""
+"""Outputs of the voice core: requests to its shell, besides appending events (`voxbridge.shared.step.fold.Append`)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.bus.moments import Moment
 
 AUDIO_END: Final = 2**31 - 1
-"""As the end of a range of audio: everything that was heard so far."""
+"""End of an audio range, in ms, that stands for all audio received so far."""
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as the conversation remembers it."""
+    """A function call as the history keeps it."""
 
     call_id: str
     name: str
@@ -22,7 +22,7 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One message of the conversation, in the roles that chat completions know."""
+    """A message of the conversation, with the roles of chat completions."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str = ""
@@ -31,8 +31,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Transcribe(msgspec.Struct, frozen=True, kw_only=True, tag="transcribe"):
-    """Transcribe a range of microphone audio, in ms from its start. A successor repeats it, from the audio that the bus kept.
-    Empty names stand for the installation's own."""
+    """Request to transcribe a range of microphone audio, in ms from its start. A successor repeats it, from the audio that the bus kept.
+    An empty provider or model stands for the installation's own."""
 
     from_ms: int
     to_ms: int
@@ -42,27 +42,27 @@ class Transcribe(msgspec.Struct, frozen=True, kw_only=True, tag="transcribe"):
 
 
 class JudgeTurn(msgspec.Struct, frozen=True, kw_only=True, tag="judge_turn"):
-    """Ask whether the user has finished, from the audio of a range. A successor repeats it."""
+    """Request to judge from a range of audio whether the user has finished. A successor repeats it."""
 
     from_ms: int
     to_ms: int
 
 
 class Complete(msgspec.Struct, frozen=True, kw_only=True, tag="complete"):
-    """Ask the language model to go on. A successor repeats it and goes on where it ended: what the first had written stays as it
-    was said. After a call it is given up: calls come last, and a call is not made twice."""
+    """Request for a completion by the language model. A successor repeats it: the text of the first completion is kept, and the second
+    one adds what goes beyond it. It is not repeated after a call: calls come last, and no call may be made twice."""
 
     model: str
     messages: tuple[Message, ...]
     functions: tuple[Function, ...]
     provider: str = ""
     shared: bool = False
-    """The instructions are those of an agent alone, with nothing of this session in them: what was read of them may be kept."""
+    """True if instructions and functions hold nothing of this session: the endpoint may keep its cache of them for other sessions."""
 
 
 class Synthesize(msgspec.Struct, frozen=True, kw_only=True, tag="synthesize"):
-    """Speak a piece of a reply, its figures in the words of `language`; pieces of a generation are played in the order they were
-    asked for. A successor repeats what had not been heard, from the start of the sentence that was heard in part, as a new generation."""
+    """Request to speak a piece of a reply, with figures read in `language`. Pieces of a generation play in the order of their requests.
+    A successor repeats what had not been heard, from the start of the sentence that was heard in part, as a new generation."""
 
     generation: int
     text: str
@@ -71,12 +71,12 @@ class Synthesize(msgspec.Struct, frozen=True, kw_only=True, tag="synthesize"):
     provider: str = ""
     model: str = ""
     whole: bool = False
-    """It is queued at once, when all of it is there: what a realtime model says comes at any moment, and is heard before or behind it."""
+    """Queue the audio in one step when all of it is made: audio of a realtime model, which may come any time, then never splits it."""
 
 
 class Connect(msgspec.Struct, frozen=True, kw_only=True, tag="connect"):
-    """Open a connection to a realtime model and report what it says (`provider`), until it is cancelled or lost. The one before is
-    closed first. A successor opens one of its own: with the newest handle, or seeded from the log."""
+    """Request to open a connection to a realtime model and report its messages (`provider_events`) until it is cancelled or lost. The
+    previous connection is closed first. A successor opens a connection of its own: with the newest handle, or seeded from the log."""
 
     provider: str
     model: str
@@ -86,19 +86,19 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True, tag="connect"):
     functions: tuple[Function, ...] = ()
     history: tuple[Message, ...] = ()
     handle: str = ""
-    """Reference of the handle that it resumes."""
+    """Reference of the handle to resume; empty for a new conversation."""
 
     audio_from_ms: int = 0
-    """Microphone audio from here on is for this connection, as far as it is kept."""
+    """Position in the microphone audio, ms, from which on kept audio is sent over this connection."""
 
     delay_ms: int = 0
-    """Before it is dialled."""
+    """Milliseconds to wait before dialling."""
 
     manual_activity: bool = False
-    """The model is told when the user speaks."""
+    """True if the model is told when the user speaks (`Activity`)."""
 
     speaking: bool = False
-    """And the user speaks already."""
+    """True if, with `manual_activity`, the user is already speaking."""
 
     search: bool = False
 
@@ -107,46 +107,47 @@ Effect = Transcribe | JudgeTurn | Complete | Synthesize | Connect
 
 
 class StartEffect(msgspec.Struct, frozen=True, tag="start_effect"):
-    """Begin something that ends in an input carrying `id`. It dies with its worker; `takeover` begins it again as its kind says."""
+    """Request to start an effect, which ends with an input carrying `id`. It dies with its worker; `takeover` restarts it as its type
+    documents."""
 
     id: int
     effect: Effect
 
 
 class CancelEffect(msgspec.Struct, frozen=True, tag="cancel_effect"):
-    """Stop an effect; no input of it is wanted any more."""
+    """Request to stop an effect; the core ignores its further inputs."""
 
     id: int
 
 
 class SetTimer(msgspec.Struct, frozen=True, tag="set_timer"):
-    """Fire `TimerFired(name)` in `after_ms`; a timer of the same name is replaced. A successor resumes it with the time it has left."""
+    """Request to fire `TimerFired(name)` in `after_ms`, replacing a timer of this name. A successor resumes it with the time left."""
 
     name: str
     after_ms: int
 
 
 class CancelTimer(msgspec.Struct, frozen=True, tag="cancel_timer"):
-    """Forget a timer."""
+    """Request to cancel a timer."""
 
     name: str
 
 
 class Route(msgspec.Struct, frozen=True, tag="route"):
-    """Where microphone frames go from now on."""
+    """Destination of microphone frames from now on."""
 
     microphone: Literal["detector", "provider", "echo", "nobody"]
 
 
 class Play(msgspec.Struct, frozen=True, tag="play"):
-    """What a connection's model says is played as this generation from now on; 0: it is not heard."""
+    """Request to play further audio of a connection as this generation; 0: to drop it."""
 
     effect: int
     generation: int
 
 
 class Say(msgspec.Struct, frozen=True, tag="say"):
-    """Tell a connection's model something in text; with `respond` it answers to it."""
+    """Request to send text to a connection's model; with `respond` the model answers it."""
 
     effect: int
     text: str
@@ -154,7 +155,7 @@ class Say(msgspec.Struct, frozen=True, tag="say"):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """Give a connection's model the result of a call that it asked for on this connection."""
+    """Request to send the result of a call that the model made on this connection."""
 
     effect: int
     ref: str
@@ -163,58 +164,58 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
 
 
 class Interrupt(msgspec.Struct, frozen=True, tag="interrupt"):
-    """Stop the response that a connection's model is making."""
+    """Request to stop the response that a connection's model is making."""
 
     effect: int
 
 
 class Activity(msgspec.Struct, frozen=True, tag="activity"):
-    """Tell a connection's model that the user began or ceased to speak: it was opened to be told so."""
+    """Request to tell the model of a `manual_activity` connection that the user began or stopped speaking."""
 
     effect: int
     speaking: bool
 
 
 class EndAudio(msgspec.Struct, frozen=True, tag="end_audio"):
-    """The microphone was paused: nothing more is to be waited for."""
+    """Notice to the model that the microphone was paused: it need not wait for more audio."""
 
     effect: int
 
 
 class CutShort(msgspec.Struct, frozen=True, tag="cut_short"):
-    """Tell a connection's model how much was heard of the response that was stopped."""
+    """Request to tell a connection's model how much was heard of the stopped response."""
 
     effect: int
     heard_ms: int
 
 
 class FinishSpeech(msgspec.Struct, frozen=True, tag="finish_speech"):
-    """Everything of this generation was synthesised: mark its last frame."""
+    """Request to mark the last frame of a generation that is completely synthesised."""
 
     generation: int
 
 
 class Flush(msgspec.Struct, frozen=True, tag="flush"):
-    """Nothing of this generation or an earlier one may be heard from now on."""
+    """Request to stop and drop all audio of this generation and of earlier ones."""
 
     generation: int
 
 
 class Tell(msgspec.Struct, frozen=True, tag="tell"):
-    """Tell the client about the moment."""
+    """Request to send a moment, such as a state or a partial transcript, to the client."""
 
     moment: Moment
 
 
 class FindCause(msgspec.Struct, frozen=True, tag="find_cause"):
-    """Find out why the model behind an effect is late, and say so (`CauseFound`). It is never needed: a successor leaves it."""
+    """Request to find out why the model of an effect is late (`CauseFound`). The answer is optional: a successor does not repeat it."""
 
     effect: int
     provider: str = ""
 
 
 class Close(msgspec.Struct, frozen=True, tag="close"):
-    """The session is over: stop everything and give up the lease."""
+    """Request to stop everything and give up the lease: the session ended or was released."""
 
 
 Output = (

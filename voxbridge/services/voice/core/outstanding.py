@@ -1,6 +1,6 @@
-"""What a session had begun and not ended when its worker died: timers, effects, where its microphone went. Pure.
+"""Timers, effects and microphone route that were active in a session when its worker died. Pure.
 
-Watches a fold (`voxbridge.shared.step.fold.fold`). The state says what is wanted; this says what was running.
+Observes a fold (`voxbridge.shared.step.fold.fold`). The state holds what the session wants; this holds what was running.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from voxbridge.shared.step.fold import LogInput
 
 
 class Outstanding:
-    """`watch` takes every input of the fold with its outputs."""
+    """Active timers and effects of a session; `watch` must see every input of the fold with its outputs."""
 
     def __init__(self) -> None:
         self.timers: dict[str, int] = {}
-        """When each timer is due, µs of the Unix clock."""
+        """Due time of each timer, µs of the Unix clock."""
 
         self.effects: dict[int, out.Effect] = {}
         self.microphone: Literal["detector", "provider", "echo", "nobody"] = "nobody"
         self.taken: dict[str, int] = {}
-        """The last position that was taken of each writer."""
+        """Last log position taken from each writer."""
 
         self.at = 0
-        """When the last input was taken, µs."""
+        """Time of the last input, µs."""
 
     def watch(self, input: Any, outputs: Sequence[Any], now: int) -> None:
-        """Take one step."""
+        """Record one input and its outputs."""
         self.at = now
         match input:
             case LogInput(recorded=recorded):
@@ -57,5 +57,5 @@ class Outstanding:
 
 
 def between_turns(state: State) -> bool:
-    """Tell whether nobody speaks and nothing that was said is still heard: a session may be given up then."""
+    """Check whether no one is speaking and no reply is still being heard; a session may be released then."""
     return state.reply is None and state.utterance is None and state.cut is None and not state.trailing

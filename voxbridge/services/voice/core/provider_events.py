@@ -1,8 +1,8 @@
-"""What a realtime model says, whichever it is: inputs of the voice core, journalled like all others. Pure.
+"""Events of a realtime model, the same for every provider: inputs of the voice core, written to the journal like all others. Pure.
 
-Each carries `effect`, the id of the connection it came over (`outputs.Connect`); of a connection that is no longer wanted nothing
-counts. `audio_ms` is how much microphone audio had been heard when it came, in ms from the session's first sample. Audio itself
-never comes in here: the shell plays it under the generation that the core named (`outputs.Play`).
+Each carries `effect`, the id of its connection (`outputs.Connect`); the core ignores events of connections it no longer uses.
+`audio_ms` is the microphone audio heard when the event came, in ms from the session's first sample. The audio of the model is not an
+input: the shell plays it under the generation that the core named (`outputs.Play`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from voxbridge.shared.events.voice import Failure
 
 
 class ProviderReady(msgspec.Struct, frozen=True, kw_only=True, tag="provider_ready"):
-    """The connection takes audio. `resumed`: the model knows the conversation by its handle."""
+    """Readiness of a connection for audio. `resumed`: the model knows the conversation by its handle."""
 
     effect: int
     resumed: bool = False
@@ -23,8 +23,8 @@ class ProviderReady(msgspec.Struct, frozen=True, kw_only=True, tag="provider_rea
 
 
 class ProviderLost(msgspec.Struct, frozen=True, kw_only=True, tag="provider_lost"):
-    """The connection is over, or could not be opened. `code` is the close code of its socket, 1006 where there was none, 0 where
-    nothing was dialled; `handle_refused`: it was refused because of the handle it was to resume."""
+    """End of a connection, or failure to open it. `code` is the close code of its socket: 1006 if there was none, 0 if nothing was
+    dialled. `handle_refused`: the provider refused the handle that was to be resumed."""
 
     effect: int
     code: int
@@ -34,15 +34,15 @@ class ProviderLost(msgspec.Struct, frozen=True, kw_only=True, tag="provider_lost
 
 
 class GoingAway(msgspec.Struct, frozen=True, kw_only=True, tag="going_away"):
-    """The provider is about to close the connection."""
+    """Announcement by the provider that it closes the connection in `left_ms`."""
 
     effect: int
     left_ms: int
 
 
 class HandleUpdated(msgspec.Struct, frozen=True, kw_only=True, tag="handle_updated"):
-    """The session can, or for the moment cannot, be resumed. `handle` is the reference under which the shell keeps the new handle,
-    empty when there is none with this news: the last good one stays good."""
+    """Change of whether the session can be resumed at the moment. `handle` is the reference under which the shell keeps a new handle;
+    if it is empty, the last good handle stays valid."""
 
     effect: int
     handle: str = ""
@@ -50,7 +50,7 @@ class HandleUpdated(msgspec.Struct, frozen=True, kw_only=True, tag="handle_updat
 
 
 class UserVoice(msgspec.Struct, frozen=True, kw_only=True, tag="user_voice"):
-    """The provider's detector: the user began or ceased to speak."""
+    """Report of the provider's detector that the user began or stopped speaking."""
 
     effect: int
     speaking: bool
@@ -58,8 +58,8 @@ class UserVoice(msgspec.Struct, frozen=True, kw_only=True, tag="user_voice"):
 
 
 class UserWords(msgspec.Struct, frozen=True, kw_only=True, tag="user_words"):
-    """More of what the user said: `text` goes on where the last ended; with `whole` it replaces what came of this `item` before and
-    is final."""
+    """Further words of the user. `text` is appended to the earlier text of this `item`; with `whole` it replaces that text and is
+    final."""
 
     effect: int
     text: str
@@ -69,37 +69,37 @@ class UserWords(msgspec.Struct, frozen=True, kw_only=True, tag="user_words"):
 
 
 class AgentAudio(msgspec.Struct, frozen=True, kw_only=True, tag="agent_audio"):
-    """The model speaks: `ms` of audio of this response so far. Comes with the first of it, each second, and with the last.
-    `quiet`: all of it so far is next to silence."""
+    """Audio of the model: `ms` of this response so far. Reported with the first audio, each second, and with the last.
+    `quiet`: all of it so far is nearly silent."""
 
     effect: int
     ms: int
     quiet: bool = False
     audio_ms: int = 0
     piece_ms: int | None = None
-    """Of these the audio that comes with this: all that is heard where nobody was to hear the response until now. Nothing in journals
-    from before it was told."""
+    """Milliseconds of audio that came with this event. If the response was not played until now, only this audio is heard. None in
+    older journals."""
 
 
 class AgentWords(msgspec.Struct, frozen=True, kw_only=True, tag="agent_words"):
-    """More of the transcript of what the model speaks; `ms` of audio of this response had come."""
+    """Further transcript of what the model speaks, when `ms` of audio of this response had come."""
 
     effect: int
     text: str
     ms: int = 0
     piece_ms: int | None = None
-    """As in `AgentAudio`: with words none comes."""
+    """As in `AgentAudio`; 0, since no audio comes with words."""
 
 
 class AgentText(msgspec.Struct, frozen=True, kw_only=True, tag="agent_text"):
-    """The model wrote text that it does not speak."""
+    """Text that the model wrote and does not speak."""
 
     effect: int
     text: str
 
 
 class CallRequested(msgspec.Struct, frozen=True, kw_only=True, tag="call_requested"):
-    """The model wants a function called. `ref` is the provider's id of the call, good on this connection only."""
+    """Function call requested by the model. `ref` is the provider's id of the call, valid on this connection only."""
 
     effect: int
     ref: str
@@ -108,29 +108,29 @@ class CallRequested(msgspec.Struct, frozen=True, kw_only=True, tag="call_request
 
 
 class CallsCancelled(msgspec.Struct, frozen=True, kw_only=True, tag="calls_cancelled"):
-    """The provider takes back calls that it had asked for."""
+    """Cancellation by the provider of calls that it had requested."""
 
     effect: int
     refs: tuple[str, ...]
 
 
 class Interrupted(msgspec.Struct, frozen=True, kw_only=True, tag="interrupted"):
-    """The user spoke over the model: nothing more of its response may be heard. Comes also when nothing is being said."""
+    """Interruption of the model by the user: nothing more of the response may be heard. Also sent when no response is being made."""
 
     effect: int
     audio_ms: int = 0
 
 
 class GenerationDone(msgspec.Struct, frozen=True, kw_only=True, tag="generation_done"):
-    """The model has made all of its response; `ms` of audio."""
+    """Completion of the model's response, of `ms` of audio."""
 
     effect: int
     ms: int = 0
 
 
 class ModelTurnDone(msgspec.Struct, frozen=True, kw_only=True, tag="model_turn_done"):
-    """The model's turn is over. `reason` is what the provider said of it, empty for the usual end; tokens as it counted them.
-    `waiting`: the model takes it that the user has not finished, and that there is nothing to answer yet."""
+    """End of the model's turn. `reason` is the provider's, empty for a normal end; the provider counted the tokens. `waiting`: the model
+    assumes that the user has not finished and there is nothing to answer yet."""
 
     effect: int
     reason: str = ""
@@ -142,7 +142,7 @@ class ModelTurnDone(msgspec.Struct, frozen=True, kw_only=True, tag="model_turn_d
 
 
 class TokensCounted(msgspec.Struct, frozen=True, kw_only=True, tag="tokens_counted"):
-    """What the provider counted after the model's turn was over."""
+    """Tokens that the provider counted after the end of the model's turn."""
 
     effect: int
     input_tokens: int = 0

@@ -1,4 +1,4 @@
-"""The state of one voice session, folded from its inputs. All of it is plain data; none of it is audio."""
+"""State of a voice session, folded from its inputs. Plain data without audio."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from voxbridge.shared.events.voice import Failure, Usage
 
 
 class Stamps(msgspec.Struct, frozen=True, kw_only=True):
-    """When the stages of a turn were reached, µs of the Unix clock."""
+    """Times at which the stages of a turn were reached, µs of the Unix clock."""
 
     speech_ended: int | None = None
     end_of_turn: int | None = None
@@ -32,17 +32,17 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Utterance(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user is saying, until the end of the turn is decided."""
+    """Speech of the user, until the end of the turn is decided."""
 
     from_ms: int
     to_ms: int | None = None
-    """Where the last stretch of voice ended; nothing while the user speaks."""
+    """End of the last stretch of voice, ms of microphone audio; None while the user speaks."""
 
     complete: bool = False
-    """The end of the turn is decided."""
+    """True once the end of the turn is decided."""
 
     text: str | None = None
-    """The final transcript, once it is there."""
+    """Final transcript; None until it is available."""
 
     language: str = ""
     confidence: float | None = None
@@ -50,24 +50,24 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     turn_effect: int | None = None
     partial_effect: int | None = None
     stt_away: int = 0
-    """Since when its transcription fails, µs; see `outages`."""
+    """Time since which its transcription fails, µs; 0 if it does not. See `model_retry`."""
 
     stamps: Stamps = Stamps()
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of a reply that is spoken as one. `ms` is the audio made of it so far."""
+    """Part of a reply that is synthesised in one request. `ms` is the audio made of it so far."""
 
     text: str
     effect: int | None = None
     ms: int = 0
     done: bool = False
     filler: str = ""
-    """Said to cover a wait; then there is no `text`. No history has it."""
+    """Words that cover a wait; `text` is then empty. They never enter the history."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A function call that is open."""
+    """An open function call of a cascade reply."""
 
     call_id: str
     name: str
@@ -75,255 +75,255 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent is saying: one generation."""
+    """Reply of the agent: one generation."""
 
     generation: int
     turn: int
-    """0 for what answers nobody: the greeting, a notice."""
+    """Turn that it answers; 0 for a reply that answers no turn: a greeting or a notice."""
 
     pieces: tuple[Piece, ...] = ()
     unsplit: str = ""
-    """Text that is not yet a piece."""
+    """Text not yet cut into pieces."""
 
     effect: int | None = None
-    """The running completion."""
+    """Id of the running completion."""
 
     rounds: int = 0
     plain: bool = False
-    """The model was asked once more, without functions."""
+    """True if the model was asked once more, without functions."""
 
     calls: tuple[Call, ...] = ()
     first_piece: int = 0
-    """Where the pieces of the current round begin."""
+    """Index of the first piece of the current round."""
 
     uses: tuple[ToolUse, ...] = ()
-    """What the current round called."""
+    """Calls made in the current round."""
 
     closed: bool = False
-    """No more text will come."""
+    """True if no more text will come."""
 
     sent: int | None = None
-    """When the first frame left, µs."""
+    """Time the first frame was sent, µs."""
 
     playing: bool = False
     played_ms: int = 0
     played_at: int | None = None
-    """When `played_ms` was reported, µs."""
+    """Time `played_ms` was reported, µs."""
 
     failed: bool = False
     apology: bool = False
-    """It ends in an apology for what there is not."""
+    """True if it ends in an apology for a missing answer."""
 
     usage: Usage = Usage()
     stamps: Stamps = Stamps()
 
     written: str = ""
-    """What the model wrote in this round, as it wrote it."""
+    """Unchanged text that the model wrote in this round."""
 
     known: str = ""
-    """What a completion that died had written; of the one in its place only what goes beyond it counts."""
+    """Text of a completion that was lost; of the completion that replaces it, only text beyond this is used."""
 
     again: str = ""
-    """What the completion in its place has written, until it goes beyond `known`."""
+    """Text of the replacing completion, until it goes beyond `known`."""
 
     before: str = ""
     """Whole sentences of this round that were heard under an earlier generation."""
 
     part: str = ""
-    """Words that were heard of the sentence that is said again."""
+    """Words heard of the sentence that is being said again."""
 
     held: bool = False
-    """Nothing of it is spoken until it is known what was heard of its earlier generation."""
+    """True while it must not be spoken, because it is not known yet what was heard of its earlier generation."""
 
     left_ms: int | None = None
-    """Of a paused reply whose worker died: the audio that had left for the client, where that is known."""
+    """Milliseconds of audio that had left for the client, for a stopped reply whose worker died; None if unknown."""
 
     llm_away: int = 0
-    """Since when its completion fails, µs; see `outages`."""
+    """Time since which its completion fails, µs; 0 if it does not. See `model_retry`."""
 
     tts_away: int = 0
-    """Since when its synthesis fails, µs."""
+    """Time since which its synthesis fails, µs; 0 if it does not."""
 
     halved: int = 0
-    """How often its model was given half of the conversation, since it found it too long."""
+    """Number of times the conversation sent to its model was halved, because the model rejected it as too long."""
 
     retrying: bool = False
-    """Its synthesis failed and is tried again when the timer fires, not before."""
+    """True if its synthesis failed and must not be retried before the timer fires."""
 
     blind: bool = False
-    """Of a paused reply: its client may not have been there to hear what it did not report."""
+    """True for a paused reply whose client may have been away: audio that it did not report does not count as heard."""
 
     line: int = 0
-    """The connection of the realtime model that speaks it; 0 for a reply of the cascade."""
+    """Effect id of the realtime connection whose model speaks it; 0 for a reply of the cascade."""
 
     quiet: bool = False
-    """All that there is of it was heard, and more is waited for."""
+    """True if all audio made so far was heard and more is expected."""
 
     goes_on: bool = False
-    """Of a reply that was stopped: its turn goes on with another one."""
+    """True if its turn continues with another reply."""
 
     remembered: bool = False
-    """The history has its words: another one follows it."""
+    """True if its words are in the history already, because another reply follows it."""
 
     agent: str = ""
     voice: str = ""
     filler: bool = False
-    """It has only words that cover the wait for a realtime model, whose answer takes its place."""
+    """True if it holds only words that cover the wait for a realtime model, whose answer takes its place."""
 
     reopens: int = 0
-    """How often its turn may still be reopened, as long as nothing of it was sent; see `reopening`."""
+    """Number of times its turn may still be reopened, as long as none of its audio was sent; see `reopening`."""
 
 
 class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that a realtime model asked for and that is open, whatever became of the response that it stood in."""
+    """An open call of a realtime model. It outlives the response that requested it."""
 
     call_id: str
     name: str
     arguments: dict[str, Any]
     ref: str
-    """The provider's id, good on the connection `effect` only."""
+    """Id given by the provider, valid on the connection `effect` only."""
 
     effect: int
     browser: bool = False
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """The connection to a realtime model, and what is known of it. `live` keeps it open, `dialogue` talks over it."""
+    """State of the connection to a realtime model. `connection` keeps it open, `responses` holds the conversation over it."""
 
     provider: str
     model: str
     effect: int = 0
-    """The running `Connect`."""
+    """Id of the running `Connect` effect."""
 
     ready: bool = False
     resumes: Literal["", "handle", "seed", "summary"] = ""
-    """How the conversation comes to the model over the running connection."""
+    """Way in which the model learns the conversation so far over the running connection."""
 
     shortened: bool = False
-    """Of its beginning that connection is told a summary only."""
+    """True if that connection gives the model only a summary of the conversation's beginning."""
 
     handle: str = ""
-    """Reference of the last good handle, kept through news that there is none for the moment."""
+    """Reference of the last good handle. It is kept while the provider reports that the session cannot be resumed at the moment."""
 
     handle_at: int = 0
-    """When it was issued, µs."""
+    """Time the handle was issued, µs."""
 
     handle_knows: int = 0
-    """Messages of the user that the model knew when it was issued (`State.asked`)."""
+    """Number of user messages (`State.asked`) that the model knew when the handle was issued."""
 
     resumable: bool = False
-    """Whether the provider would take the conversation up now as it is."""
+    """True if the provider would resume the conversation as it is now."""
 
     deaths: int = 0
-    """Connections that died with this handle and brought no turn."""
+    """Connections lost while this handle was held, since it was issued or the last turn was completed."""
 
     tries: int = 0
-    """Connections in a row that brought no turn."""
+    """Consecutive connections that completed no turn."""
 
     lost_at: int = 0
-    """Since when the conversation waits for a connection, µs; 0 while it has one, and before the first."""
+    """Time since which the conversation waits for a connection, µs; 0 while it has one, and before the first."""
 
     restoring: bool = False
-    """`session.restored` is due when there is a connection."""
+    """True if `session.restored` is to be written when a connection is ready."""
 
     worker: str = ""
-    """Who took the session over, for that event."""
+    """Worker that took the session over, for that event."""
 
     lost: tuple[str, ...] = ()
-    """What it will say was lost."""
+    """Descriptions of what was lost, for that event."""
 
     leaving_at: int = 0
-    """When the provider closes the connection, µs; 0 while nothing was said of it."""
+    """Time at which the provider will close the connection, µs; 0 until it announces that."""
 
     from_ms: int = 0
-    """Microphone audio from here on has not been answered."""
+    """Position in the microphone audio, ms, from which on nothing was answered."""
 
     audio_ms: int = 0
-    """Microphone audio that had been heard when the connection last said something."""
+    """Milliseconds of microphone audio heard at the connection's last report."""
 
     words: tuple[tuple[str, str], ...] = ()
-    """What the user said and is not an event yet, by the provider's item."""
+    """Words of the user that are in no event yet, as `(provider's item, text)`."""
 
     final: tuple[str, ...] = ()
-    """The provider's items that are events, the newest: what comes of them later is late."""
+    """Newest items of the provider that are in events; later words of these items are ignored."""
 
     turn: int = 0
-    """The turn that these words belong to, once the model has begun to answer them."""
+    """Turn that `words` belong to; 0 until the model begins to answer them."""
 
     asked_at: int = 0
-    """How much had been remembered of the conversation when that turn began (`State.remembered`)."""
+    """Value of `State.remembered` when that turn began."""
 
     ended_at: int = 0
-    """When the last of it came, µs."""
+    """Time of the user's last words or end of speech, µs."""
 
     answered_at: int = 0
-    """When the model's last turn was over, µs."""
+    """End of the model's last turn, µs."""
 
     active: bool = False
-    """By the installation's own detector the user speaks, and the model was told so."""
+    """True while the installation's own detector hears the user speak; the model was told so."""
 
     pause_ms: int = 0
-    """Where that speech ended, if it has."""
+    """Position in the microphone audio, ms, at which that speech last paused."""
 
     asking: bool = False
-    """The user said something that the model has not begun to answer."""
+    """True if the user said something that the model has not begun to answer."""
 
     speaking: bool = False
-    """By the provider's detector the user speaks."""
+    """True while the provider's detector hears the user speak."""
 
     awaited: bool = False
-    """The user waits for its words, whatever they depend on."""
+    """True while the user waits for the model to speak, whatever the answer depends on."""
 
     asked: str = ""
-    """The last that the user is known to have asked and was not answered to the end."""
+    """Last known question of the user that was not answered completely."""
 
     asked_again: bool = False
-    """The model stayed silent and was asked again."""
+    """True if the model stayed silent and was asked again."""
 
     notice: bool = False
-    """The next response answers nobody: a greeting, a notice."""
+    """True if the next response answers no turn: a greeting or a notice."""
 
     announced: str = ""
-    """What that one is to say."""
+    """Text that this response is to say."""
 
     cut: bool = False
-    """The provider said that its response was interrupted: the end of that turn is no answer."""
+    """True if the model's response was interrupted: the end of its turn then counts as no answer."""
 
     muted: bool = False
-    """What is left of the response is not wanted."""
+    """True if the rest of the response is to be ignored."""
 
     rounds: tuple[int, int] = (0, 0)
-    """Rounds of calls that the turn with this number has had: a round ends with its first result."""
+    """`(turn, count)`: rounds of calls in this turn. A round ends with its first result."""
 
     answered: bool = True
-    """A result was given since the last call."""
+    """True if a result was given since the last call."""
 
     called: bool = False
-    """In the turn that it is in, the model asked for a call: that is an answer too."""
+    """True if the model requested a call in its current turn, which counts as an answer."""
 
     over: bool = True
-    """The model is in no turn."""
+    """True if the model is in no turn."""
 
     counted_ms: int = 0
-    """Of the audio that the connection counts in the model's turn, what is of a reply that is closed."""
+    """Milliseconds of audio in the model's current turn, as the connection counts it, that belong to a reply that is closed."""
 
     written: str = ""
-    """Text of the response that was not spoken."""
+    """Text of the response that the model wrote and did not speak."""
 
     notes: tuple[Note, ...] = ()
     calls: tuple[OpenCall, ...] = ()
     go_on: bool = False
-    """A fault cut a response off, or kept a question from being answered: the model is to go on when it can be told so."""
+    """True if a fault cut a response off or left a question unanswered: the model is told to go on as soon as it can be told."""
 
     said: str = ""
-    """What was heard of that response."""
+    """Words heard of that response."""
 
     going_on: int = 0
-    """The turn that is not over: it is to be answered, or its answer goes on."""
+    """Turn that is still to be answered, or whose answer is still to be continued; 0 if there is none."""
 
 
 class State(msgspec.Struct, kw_only=True):
-    """A session. `step` copies it before it changes anything; what it holds is never changed in place."""
+    """State of a session. `step` changes a copy; the values it holds are never changed in place."""
 
     sid: str
     phase: Literal["new", "open", "ended"] = "new"
@@ -334,10 +334,10 @@ class State(msgspec.Struct, kw_only=True):
     voice: str = ""
     output: Literal["audio", "text"] = "audio"
     reports_playback: bool = False
-    """The client's protocol has it tell what it has played."""
+    """True if the client's protocol includes playback reports."""
 
     reported: bool = False
-    """It has told so. One that never does is taken to play by the clock."""
+    """True once it has reported playback. A client that never does is assumed to play in real time."""
 
     functions: tuple[Function, ...] = ()
     speak_results: bool = False
@@ -345,144 +345,144 @@ class State(msgspec.Struct, kw_only=True):
     turn_timeout_s: int = 30
     tool_rounds: int = 0
     fills: bool = False
-    """Waits are covered, where nobody wishes otherwise."""
+    """True if waits are covered with a few words, unless the session or the agent says otherwise."""
 
     language: str = ""
     waits: bool = False
-    """Somebody waits for a model or a function; see `filler`."""
+    """True while the user waits for a model or a function; see `filler`."""
 
     overdue: bool = False
-    """They have waited for long."""
+    """True if that wait is long."""
 
     filled: tuple[int, int] = (0, 0)
-    """The turn with this number has had so many fillers."""
+    """`(turn, count)`: fillers said in this turn."""
 
     owns_up: bool = False
-    """The installation's own voice apologises for a realtime model; not in journals from before it did (`Opened.filler`)."""
+    """True if the installation's own voice apologises for a realtime model; false in journals older than that (`Opened.filler`)."""
 
     prices: dict[str, tuple[float, float]] = {}
     turns: int = 0
     open: tuple[int, ...] = ()
-    """The turns that are not over."""
+    """Turns that are not over."""
 
     generation: int = 0
     effects: int = 0
     calls: int = 0
     shown: tuple[str, str] = ("", "")
-    """The state that the client was told, and its reason."""
+    """State last sent to the client, and its reason."""
 
     instructions: str = ""
     history: tuple[Message, ...] = ()
     earlier: Earlier = NOTHING
-    """What was said before `history` begins."""
+    """Summary of what was said before `history` begins."""
 
     utterance: Utterance | None = None
     reply: Reply | None = None
     cut: Reply | None = None
-    """A reply that was stopped and whose heard part is not yet known."""
+    """Stopped reply whose heard part is not known yet."""
 
     cut_by_speech: bool = False
     withdrawn: Reply | None = None
-    """The answer to a turn that was reopened, until it is known whether the speech that did so has words; see `reopening`."""
+    """Answer to a reopened turn, until it is known whether the speech that reopened it has words; see `reopening`."""
 
     reopens: int = 0
-    """How often in a row a turn may be reopened."""
+    """Maximum number of times in a row that a turn may be reopened."""
 
     trailing: tuple[Reply, ...] = ()
-    """Replies that are still being heard while another one follows."""
+    """Replies that are still being heard while a later reply follows."""
 
     paused: Reply | None = None
-    """What the current reply was before it was stopped to be gone on with, until it is known what was heard of it."""
+    """Earlier generation of the current reply, which was stopped to be continued; kept until it is known what was heard of it."""
 
     trouble: str = ""
-    """Why nothing is heard where an answer was due, in a sentence for the person; until something is heard or asked again."""
+    """Reason, as a sentence for the user, why a due answer is not heard; cleared with the next reply, speech or question."""
 
     ending: Failure | None = None
-    """The realtime model is lost for good: the session ends when it was said so."""
+    """Error that lost the realtime model for good: the session ends after the apology."""
 
     late: Late | None = None
-    """The newest model that was late. It is no more as soon as something came of its effect; see `lateness`."""
+    """Newest model that was late; ignored once its effect has produced something. See `slow_model`."""
 
     unplayed: Reply | None = None
-    """The last reply, when its end came by the clock while its client had fallen silent: a client that resumes hears the rest."""
+    """Last reply, if it was ended by the clock after its client had stopped reporting; a client that resumes hears the rest."""
 
     resume: str = ""
-    """What was not heard of a reply that speech cut off; said after all if the speech had no words."""
+    """Unheard text of a reply that speech cut off; said after all if the speech had no words."""
 
     broken: tuple[str, bool] | None = None
-    """What was heard of a realtime model's response that a voice cut off, until it is known whether that had words; and whether it is
-    waited for."""
+    """`(heard, waiting)`: words heard of a realtime model's response that a voice cut off, and whether the timer for the words of that
+    voice runs; None once it is known whether there are any."""
 
     redo: int = 0
-    """The turn whose reply speech cut off before it had any words; answered after all if the speech had none."""
+    """Turn whose reply was cut off by speech before it had any words; answered after all if the speech had none."""
 
     results: tuple[tuple[str, dict[str, Any]], ...] = ()
-    """Answers to calls of the current round, by call id."""
+    """Results of calls of the current round, by call id."""
 
     dropped: tuple[str, ...] = ()
-    """Calls that were cancelled and whose result may still come; the newest 64."""
+    """Ids of cancelled calls whose result may still come; the newest 64."""
 
     notices: tuple[str, ...] = ()
-    """What the agent wants to say when nobody speaks."""
+    """Texts that the agent is to say when no one is speaking."""
 
     gateway: str = ""
     connection: str = ""
-    """Where the client's socket is attached; empty before the first `client.connected`."""
+    """Connection of the client's socket at `gateway`; both are empty before the first `client.connected`."""
 
     away_since: int = 0
-    """When the client was lost, µs; 0 while it is there. To a client that is away nothing is said."""
+    """Time the client was lost, µs; 0 while it is connected. No reply is spoken while the client is away."""
 
     presumed: bool = False
-    """That it was lost was only concluded from its gateway's silence: a word of it is proof to the contrary."""
+    """True if the loss was inferred from missed gateway heartbeats; any message from the client clears it."""
 
     resume_window_s: int = 10
     model_patience_s: int = 0
     stt_patience_s: int = 0
     recorded: bool = False
-    """Its audio is kept."""
+    """True if its audio is recorded."""
 
     released: bool = False
-    """Its worker gave it up, and nobody has taken it since."""
+    """True if its worker released it and no worker has taken it since."""
 
     microphone: Mark | None = None
-    """The newest microphone frame whose place is known."""
+    """Newest microphone frame whose position is known."""
 
     sequence: int = 0
-    """Number of the first frame of the newest generation that was sent."""
+    """Sequence number of the first frame of the newest generation that was sent."""
 
     agents: tuple[Agent, ...] = ()
-    """Who may take part."""
+    """Agents that may take part; empty if the session's options define the agent."""
 
     providers: tuple[str, ...] = ()
-    """Who could be asked when the session began; nothing where that is not known."""
+    """Providers that were available when the session began; empty if unknown."""
 
     agent: Agent = Agent(name="")
-    """Who speaks. The name is empty where the session's options make one."""
+    """Agent that speaks. Its name is empty if the session's options define it."""
 
     catalogue: tuple[Function, ...] = ()
-    """All functions there are; `functions` are those of the agent."""
+    """All functions of the session; `functions` are those of the agent."""
 
     line: Line | None = None
-    """The connection of an agent that is a realtime model; nothing for one of the cascade."""
+    """Connection of an agent with a realtime model; None for a cascade agent."""
 
     watched: bool = False
-    """The timer for an answer of the realtime model runs."""
+    """True while the timer for an answer of the realtime model runs."""
 
     usual: str = ""
-    """The name of the installation's own language model."""
+    """Name of the installation's own language model."""
 
     handoff: Handoff | None = None
     handed: tuple[str, int] = ("", -1)
-    """Who handed over to the agent that speaks, and in which turn: in that turn it answers, and does not hand back."""
+    """Agent that handed over to the one that speaks, and the turn of the handoff. In that turn, it must answer and cannot hand back."""
 
     returned: int = -1
-    """The turn in which it got the conversation back, since the one it had handed over to could not be reached."""
+    """Turn in which the agent got the conversation back because the target of its handoff could not be reached; -1 if there is none."""
 
     uncounted: Usage = Usage()
     """Tokens of a realtime model that no completed turn has counted yet."""
 
     remembered: int = 0
-    """Messages that ever came into the history."""
+    """Number of messages ever put into the history."""
 
     asked: int = 0
-    """Messages of the user that ever came into the history."""
+    """Number of user messages ever put into the history."""

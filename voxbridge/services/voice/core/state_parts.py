@@ -1,4 +1,4 @@
-"""Small parts of a session's state: what waits to be told, who hands over to whom, and where the microphone is."""
+"""Small parts of a session's state: notes for a connection, a handoff, a late model, and the microphone's position."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import msgspec
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Text that waits for a connection."""
+    """Text to be sent to a model once its connection is ready."""
 
     text: str
     respond: bool
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):
-    """A handoff under way."""
+    """A handoff in progress."""
 
     source: str
     target: str
     at: int
-    """When it started, µs."""
+    """Start time, µs."""
 
     note: str = ""
-    """What the one who goes on is told."""
+    """Note for the agent that takes over."""
 
     back: bool = False
-    """The source could not be reached, and the target is who had handed over to it."""
+    """True if the source could not be reached and returns the conversation to the agent that had handed over to it."""
 
 
 class Late(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that has shown no sign of life for a while, and why, once that is known."""
+    """A model that has produced nothing for a while, and the cause once it is known."""
 
     effect: int
     part: Literal["stt", "llm", "tts"]
@@ -38,7 +38,7 @@ class Late(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one microphone frame lies: it ends at this sample of the session."""
+    """Position of one microphone frame: it ends at this sample of the session."""
 
     samples: int
     sequence: int

@@ -1,11 +1,10 @@
 """The core of a voice session: `step(state, input, now) -> (state, outputs)`. Pure.
 
-It decides everything a session does and does none of it. Time comes in with each input (µs of the Unix clock), results of
-effects come in as inputs, and audio never comes in at all: the shell routes frames as the last step said.
+It makes every decision of a session and performs none of them. The time of each input (µs of the Unix clock) is an argument, results of
+effects arrive as inputs, and audio never enters the core: the shell routes frames as the last step told it.
 
-This module takes each input to the part that knows it: `listening` for speech, `speaking` for what the models
-make of a reply, `dialogue` and `live` for models that hear and speak themselves, `turns` for what is said and heard. A crash loses
-nothing that is not in the journal.
+This module passes each input to the module that handles it: `listening` for speech, `speaking` for the output of cascade models,
+`responses` and `connection` for realtime models, `turns` for what is said and heard. A crash loses only what is not in the journal.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from voxbridge.shared.events import voice as ev
 from voxbridge.shared.step.fold import LogInput
 
 GRACE_MS: Final = 10_000
-"""How long a session waits for a client whose socket is gone; for one that can resume it, `resume_window_s`."""
+"""Milliseconds a session waits for a disconnected client that cannot resume it; a client that can has `resume_window_s`."""
 
 _FROM_A_CLIENT: Final = (
     gateway.TextReceived,
@@ -43,16 +42,16 @@ _FROM_A_CLIENT: Final = (
     gateway.BrowserCallAnswered,
 )
 UNPLAYED_MS: Final = 500
-"""Of a reply's end that a client did not report, what may be put down to the report."""
+"""Milliseconds at the end of a reply that may be unreported only because reports come at intervals; more counts as not played."""
 
 
 def initial(sid: str) -> State:
-    """The state before the first input."""
+    """Return the state before the first input."""
     return State(sid=sid)
 
 
 def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
-    """Take one input. The outputs are to be carried out in order."""
+    """Apply one input. Return the new state and the outputs, which the shell must perform in order."""
     if state.phase == "ended":
         return state, ()
     d = Draft(state, now)
@@ -81,7 +80,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case gateway.SessionRequested():
             d.state.request, d.state.requested_at = event, ts
         case gateway.TextReceived() if d.state.ending is not None:
-            turns.cancel_reply(d, "text")  # nobody is there to answer it
+            turns.cancel_reply(d, "text")  # no model is left to answer it
         case gateway.TextReceived(text=text) if d.state.line is not None:
             responses.typed(d, text)
         case gateway.TextReceived(text=text) if d.state.request is not None and d.state.request.mode != "echo":
@@ -90,7 +89,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
             turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now))
         case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):
             if playback == "finished" and d.state.line is not None:
-                transcripts.final(d)  # they are older than what was heard
+                transcripts.final(d)  # the user's words precede the reply that was heard
             turns.playback(d, generation, played_ms, playback)
         case gateway.AudioEnded() if d.state.line is not None:
             transcripts.activity_over(d)
@@ -291,7 +290,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
 
 
 def _wrong(mode: str, agent: Agent, providers: Sequence[str]) -> tuple[Code, str]:
-    """What a session cannot be given, or would need that is not configured here; an empty message where it can begin."""
+    """Return why a session cannot begin: an unsupported option, or a provider that is not configured here. Empty message: it can."""
     if mode != "echo" and agent.realtime is not None and agent.output == "text":
         model = session_agents.model_of(agent, "")
         return Code.INVALID_ARGUMENT, f"`output` must be audio with {model}, which speaks itself; leave it out, or choose another model."
@@ -306,7 +305,7 @@ def _wrong(mode: str, agent: Agent, providers: Sequence[str]) -> tuple[Code, str
 
 
 def _away(d: Draft) -> None:
-    """The client is lost: keep what it has not heard until it is back."""
+    """Record that the client is lost, and keep what it has not heard until it is back."""
     if d.state.away_since or d.state.phase != "open":
         return
     d.state.away_since = d.now
@@ -330,10 +329,10 @@ def _window_ms(d: Draft) -> int:
 
 
 def _connected(d: Draft, event: gateway.ClientConnected) -> None:
-    """A socket was attached: go on where its client stopped hearing."""
+    """Attach a client's socket, and go on where the client stopped hearing."""
     state = d.state
     state.gateway, state.connection = event.gateway, event.connection
-    if event.resumed and not state.away_since:  # nobody had noticed that its socket before was lost
+    if event.resumed and not state.away_since:  # the loss of its previous socket was not noticed
         if state.line is not None:
             faults.pause(d, "disconnect")
         else:
@@ -345,7 +344,7 @@ def _connected(d: Draft, event: gateway.ClientConnected) -> None:
     if event.resumed and unplayed is not None and d.utterance is None:
         _, _, again = playout.resume(unplayed.pieces, unplayed.played_ms)
         rest = " ".join(piece.text for piece in unplayed.pieces[again:])
-        if state.line is not None and rest:  # in the voice that it was begun in
+        if state.line is not None and rest:  # the realtime model says it, in the same voice as before
             turns.notice(d, rest)
         elif rest:
             turns.say(d, rest, turn=0)
@@ -365,7 +364,7 @@ def _timer(d: Draft, name: str) -> None:
             d.state.watched = False
             if d.state.line is not None:
                 responses.silent(d)
-        case "turn" if d.state.line is not None and (d.reply is None or d.reply.line or d.reply.filler):  # in journals from before `ANSWER`
+        case "turn" if d.state.line is not None and (d.reply is None or d.reply.line or d.reply.filler):  # journals older than `ANSWER`
             responses.silent(d)
         case "turn":
             speaking.silent_model(d)
@@ -410,7 +409,7 @@ def _played_by_the_clock(d: Draft) -> None:
 
 
 def _idle(d: Draft) -> None:
-    """Nothing began or ended for a while. The timer runs from the session's beginning to its end, so that nothing can lose it."""
+    """End an idle session; restart the timer of one that is busy. The timer runs for the whole session, so no code path can lose it."""
     request, line = d.state.request, d.state.line
     busy = line is not None and (line.asking or line.active or line.go_on or line.calls or line.notice)
     if (request is not None and request.mode == "echo") or d.reply is not None or d.utterance is not None or busy:
@@ -439,7 +438,7 @@ def _next_notice(d: Draft) -> None:
 
 
 def _nobody_speaks(d: Draft) -> bool:
-    """Whether there is room for an announcement: nobody speaks, or waits for an answer."""
+    """Check whether an announcement can start: no one is speaking, and no answer is pending."""
     line = d.state.line
     if d.utterance is not None or d.reply is not None or d.state.cut is not None or d.state.away_since or d.state.handoff is not None:
         return False

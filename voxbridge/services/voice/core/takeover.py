@@ -1,7 +1,7 @@
-"""Going on with a session whose worker is gone. Pure.
+"""Takeover of a session whose worker is gone. Pure.
 
-The fold gave the state; what lived in the dead process is begun again here, each kind of effect as `outputs` declares. The
-timers that were set are the shell's to set again, with the time that they have left.
+Folding the log restores the state. This module restarts what ran in the dead process, each type of effect as `outputs` documents.
+The shell sets the timers again, with the time they have left.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from voxbridge.shared.events import voice as ev
 
 
 def taken_over(d: Draft, input: inputs.TakenOver) -> None:
-    """Own the session, begin again what died, and say what became of it."""
+    """Take ownership of the session, restart what the dead worker ran, and record what was restored and what was lost."""
     state = d.state
     state.term, state.released, state.shown = input.term, False, ("", "")
     d.append(ev.SessionOwned(worker=input.worker, term=input.term))
@@ -56,13 +56,13 @@ def _reply(d: Draft, input: inputs.TakenOver) -> None:
     if not reply.uses:
         turns.ask_again(d)
         return
-    # Its calls come last: asked again, the model would make them twice.
+    # Calls come last in a completion: repeating it would make them twice.
     d.state.reply = msgspec.structs.replace(reply, effect=None)
     turns.next_round(d)
 
 
 def _utterance(d: Draft, input: inputs.TakenOver) -> list[str]:
-    """Hear what was being said again; returns what could not be."""
+    """Process the current utterance again. Return descriptions of what was lost of it."""
     utterance = d.utterance
     if utterance is None:
         return []

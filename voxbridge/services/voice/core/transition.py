@@ -1,4 +1,4 @@
-"""One step in the making: the copied state, the time, and the outputs so far. Pure."""
+"""Working data of a step in progress: the copied state, the time, and the outputs so far. Pure."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from voxbridge.shared.step.fold import Append
 DROPPED_LIMIT: Final = 64
 _OVERDUE: Final = "It takes longer than usual."
 LATE: Final = "late"
-"""The timer of a model that was asked for something."""
+"""Timer that fires when a model is late with its first output."""
 
 LATE_MS: Final = 3_000
-"""Without a sign of life from a model before it is said that it is late: a warm one needs a third of that on a quiet machine."""
+"""Milliseconds without output after which a model counts as late; a warm model needs a third of that on an idle machine."""
 ANSWER: Final = "answer"
-"""The timer for an answer of a realtime model. A reply that the cascade speaks meanwhile has its own, `turn`."""
+"""Timer for an answer of a realtime model. A reply that the cascade speaks meanwhile has its own timer, `turn`."""
 
 _AWAY: Final = "The {} is not there. Trying again."
 _LATE: Final = "{}, so this takes longer."
 
 
 class Draft:
-    """What the parts of the core write into; `state` is a copy and may be changed."""
+    """Result of a step under construction, which the modules of the core write to; `state` is a copy and may be changed."""
 
     def __init__(self, state: State, now: int) -> None:
         self.state = copy.copy(state)
@@ -38,7 +38,7 @@ class Draft:
         self.outputs.append(Append(event))
 
     def start(self, effect: out.Effect) -> int:
-        """Start an effect; returns its id, unique in the session."""
+        """Start an effect. Return its id, unique in the session."""
         self.state.effects += 1
         self.outputs.append(out.StartEffect(self.state.effects, effect))
         if isinstance(effect, out.Complete | out.Transcribe) or (isinstance(effect, out.Synthesize) and not effect.whole):
@@ -46,7 +46,7 @@ class Draft:
         return self.state.effects
 
     def cancel(self, *effects: int | None) -> None:
-        """Cancel those of the effects that are there."""
+        """Cancel the effects that are not None."""
         self.outputs.extend(out.CancelEffect(effect) for effect in effects if effect is not None)
 
     def set_timer(self, name: str, after_ms: int) -> None:
@@ -56,31 +56,31 @@ class Draft:
         self.outputs.append(out.SetTimer(name, max(0, after_ms)))
 
     def cancel_timers(self, *names: str) -> None:
-        """Forget timers."""
+        """Cancel timers."""
         if ANSWER in names:
             self.state.watched = False
         self.outputs.extend(out.CancelTimer(name) for name in names)
 
     def tell(self, moment: moments.Moment) -> None:
-        """Tell the client about the moment."""
+        """Send a moment to the client."""
         self.outputs.append(out.Tell(moment))
 
     def forget_call(self, call_id: str) -> None:
-        """Remember that a late result of this call is not wanted."""
+        """Record that a late result of this call is to be dropped."""
         self.state.dropped = (*self.state.dropped, call_id)[-DROPPED_LIMIT:]
 
     @property
     def utterance(self) -> Utterance | None:
-        """What the user is saying."""
+        """Current utterance of the user."""
         return self.state.utterance
 
     @property
     def reply(self) -> Reply | None:
-        """What the agent is saying."""
+        """Current reply of the agent."""
         return self.state.reply
 
     def show(self) -> None:
-        """Tell the client the state, if it changed."""
+        """Send the state and its reason to the client, if they changed."""
         line = self.state.line
         if self.reply is not None or self.utterance is not None or (line is not None and line.asking):
             self.state.trouble = ""
@@ -91,7 +91,7 @@ class Draft:
 
 
 def shown_state(state: State) -> moments.State:
-    """The state as people see it (docs/protocol.md, `state`)."""
+    """Return the state shown to users (docs/protocol.md, `state`)."""
     if state.phase == "ended":
         return "ended"
     if state.phase == "new":
@@ -110,7 +110,7 @@ def shown_state(state: State) -> moments.State:
 
 
 def shown_reason(state: State) -> str:
-    """Why nothing can be heard, where a model is waited for."""
+    """Return why nothing can be heard while a model is awaited; empty if there is nothing to explain."""
     utterance, reply = state.utterance, state.reply
     if utterance is not None and utterance.stt_away:
         return _AWAY.format("speech recognition")
@@ -123,7 +123,7 @@ def shown_reason(state: State) -> str:
 
 
 def waited_for(state: State) -> Late | None:
-    """The model that was asked and that nothing has come of yet, where the user hears nothing meanwhile."""
+    """Return the model that has produced nothing yet while the user hears nothing; None if there is none."""
     utterance, reply = state.utterance, state.reply
     if utterance is not None:
         if utterance.to_ms is None or utterance.final_effect is None:

@@ -1,1 +1,1 @@
-"""Whose session it is: leases, takeovers, moves, load, and the news that another worker died."""
+"""Ownership of sessions: leases, takeovers, moves, load, and the detection of dead workers."""

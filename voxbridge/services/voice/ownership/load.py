@@ -1,7 +1,7 @@
-"""How busy a voice process is: what `$SRV.STATS` says of it beside its sessions.
+"""The load of a voice process, which `$SRV.STATS` reports beside its sessions.
 
-Owns two figures over the last `WINDOW_S` seconds: how late the event loop wakes what is due, which is what a caller hears first of a
-full worker, and the share of one core that the process used. Decides nothing. A crash loses ten seconds of figures.
+Owns two figures over the last `WINDOW_S` seconds: how late the event loop runs tasks that are due, which callers of a full worker
+notice first, and the share of one core that the process used. Decides nothing. A crash loses ten seconds of figures.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ PERCENTILE: Final = 0.95
 
 
 class Load:
-    """Measures while `keep` runs."""
+    """Load figures, measured while `keep` runs."""
 
     def __init__(self) -> None:
         self._late: deque[float] = deque(maxlen=SAMPLES)
         self._used: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
-        """When each sample was taken, and the CPU time used by then; both in seconds."""
+        """Time of each sample, and the CPU time used by then; both in seconds."""
 
     async def keep(self) -> None:
         """Measure until cancelled."""
@@ -35,12 +35,12 @@ class Load:
             self.add(max(0.0, loop.time() - due), time.monotonic(), time.process_time())
 
     def add(self, late_s: float, at_s: float, cpu_s: float) -> None:
-        """One sample: how late the loop was, and the process's CPU time at this moment."""
+        """Add a sample: how late the loop was, and the process's CPU time at this moment."""
         self._late.append(late_s)
         self._used.append((at_s, cpu_s))
 
     def figures(self) -> dict[str, float]:
-        """`loop_lag_p95_ms`, and `cpu_share` of one core (1.0 is a whole one); zero before there are samples."""
+        """Return `loop_lag_p95_ms`, and `cpu_share` of one core (1.0 is a whole core); both are zero before there are samples."""
         return {"loop_lag_p95_ms": self._lag_ms(), "cpu_share": self._share()}
 
     def _lag_ms(self) -> float:

@@ -1,10 +1,10 @@
-"""A session is moved to another worker: `vx.svc.voice.move`, asked by an operator.
+"""Moves of sessions to another worker: `vx.svc.voice.move`, requested by an operator.
 
-Every worker hears the question and the owner alone answers. It asks the others for room (`vx.svc.voice.room`); who has some keeps a
-place for the session for `PROMISE_S` and says so, and the first to answer is the one. Only then the session is given up, as for a
-drain, and its lease is handed over, not freed: nobody else can take it for the three seconds that a lease lasts. Owns the places that
-are promised and the moves under way. Does not own the giving up (`session`) nor the taking (`orphans`). A crash here loses a
-question that was not answered yet; a session between two workers is an orphan as soon as its lease runs out.
+Every worker receives the request, and only the owner of the session answers it. The owner asks the other workers for room
+(`vx.svc.voice.room`). A worker with room reserves a place for `PROMISE_S` and says so; the first to answer gets the session. Only then is
+the session released, as for a drain. Its lease is handed over, not freed: no other worker can take it for the three seconds that a lease
+lasts. Owns the reserved places and the moves in progress. Does not own the release (`session`) nor the takeover (`orphans`). A crash
+here loses a request that was not answered yet; a session between two workers is an orphan as soon as its lease runs out.
 """
 
 from __future__ import annotations
@@ -27,43 +27,43 @@ from voxbridge.shared.store.store import Store
 
 MOVE: Final = "vx.svc.voice.move"
 ROOM: Final = "vx.svc.voice.room"
-"""Asks the other workers for room for a session that is to be moved."""
+"""Subject on which the other workers are asked for room for a session."""
 
 RELEASED: Final = "vx.svc.voice.released"
-"""Says that a session was given up, so that the other workers look at once; the payload is its id and, after a blank, the worker
-that it was handed to, if it was."""
+"""Subject that announces a released session, so that the other workers look at once. The payload is its id and, if the session was
+handed to a worker, a blank and that worker."""
 
 ROOM_S: Final = 1.0
-"""How long the other workers may take to say that they have room."""
+"""Seconds that the other workers may take to answer that they have room."""
 
 PROMISE_S: Final = 5.0
-"""How long room is kept: longer than a session takes to be given up in the middle of a turn."""
+"""Seconds for which a place is reserved: longer than the release of a session in the middle of a turn takes."""
 
 LEAVE_S: Final = 5.0
-"""Until a session that was to be given up must be."""
+"""Seconds within which a session that is being moved must be released."""
 
 AT_ONCE: Final = 32
-"""Moves of one worker at a time."""
+"""Number of moves from one worker at a time."""
 
 _log = logging.getLogger(__name__)
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Which session is to be moved, and to which worker; without one, to any that has room."""
+    """Request to move a session to the worker `to`; if that is empty, to any worker that has room."""
 
     sid: str
     to: str = ""
 
 
 class Moved(msgspec.Struct, frozen=True, rename={"source": "from"}):
-    """Whose the session was, and whom it was handed to."""
+    """Result of a move: the worker that had the session, and the worker it was handed to."""
 
     source: str
     to: str
 
 
 class Room(msgspec.Struct, frozen=True):
-    """What a worker says when it is asked for room."""
+    """Answer of a worker that was asked for room."""
 
     worker: str
     free: bool
@@ -73,17 +73,17 @@ class House(Protocol):
     """The sessions of this process."""
 
     def session(self, sid: str) -> Session | None:
-        """One of them."""
+        """Return a session of this process, or None."""
 
     def room(self) -> int:
-        """How many more it takes, what is promised left out."""
+        """Return how many more sessions fit, beyond those that were promised a place."""
 
     def draining(self) -> bool:
-        """Whether the process is being stopped."""
+        """Tell whether the process is being stopped."""
 
 
 class Moves:
-    """The moves from this worker, and the room that it keeps for those to it."""
+    """The moves from this worker, and the places that it reserves for moves to it."""
 
     def __init__(self, nc: Client, store: Store, worker: str, house: House) -> None:
         self._nc = nc
@@ -95,17 +95,17 @@ class Moves:
         self._promised: dict[str, asyncio.TimerHandle] = {}
 
     def promised(self) -> set[str]:
-        """The sessions of others that room is kept for."""
+        """Return the sessions of other workers that a place is reserved for."""
         return set(self._promised)
 
     def settle(self, sid: str) -> None:
-        """A session was given up to somebody: no room is kept for it any more."""
+        """Drop the place reserved for a session, such as one that was released to a worker."""
         timer = self._promised.pop(sid, None)
         if timer is not None:
             timer.cancel()
 
     async def serve(self, request: Request) -> None:
-        """Take the question of an operator; what is wrong is answered as a typed error, and what is another's not at all."""
+        """Take the request of an operator. An error is sent as a typed error; a request for another worker's session is not answered."""
         try:
             ask = questions.read(request.data, Ask)
             session = self._house.session(ask.sid)
@@ -119,7 +119,7 @@ class Moves:
         task.add_done_callback(lambda _: self._moving.pop(ask.sid, None))
 
     async def asked_for_room(self, message: Msg) -> None:
-        """Promise room to another worker's session. Who has none keeps silent, unless it is asked by its name."""
+        """Promise a place to another worker's session. A worker without room stays silent, unless it is asked by name."""
         try:
             ask = questions.read(message.data, Ask)
         except VoxbridgeError as error:
@@ -135,14 +135,14 @@ class Moves:
             await subjects.publish(self._nc, message.reply, msgspec.json.encode(Room(self._worker, free)))
 
     async def stop(self) -> None:
-        """Keep no room any more, and return when every question is answered. The sessions of this process are gone by then."""
+        """Drop all reserved places, and return when every request is answered. The sessions of this process are gone by then."""
         for sid in self.promised():
             self.settle(sid)
         while self._moving:
             await asyncio.wait(self._moving.values())
 
     async def closed(self, session: Session) -> bool:
-        """A session of this worker is over here; whether it was handed to another worker, which then has its lease."""
+        """Finish the move of a session that is over here. Returns whether it was handed to another worker, which then has its lease."""
         to, waiter = self._leaving.pop(session.sid, ("", None))
         if waiter is None:
             return False
@@ -195,7 +195,7 @@ class Moves:
             raise VoxbridgeError(Code.TIMED_OUT, f"Session {ask.sid} was not given up within {LEAVE_S:g} s.") from error
 
     async def _find(self, ask: Ask) -> str:
-        """The worker that keeps room for the session. Raises `NOT_FOUND` for a name that nobody has, `OVERLOADED` when there is no room."""
+        """Return the worker that reserved a place. Raises `NOT_FOUND` for an unknown worker, `OVERLOADED` when there is no room."""
         try:
             answer = await self._nc.request(ROOM, msgspec.json.encode(ask), timeout=ROOM_S)
             found = msgspec.json.decode(answer.data, type=Room)
@@ -218,7 +218,7 @@ async def _refuse(request: Request, error: VoxbridgeError) -> None:
 async def _respond(request: Request, answer: bytes, headers: dict[str, str] | None = None) -> None:
     try:
         await request.respond(answer, headers=headers)
-    except (NatsError, ValueError) as error:  # the bus is away, or nobody wanted an answer
+    except (NatsError, ValueError) as error:  # the bus is away, or the request has no reply subject
         _log.warning("who asked for a move cannot be told what came of it: %s", error)
 
 

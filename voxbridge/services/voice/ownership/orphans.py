@@ -1,9 +1,9 @@
-"""Sessions whose worker is gone: finding them, and taking them over.
+"""Orphans, the sessions whose worker is gone: finding them, and taking them over.
 
-The leases of a worker that is known to be dead (`peers`) are taken at once; of any other worker they must have run out, so that nobody
-holds what somebody once did. Any worker with room takes an orphan: the lease says which one, and the fence on the log keeps out an
-owner that was only thought dead. What cannot be folded is ended, so that its client is told; where even that fails it is
-tried again ever more rarely, with the lease given up in between. A crash here leaves the orphan to the next look of another worker.
+The leases of a worker that is known to be dead (`peers`) are taken at once. The leases of any other worker must have run out, so that a
+session that had an owner has none. Any worker with room takes an orphan. The lease decides which one, and the fence on the log keeps
+out an owner that was wrongly thought dead. A session that cannot be folded is ended, so that its client is told. If even that
+fails, it is retried at growing intervals, and the lease is released in between. After a crash here, another worker finds the orphan.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from voxbridge.shared.store.store import LEASE_MS, ORPHAN_AGE_S, SWEEP, Store
 
 LOOK_S: Final = 0.2
 GRACE_S: Final = 2.0
-"""After an outage of Valkey, or when it has forgotten who ever held a session, a living owner takes its lease again within a
-second: so long it is given."""
+"""Seconds that owners get after an outage of Valkey, or when Valkey has forgotten that a session was ever held: a living owner takes
+its lease again within a second."""
 
 AT_ONCE: Final = 16
 TRIES: Final = 3
-"""How often a session is tried by one process before it is ended: what fails so often fails again."""
+"""Attempts of one process to take a session over before it ends the session: what fails this often fails again."""
 
 ENDINGS_S: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-"""How long each failed try to end a session is waited before the next; the last counts for all that follow."""
+"""Seconds to wait after each failed attempt to end a session; the last value holds for all further attempts."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,38 +44,38 @@ class House(Protocol):
     """The sessions of this process."""
 
     def held(self) -> Collection[str]:
-        """Those that it has or is taking."""
+        """Return the sessions that this process has or is opening."""
 
     def room(self) -> int:
-        """How many more it takes, those that are being taken over left out."""
+        """Return how many more sessions fit, beyond those that are being taken over."""
 
     async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
-        """Go on with a session; returns when it does."""
+        """Continue a session; returns when it runs again."""
 
 
 class _Ending:
-    """A session that is to be ended, and how often that failed."""
+    """Failed attempts to end a session, and the time of the next one."""
 
     def __init__(self) -> None:
         self.failed = 0
         self.due = 0.0
-        """When it may be tried again, on the loop's clock."""
+        """Time at which the next attempt may begin, on the loop's clock."""
 
     def put_off(self, now: float) -> None:
-        """Count a failure, and wait longer than after the one before."""
+        """Count a failure, and set a longer wait than after the previous one."""
         self.due = now + ENDINGS_S[min(self.failed, len(ENDINGS_S) - 1)]
         self.failed += 1
 
 
 class Orphans:
-    """Looks for orphans in the index of live sessions."""
+    """Finder of orphans in the index of live sessions; takes them over."""
 
     def __init__(self, place: Workplace, store: Store, house: House) -> None:
         self._place = place
         self._store = store
         self._house = house
         self._free: dict[str, float] = {}
-        """Since when each orphan is seen without an owner, on the loop's clock; of this pass through the index, and of the one before."""
+        """Time since which each orphan is seen without an owner, on the loop's clock; in this pass through the index, and in the last."""
 
         self._free_before: dict[str, float] = {}
         self._owners: set[str] = set()
@@ -90,10 +90,10 @@ class Orphans:
         self._taking: dict[str, asyncio.Task[None]] = {}
         self._turn = asyncio.Semaphore(AT_ONCE)
         self._folding = asyncio.Lock()
-        """One session is folded at a time: with several, the loop would wait for all of their threads whenever it wants the interpreter."""
+        """Held during a fold, so one runs at a time: with several, the loop would wait for all of their threads to get the interpreter."""
 
     async def watch(self) -> None:
-        """Run until `stop`; returns when nothing is being taken over any more."""
+        """Run until `stop`; returns when no takeover is in progress any more."""
         while not self._stopped.is_set():
             await self._look()
             with suppress(TimeoutError):
@@ -103,25 +103,25 @@ class Orphans:
             await asyncio.wait(self._taking.values())
 
     def stop(self) -> None:
-        """Take over no more."""
+        """Begin no more takeovers."""
         self._stopped.set()
 
     def taking(self) -> Collection[str]:
-        """The sessions that are being taken over."""
+        """Return the sessions that are being taken over."""
         return self._taking.keys()
 
     def released(self, sid: str) -> None:
-        """A worker gave this session up a moment ago."""
+        """Take over a session that another worker has just released, if there is room."""
         if sid not in self._house.held():
             self._begin(sid)
 
     def handed(self, sid: str) -> None:
-        """A worker gave this session up for this one, which has its lease already. Not taken, the lease runs out."""
+        """Take over a session that a worker released for this one. This worker has its lease already; if not used, the lease runs out."""
         if sid not in self._house.held():
             self._begin(sid, handed=True)
 
     async def forget(self, sid: str) -> None:
-        """Take an ended session off the index, then give up its lease."""
+        """Take an ended session off the index, then release its lease."""
         try:
             await self._store.session_closed(sid)
             await self._store.release_lease(sid, self._place.worker)
@@ -129,15 +129,15 @@ class Orphans:
             _log.warning("session %s: %s", sid, error.message)
 
     def owners(self) -> set[str]:
-        """The workers that held sessions when those were last looked at."""
+        """Return the workers that held sessions when those were last looked at."""
         return self._owners | self._owners_before
 
     def live(self) -> int:
-        """The sessions that any worker has, or should have, as they were last counted."""
+        """Return the last count of the sessions that any worker has, or should have."""
         return self._live
 
     async def left_by(self, worker: str) -> None:
-        """A worker is known to be dead: take what it holds, as far as there is room. Raises `UNAVAILABLE`."""
+        """Take over the sessions of a worker that is known to be dead, as far as there is room. Raises `UNAVAILABLE`."""
         mine = self._house.held()
         for sid in await self._store.held_by(worker):
             if sid not in mine:
@@ -149,7 +149,7 @@ class Orphans:
         try:
             found = await self._store.sweep(self._place.clock.now_us(), first=self._place_in_index)
         except VoxbridgeError:
-            self._trouble = now  # whoever could not renew then is given the time to do it now
+            self._trouble = now  # owners that could not renew their leases then get the time to do it now
             self._free, self._free_before, self._place_in_index = {}, {}, 0
             return
         first = now if self._looked else now - LEASE_MS / 1_000
@@ -170,7 +170,7 @@ class Orphans:
         if found.seen < SWEEP:
             self._live, self._place_in_index = self._place_in_index, 0
             self._free, self._free_before = {}, self._free
-            # One that is long due and was not free to be tried is another worker's.
+            # If an attempt is long due and the session was not free for it, another worker has the session.
             self._endings = {sid: one for sid, one in self._endings.items() if sid in self._taking or now < one.due + ENDINGS_S[-1]}
             self._owners, self._owners_before = set(), self._owners
 
@@ -192,7 +192,7 @@ class Orphans:
                 if term is None:
                     return
                 await self.take(sid, term)
-            except Exception as error:  # noqa: BLE001 - one orphan must not keep the others waiting
+            except Exception as error:  # noqa: BLE001 - the failure of one orphan must not stop the others
                 self._failed(sid, error)
             else:
                 self._failures.pop(sid, None)
@@ -201,7 +201,7 @@ class Orphans:
             await self.leave(sid)
 
     def _failed(self, sid: str, error: Exception) -> None:
-        """Say what went wrong, and count what would go wrong again."""
+        """Log the error, and count an error that would occur again."""
         ending = self._endings.get(sid)
         if ending is not None:
             ending.put_off(asyncio.get_running_loop().time())
@@ -221,20 +221,20 @@ class Orphans:
                 self._failures[sid] = self._failures.get(sid, 0) + 1
 
     async def leave(self, sid: str) -> None:
-        """Give up a lease."""
+        """Release a lease."""
         try:
             await self._store.release_lease(sid, self._place.worker)
         except VoxbridgeError as error:
             _log.warning("session %s: %s", sid, error.message)
 
     async def take(self, sid: str, term: int) -> None:
-        """Take over a session whose lease this worker has just taken. Raises what keeps it from that."""
+        """Take over a session whose lease this worker has just taken. Raises the error that prevents it."""
         recorded = [one async for one in self._place.log.read_all(sid)]
         now = self._place.clock.now_us()
         try:
             async with self._folding:
                 found = await recovery.read(sid, recorded)
-        except Exception:  # noqa: BLE001 - whatever is wrong with its past, its client must be told of its end
+        except Exception:  # noqa: BLE001 - whatever is wrong with its log, its client must be told of its end
             if sid not in self._endings:
                 _log.exception("session %s cannot be folded and is ended as it is", sid)
             await self._end(sid, self._end_unread(sid, recorded))
@@ -252,7 +252,7 @@ class Orphans:
             await self._house.adopt(sid, max(term, state.term + 1), found, gap_ms)
 
     def _gap_ms(self, sid: str, found: Past, now: int) -> int:
-        """How long nobody held the session: since its worker last wrote, or, where it had nothing to write, since its lease ran out."""
+        """Return for how many ms no worker held the session: since its worker last wrote or, if later, since its lease was last renewed."""
         gap_ms = max(0, now - found.alive_at) // 1_000
         since = self._free.get(sid, self._free_before.get(sid))
         if since is None or found.folded.state.released:
@@ -260,7 +260,7 @@ class Orphans:
         return min(gap_ms, LEASE_MS + round((asyncio.get_running_loop().time() - since) * 1_000))
 
     async def _end(self, sid: str, work: Coroutine[Any, Any, None]) -> None:
-        """Have the end of a session written; until it is, its tries are counted. Raises what keeps it from that."""
+        """Write the end of a session by `work`, and count the attempts until that succeeds. Raises the error that prevents it."""
         self._endings.setdefault(sid, _Ending())
         await work
         self._failures.pop(sid, None)
@@ -268,10 +268,10 @@ class Orphans:
         await self.forget(sid)
 
     async def _complete(self, sid: str, found: Past, *more: Any) -> None:
-        """Write what a crash kept from the log, and what comes of `more` inputs."""
+        """Write the events that a crash kept from the log, and those that follow from `more` inputs."""
 
         def nothing(_: Any) -> None:
-            """Its effects died with its worker."""
+            """Ignore an output: the session's effects died with its worker."""
 
         folded = found.folded
         writer = SessionWriter(self._place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq)
@@ -282,7 +282,7 @@ class Orphans:
             for input in more:
                 stepper.take(input)
         finally:
-            await stepper.close()  # nothing is written once the lease is given up
+            await stepper.close()  # all is written before the lease is released
 
     async def _end_unread(self, sid: str, recorded: list[events.Recorded]) -> None:
         mine = [one for one in recorded if one.writer == "voice"]

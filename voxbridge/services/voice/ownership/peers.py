@@ -1,12 +1,12 @@
-"""News of the death of other workers, from NATS itself.
+"""Detection of dead workers, by NATS itself.
 
-Each worker listens on a subject of its own. Who publishes there with a reply subject is told by the server when nobody listens any more
-("no responders"): from the moment at which the kernel closed the socket of a dead process, however busy the machine is. A worker that is
-slow, or that stands still, listens on, and is not taken for dead. One that lost its connection is, after `CONFIRM_S`: it could not speak
-or write either; what it believes to own is refused to it by its leases and by the fence on the log.
+Each worker subscribes to a subject of its own. When another worker publishes there with a reply subject and there is no subscriber, the
+server answers "no responders". It does so from the moment the kernel closes the socket of a dead process, however busy the machine is. A
+worker that is slow, or stalled, stays subscribed and is not taken for dead. A worker that lost its NATS connection is, after `CONFIRM_S`:
+it could not send or write either, and its leases and the fence on the log refuse what it believes to own.
 
-Owns who is asked, how often, and when the news counts. Does not own what follows (`orphans`). A crash here loses nothing: whoever is
-left asks, and a lease that nobody renews runs out in any case.
+Owns which workers are asked, how often, and when a death counts. Does not own what follows (`orphans`). A crash here loses nothing: the
+remaining workers ask, and a lease that is not renewed runs out in any case.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import VoxbridgeError
 
 ALIVE: Final = "vx.svc.voice.alive"
-"""Each worker listens on `vx.svc.voice.alive.<worker>`, and answers nothing."""
+"""Prefix of the subjects: each worker listens on `vx.svc.voice.alive.<worker>`, and answers nothing."""
 
 ASK_S: Final = 0.1
 CONFIRM_S: Final = 0.2
-"""How long nobody must have listened before a worker counts as dead, in three questions in a row: a connection that was cut is made again
-sooner."""
+"""Seconds without a listener, in at least three questions in a row, after which a worker counts as dead: a connection that was cut is made
+again sooner."""
 
 HURRY_S: Final = 1.0
 HURRY_ASK_S: Final = 0.02
-"""How long, and how often, everybody is asked after word of a death (`voxbridge.shared.bus.subjects.GONE`), when one answer of the server
-is enough."""
+"""Duration and interval, in seconds, of the faster questions after a reported death (`voxbridge.shared.bus.subjects.GONE`). During that
+time one "no responders" is enough."""
 
 QUIET_S: Final = 2.0
-"""After this worker's own connection was cut, for so long nothing is concluded: the others are still on their way back."""
+"""Seconds after a cut of this worker's own connection in which nothing is concluded: the other workers are still reconnecting."""
 
 AGAIN_S: Final = 1.0
-"""Before the same death is told again, while the dead still owns something."""
+"""Seconds before the same death is reported again, while the dead worker still owns something."""
 
 WATCHED: Final = 4
-"""Workers that one worker asks: those that follow it when all are sorted by name. Of any that die together, somebody asks the first, and
-then the next."""
+"""Number of workers that one worker asks: those that follow it when all are sorted by name. If several die together, a living worker asks
+the first of them, and then the next."""
 
 _UNANSWERED: Final = "503"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -58,7 +58,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Silence:
-    """Nobody listens where a worker did: since when, and in which questions."""
+    """Silence of a worker: its start, the number of unanswered questions, and the newest of them."""
 
     since: float
     asked: int
@@ -66,10 +66,10 @@ class _Silence:
 
 
 class Peers:
-    """Asks whether the owners of sessions are there."""
+    """Watch over the workers that own sessions: asks whether they are there."""
 
     def __init__(self, nc: Client, worker: str, owners: Callable[[], Collection[str]], dead: Callable[[str], Awaitable[None]]) -> None:
-        """`owners` gives the workers that hold sessions and listen as this does; `dead` hears of each that died."""
+        """Create the watch. `owners` returns the workers that hold sessions and listen like this one; `dead` is called for each death."""
         self._nc = nc
         self._worker = worker
         self._owners = owners
@@ -85,7 +85,7 @@ class Peers:
         self._telling: set[asyncio.Task[None]] = set()
 
     async def listen(self) -> None:
-        """Be there for the others; returns once the server knows. Raises `nats.errors.Error`."""
+        """Subscribe, so that other workers find this one; returns once the server has the subscriptions. Raises `nats.errors.Error`."""
         nc, self._inbox = self._nc, self._nc.new_inbox()
         for subject, callback in (
             (f"{ALIVE}.{self._worker}", _ignore),
@@ -107,7 +107,7 @@ class Peers:
             self._word.clear()
 
     async def leave(self) -> None:
-        """Hear nothing more, and wait for what was told."""
+        """Unsubscribe, and wait for the deaths that were reported to be handled."""
         with suppress(NatsError, OSError):
             for subscription in self._subscriptions:
                 await subscription.unsubscribe()
@@ -116,12 +116,12 @@ class Peers:
             await asyncio.wait(self._telling)
 
     async def catch_up(self) -> None:
-        """The connection was cut and is back (a follower of the log): so are the others, a little later."""
+        """Conclude nothing for `QUIET_S` after a cut, as a follower of the log: the other workers reconnect a little later."""
         self._quiet_until = asyncio.get_running_loop().time() + QUIET_S
         self._silent.clear()
 
     def watched(self) -> list[str]:
-        """Whom this worker asks."""
+        """Return the workers that this worker asks."""
         others = sorted({one for one in self._owners() if one != self._worker and _NAME.fullmatch(one)})
         after = [one for one in others if one > self._worker]
         return [*after, *(one for one in others if one < self._worker)][:WATCHED]
@@ -175,10 +175,10 @@ class Peers:
             _log.warning("what %s held is left to whoever finds its leases run out: %s", peer, error.message)
 
     async def _heard_of_a_death(self, message: Msg) -> None:
-        """Somebody saw one die, or says so: it is asked for."""
+        """Ask faster for a while: a death was reported. The report itself is not trusted, the questions verify it."""
         self._hurry_until = asyncio.get_running_loop().time() + HURRY_S
         self._word.set()
 
 
 async def _ignore(_: Msg) -> None:
-    """That somebody listens is the answer."""
+    """Ignore a question: that there is a listener is the answer."""

@@ -1,7 +1,7 @@
-"""Questions to a voice worker over the bus, each about one session: read, bounded, answered one at a time.
+"""Questions to a voice worker over the bus, each about one session: read, limited in number, answered one at a time.
 
-Owns the form of these questions and of what is wrong with them. Does not own the answers (`inspect`, `waveforms`, `moving`). A crash loses
-the questions that wait; whoever asked has a time-out.
+Owns the form of these questions and of their errors. Does not own the answers (`inspection`, `waveforms`, `migration`). A crash loses
+the waiting questions; their senders have a timeout.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.ids import check_session_id
 
 WAITING_LIMIT: Final = 16
-"""Questions of one kind that are there at a time, with the one that is worked on."""
+"""Questions of one kind that are pending at a time, including the one being answered."""
 
 RETRY_MS: Final = 1_000
 
@@ -27,17 +27,17 @@ class AboutSession(Protocol):
 
     @property
     def sid(self) -> str:
-        """The id, as it was given."""
+        """Session id as the sender gave it."""
 
 
 Question = TypeVar("Question", bound=AboutSession)
 
 
 class Questions(Generic[Question]):
-    """Questions of one kind. One is worked on at a time: calls go on beside it."""
+    """Questions of one kind. One is answered at a time, so that calls go on meanwhile."""
 
     def __init__(self, kind: type[Question], about: str, answer: Callable[[Question], Awaitable[bytes]]) -> None:
-        """`about` names in errors what is asked for; `answer` gives the payload, and may raise a `VoxbridgeError`."""
+        """Create the queue. `about` names the requested thing in errors; `answer` returns the payload, and may raise a `VoxbridgeError`."""
         self._kind = kind
         self._about = about
         self._answer = answer
@@ -45,7 +45,7 @@ class Questions(Generic[Question]):
         self._inside = 0
 
     async def serve(self, request: Request) -> None:
-        """Answer one request; what is wrong is answered as a typed error."""
+        """Answer one request; an error is sent as a typed error."""
         try:
             answer = await self._answered(read(request.data, self._kind))
         except VoxbridgeError as error:
@@ -66,7 +66,7 @@ class Questions(Generic[Question]):
 
 
 def read(payload: bytes, kind: type[Question]) -> Question:
-    """Return the question in a payload. Raises `INVALID_ARGUMENT` where it is none, and `NOT_FOUND` for what is no session's id."""
+    """Return the question in a payload. Raises `INVALID_ARGUMENT` if it is malformed, and `NOT_FOUND` if its id is not a session id."""
     try:
         question = msgspec.json.decode(payload, type=kind)
     except msgspec.DecodeError as error:

@@ -1,1 +1,1 @@
-"""Vendors and endpoints, each behind one of two seams: `realtime` and `cascade`."""
+"""Vendors and endpoints, each behind one of two interfaces: `realtime` and `cascade`."""

@@ -1,6 +1,6 @@
-"""The bounds of a whole session, over all workers it has: how long it may last and how much of the log it may fill.
+"""Limits of a whole session, over all of its workers: how long it may last and how many events it may have in the log.
 
-Pure: the state, what is counted and the time come in. Does not own how a session ends (`core`). Nothing is lost with it.
+Pure: the state, the count and the time are passed in. Does not own how a session ends (`core`). A crash loses nothing here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HOUR_US = 3_600_000_000
 
 
 def reached(state: State, config: Config, *, written: int, now_us: int) -> LimitReached | None:
-    """What ends the session now, if anything does; `written` is how many events its workers wrote."""
+    """Return the input that ends a session at a limit, or None. `written` is the number of events that its workers wrote."""
     if state.phase != "open":
         return None
     if state.requested_at and now_us - state.requested_at >= config.session_hours * _HOUR_US:

@@ -1,5 +1,5 @@
-"""A session whose core failed is ended, with a typed error, and takes no other along. An error that nobody foresaw is a fault of the
-product: a successor would meet it again, with every worker in turn.
+"""The end of a session whose core failed: it gets a typed error, and other sessions are not affected. An unexpected error is a bug in the
+product: a successor would hit it again, and then every other worker in turn.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def of(error: Exception) -> Failure:
 
 
 def failure(error: Exception) -> Failure:
-    """Return what the client is told. The error's own words may hold what was said: they stay in this process's log."""
+    """Return the error for the client. The exception's own text may quote what was said, so it stays in this process's log."""
     return Failure(code=Code.INTERNAL, message=f"The session failed in its voice worker: {type(error).__name__}.", retryable=False)
 
 
 def bury(writer: SessionWriter, error: Failure, now_us: int) -> None:
     """Write the end of a session that its core cannot end."""
-    with suppress(VoxbridgeError):  # the writer is stopped: the session is another worker's
+    with suppress(VoxbridgeError):  # the writer is stopped: another worker owns the session
         writer.submit(SessionEnded(reason="worker_lost", error=error), ts=now_us, cause=None)

@@ -1,6 +1,6 @@
-"""What a worker left of a session: the state that its log folds to, and what had been begun and not ended.
+"""State that a worker left of a session: the fold of its log, and the timers and effects that had begun and not ended.
 
-Reading it changes nothing; a crash in between leaves the session to the next.
+Reading it changes nothing; after a crash in between, the next worker takes the session.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from voxbridge.shared.log import streams
 from voxbridge.shared.step.fold import Folded, fold
 
 KEPT_MS: Final = streams.REPLY_S * 1_000 - 500
-"""A generation that began to be sent less than this ago stands wholly in what the bus keeps of the audio."""
+"""Milliseconds since the first frame of a generation within which the bus still keeps all of its audio."""
 
 GIVE_WAY: Final = 32
-"""Inputs after which a fold gives way to the event loop: about a millisecond."""
+"""Inputs after which a fold gives way to the event loop: about a millisecond of work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A folded session. `alive_at`: when its worker last wrote, µs."""
+    """A folded session. `alive_at` is the time at which its worker last wrote, µs."""
 
     folded: Folded[State]
     outstanding: Outstanding
     alive_at: int
 
     def left_ms(self, kept: catch_up.Kept, now: int) -> int:
-        """ms of the newest generation's audio that had left for the client; `now` in µs."""
+        """Return how many ms of the newest generation's audio had left for the client; `now` is in µs."""
         state = self.folded.state
         reply = state.reply
         left = kept.left_ms(state.generation)
@@ -51,7 +51,7 @@ class Past:
         return max(left, last_at - reply.sent // 1_000 + LEAD_MS)
 
     def next_sequence(self, kept: catch_up.Kept) -> int:
-        """The number of the next frame for the client."""
+        """Return the number of the next frame for the client."""
         found = kept.next_sequence()
         if found is not None:
             return found
@@ -60,11 +60,11 @@ class Past:
 
 
 _LONGEST_MS: Final = 600_000
-"""No reply is longer: the numbers of the last one's frames are passed over when none of them is kept."""
+"""Milliseconds that no reply exceeds: if no frame of the last reply is kept, the numbers of this much audio are skipped."""
 
 
 async def read(sid: str, log: list[events.Recorded]) -> Past:
-    """Fold a session's whole log, beside the loop. Raises what the step raises, and `INTERNAL` for a journal that names what is gone."""
+    """Fold a session's whole log, in a thread. Raises what the step raises, and `INTERNAL` if the journal names a missing event."""
     return await asyncio.to_thread(_fold, sid, log)
 
 
@@ -75,7 +75,7 @@ def _fold(sid: str, log: list[events.Recorded]) -> Past:
     def watch(input: Any, outputs: Sequence[Any], now: int) -> None:
         outstanding.watch(input, outputs, now)
         if next(seen) % GIVE_WAY == 0:
-            time.sleep(0)  # the event loop, which has calls to serve, has the interpreter meanwhile
+            time.sleep(0)  # gives the interpreter to the event loop, which has calls to serve
 
     folded = fold(step.step, step.initial(sid), inputs.Input, "voice", log, watch=watch)
     alive_at = max((one.ts for one in log if one.writer == "voice"), default=0)

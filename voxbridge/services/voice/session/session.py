@@ -1,8 +1,8 @@
-"""The shell of one voice session: gives the core its inputs and does what it asks for.
+"""The shell of one voice session: gives the core its inputs and performs its outputs.
 
 Owns the session's subscriptions, running effects, timers and audio routing; decides nothing. Microphone frames
-go where the last step routed them, without passing through the core. A crash loses what the journal does not
-hold, the inputs of the last 100 ms; another worker goes on with the rest (`restore`).
+go where the last step routed them, without passing through the core. A crash loses the inputs that the journal
+does not hold, those of the last 100 ms; another worker continues with the rest (`restore`).
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from voxbridge.shared.step.runner import Stepper
 
 ECHO_GENERATION: Final = 1
 MID_TURN_S: Final = 1.8
-"""How long a session that is to be given up may finish its turn."""
+"""Seconds that a session to be released may take to finish its turn."""
 
 _log = logging.getLogger(__name__)
 
 
 class Session:
-    """One live session, owned by this process."""
+    """A live session that this process owns."""
 
     def __init__(self, place: Workplace, sid: str, term: int, *, ended: Callable[[Session], None], past: Past | None = None) -> None:
-        """`ended` is called once, when the session is over, lost or given up. `past` is what another worker left of it."""
+        """Create the session. `ended` is called once, when it is over, lost or given up. `past` is the state that another worker left."""
         self.sid = sid
         self.term = term
         self._place = place
@@ -74,7 +74,7 @@ class Session:
         self.incoming = Incoming(place.log, sid, self._microphone)
         self._overdue: list[tuple[str, asyncio.TimerHandle]] = []
         self._going_on = asyncio.Event()
-        """The log says that the session is this process's, and what came in a gap was taken."""
+        """Set once the log names this process as the owner, and the input of a gap between workers was taken."""
 
         self._partials = Pieces()
         self._outlet = Outlet(place.audio_nc, subjects.audio_out(sid), place.tenure, self._going_on)
@@ -88,24 +88,24 @@ class Session:
 
     @property
     def state(self) -> State:
-        """The state as it is now."""
+        """Current state of the session."""
         return self._stepper.state
 
     @property
     def has_ended(self) -> bool:
-        """Tell whether nobody is to go on with it."""
+        """True if no worker is to continue the session."""
         return self.state.phase == "ended" or self._buried
 
     def check_bounds(self, now_us: int) -> None:
-        """End the session where it met a bound of the installation."""
+        """End the session if it has reached a limit of the installation."""
         met = bounds.reached(self.state, self._place.config, written=self._writer.number, now_us=now_us)
         if met is not None:
             self.take(met)
 
     async def open(self, requested: events.Recorded, offer: Offer) -> None:
-        """Begin a session that was requested: subscribe first, then let the core start it. Returns when the log says who owns it.
+        """Begin a requested session: subscribe first, then let the core start it. Returns when the log names the owner.
 
-        Raises `UNAVAILABLE` when a subscription fails, and what stopped the writer when the log refuses this process.
+        Raises `UNAVAILABLE` when a subscription fails, and the error that stopped the writer when the log refuses this process.
         """
         try:
             self._audio = await self._place.audio_nc.listen(subjects.audio_in(self.sid), self.incoming.take)
@@ -118,16 +118,17 @@ class Session:
         await self._writer.flushed()
 
     async def restore(self, past: Past, gap_ms: int) -> None:
-        """Go on with a session whose worker is gone: own it, begin again what died, hear what was said meanwhile. Returns when
-        it goes on.
+        """Continue a session whose worker is gone: own it, restart what died with the worker, hear what was said meanwhile. Returns
+        when the session runs again.
 
-        Raises `UNAVAILABLE` when the bus does not answer, `Conflict` when the log is not as it was read: then it is to be read again.
+        Raises `UNAVAILABLE` when the bus does not answer, and `Conflict` when the log has changed since it was read and must be read
+        again.
         """
         place, state = self._place, self.state
         self.incoming.take_over()
         try:
             self._audio = await place.audio_nc.listen(subjects.audio_in(self.sid), self.incoming.take)
-            await place.audio_nc.flush()  # what comes from here on is heard live, what came before is kept by the bus
+            await place.audio_nc.flush()  # later frames are heard live, earlier ones are kept by the bus
         except (NatsError, OSError) as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
         kept = await catch_up.read(place.log, self.sid)
@@ -150,7 +151,7 @@ class Session:
                 lost_ms=placed.lost_ms,
             )
         )
-        if self._route == "detector":  # at once: what was begun again just now may be to transcribe it
+        if self._route == "detector":  # at once: an effect that was just restarted may transcribe this audio
             self._ears.recall(self.state, placed)
         await self._writer.flushed()
         newer = self.incoming.go_on(kept.microphone)
@@ -159,7 +160,7 @@ class Session:
         elif self._route == "provider":
             for frame in newer:
                 self._line().hear(frame, self._ears.pass_by(frame))
-        if self.incoming.holds and place.audio_nc.is_connected:  # the bus was lost and is back; while it is away, its return does this
+        if self.incoming.holds and place.audio_nc.is_connected:  # the bus was cut and is back; if still cut, its return does this
             await self.incoming.catch_up()
         await self._follow(past.outstanding.taken)
         self._going_on.set()
@@ -174,7 +175,7 @@ class Session:
             self._feeds.append(feed)
             if not self._over:
                 await feed.start()
-        if self._over:  # the end came in between, when there was less to stop
+        if self._over:  # the session ended in between, when there was less to stop
             await self._unsubscribe()
 
     def _set_again(self, timers: Mapping[str, int]) -> None:
@@ -183,7 +184,7 @@ class Session:
             self._timers[name] = loop.call_later(max(0, due - now) / 1_000_000, self._fire, name)
 
     def take(self, input: Any) -> None:
-        """Give the core an input. Raises `TOO_LARGE` when it cannot be journalled: then it was not taken."""
+        """Give the core an input. Raises `TOO_LARGE` when it cannot be journalled; the input was then not taken."""
         if self._over:
             return
         try:
@@ -192,7 +193,7 @@ class Session:
             if self._writer.failed is None:
                 raise
             self._lost(error)
-        except Exception as error:  # noqa: BLE001 - one session must not take the others along
+        except Exception as error:  # noqa: BLE001 - the failure of one session must not end the others
             _log.exception("session %s: its core failed", self.sid)
             self._break(error)
         if self.state.utterance is None:
@@ -201,30 +202,30 @@ class Session:
             self._release()
 
     def _break(self, error: Exception) -> None:
-        """End this session, and no other, after an error that nobody foresaw: whoever took it over would meet the same."""
+        """End this session, and no other, after an unexpected error: any worker that took it over would hit the same error."""
         failure = session_failure.failure(error)
         try:
             if self.state.phase == "new":
                 self._stepper.take(inputs.Refused(worker=self._place.worker, term=self.term, error=failure))
             else:
                 self._stepper.take(inputs.Broken(failure))
-        except Exception:  # noqa: BLE001 - the state may be as wrong as it likes
+        except Exception:  # noqa: BLE001 - the state may be wrong in any way
             _log.exception("session %s cannot even be ended and is buried", self.sid)
             session_failure.bury(self._writer, failure, self._place.clock.now_us())
             self._buried = True
         self._finish()
 
     async def refuse(self, requested: events.Recorded, error: VoxbridgeError) -> None:
-        """End a session that could not be opened, and tell its client why. Returns when the log says so."""
+        """End a session that could not be opened, and tell its client why. Returns when the log holds the end."""
         if self.state.request is None:
             self.take(LogInput(requested))
         self.take(inputs.Refused(worker=self._place.worker, term=self.term, error=session_failure.of(error)))
         await self._writer.flushed()
 
     def drain(self, why: Literal["drain", "move"] = "drain", *, after_s: float = 0.0) -> None:
-        """Give the session up because this worker stops, or another one is to have it: between two turns, or after `MID_TURN_S`.
-        What was not begun is left to another worker as if it had never been here. `after_s` is when its place in the line of those that
-        are given up together comes."""
+        """Release the session because this worker stops, or another one is to have it: between two turns, or after `MID_TURN_S`.
+        A session that has not begun is left to another worker as if it had never been here. `after_s` delays the release, so that
+        sessions released together leave one after another."""
         if self._leaving is None:
             self._why = why
         if self.state.phase == "new":
@@ -242,7 +243,7 @@ class Session:
         self.take(inputs.Released(self._place.worker, self.term, self._why))
 
     def give_up(self, error: VoxbridgeError) -> None:
-        """Somebody else owns the session: say nothing more."""
+        """Stop the session at once and write nothing more: another worker owns it."""
         if not self._over:
             self._writer.stop(error)
 
@@ -251,7 +252,7 @@ class Session:
         self._finish()
         await self._unsubscribe()
         if not self._outlet.ready():
-            for sending in self._sending:  # a takeover that failed, or a bus that is away: these wait for what may never come
+            for sending in self._sending:  # after a failed takeover, or without the bus, these may wait for ever
                 sending.cancel()
         await asyncio.gather(*self._effects.values(), *self._sending, return_exceptions=True)
         try:
@@ -279,7 +280,7 @@ class Session:
             self.incoming.reach(recorded.seq)
 
     def _lost(self, error: VoxbridgeError) -> None:
-        """The log refuses this process, or does not answer: the session is not ours any more."""
+        """Give up the session: the log refuses this process, or does not answer, so this process does not own it any more."""
         _log.error("session %s is given up: %s", self.sid, error.message)
         self._finish()
 
@@ -362,25 +363,25 @@ class Session:
         return self._uplink
 
     def play(self, generation: int, pcm: bytes) -> None:
-        """Have what a realtime model says heard."""
+        """Play audio of a realtime model to the client."""
         if not self._voice().put_now(generation, pcm):
             _log.warning("session %s: the model is more than five minutes ahead; what it says is dropped", self.sid)
 
     def position(self) -> int:
-        """The position of the newest event of this service that the log has."""
+        """Return the position of the newest event of this service in the log."""
         return self._writer.last_seq
 
     def asking(self) -> bool:
-        """Whether the user says, or said, something that the model has not answered yet."""
+        """Tell whether the user says, or said, something that the model has not answered yet."""
         line = self.state.line
         return line is not None and (line.asking or line.active)
 
     def now_us(self) -> int:
-        """The time, µs."""
+        """Return the time, µs."""
         return self._place.clock.now_us()
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something that ends with the session at the latest."""
+        """Run a coroutine that ends with the session at the latest."""
         self._send(work)
 
     def _sent(self, generation: int, sequence: int) -> None:
@@ -409,7 +410,7 @@ class Session:
 
     def _fire(self, name: str) -> None:
         if not self._going_on.is_set():
-            self._overdue.append((name, self._timers[name]))  # what came in the gap is taken first
+            self._overdue.append((name, self._timers[name]))  # the input of the gap is taken first
             return
         self._timers.pop(name, None)
         self.take(inputs.TimerFired(name))
@@ -419,7 +420,7 @@ class Session:
             await self._effect(id, effect)
         except VoxbridgeError as error:
             self.take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
-        except Exception as error:  # noqa: BLE001 - whatever it was, the core must know that the effect is over
+        except Exception as error:  # noqa: BLE001 - whatever the error, the core must know that the effect is over
             _log.exception("session %s: effect %d failed", self.sid, id)
             self.take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
         finally:

@@ -1,7 +1,8 @@
-"""Whether this process may still be taken to own its sessions: not after it stood still, until its leases were looked at again.
+"""Guard against stalls of this process: after a stall, it does not count as the owner of its sessions until its leases were checked.
 
-A process that was stopped and goes on (SIGSTOP and SIGCONT, a suspended machine, a swapping one) does not know that its leases ran
-out meanwhile and that others carry its calls on. The log keeps its events out; this keeps it quiet. A crash loses nothing.
+A process that was stopped and resumed (SIGSTOP and SIGCONT, a suspended machine, a swapping one) does not know that its leases ran
+out meanwhile and that other workers took over its calls. The log refuses its events; this guard keeps it from sending anything else.
+A crash loses nothing.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import Final
 
 BEAT_S: Final = 0.2
 STALL_S: Final = 1.0
-"""A loop that stood still for longer does not know who owns its sessions. Leases are renewed each second and last three, so none
-has run out in a shorter time."""
+"""Seconds of a stall after which the loop does not know who owns its sessions. Leases are renewed each second and last three, so none
+has run out during a shorter stall."""
 
 _log = logging.getLogger(__name__)
 
 
 class Tenure:
-    """Beats while the loop runs."""
+    """Heartbeat of the event loop."""
 
     def __init__(self) -> None:
         self._beat = time.monotonic()
@@ -29,18 +30,18 @@ class Tenure:
         self._steady.set()
 
     def steady(self) -> bool:
-        """Whether the loop has been running all along, or the leases were looked at since."""
+        """Tell whether the loop has run without a stall, or the leases were checked since the last stall."""
         if time.monotonic() - self._beat > STALL_S:
             self._steady.clear()
         return self._steady.is_set()
 
     async def hold(self) -> None:
-        """Wait until it is steady."""
+        """Wait until `steady` returns True."""
         while not self.steady():
             await self._steady.wait()
 
     async def keep(self, look: Callable[[], Awaitable[None]]) -> None:
-        """Run until cancelled; after a stall `look` has the leases looked at before anything more is said or written."""
+        """Run until cancelled. After a stall, `look` checks the leases before anything more is sent or written."""
         while True:
             await asyncio.sleep(BEAT_S)
             if not self.steady():
@@ -51,5 +52,5 @@ class Tenure:
             self._beat = time.monotonic()
 
     def stood_s(self) -> float:
-        """Seconds since the last beat."""
+        """Return the seconds since the last beat."""
         return time.monotonic() - self._beat

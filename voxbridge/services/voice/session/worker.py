@@ -1,4 +1,4 @@
-"""What the sessions of a process share, and what they are offered when they begin."""
+"""The resources that the sessions of a process share, and the offer that they begin with."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from voxbridge.shared.log.reader import Log
 from voxbridge.shared.store.store import Function
 
 STT_PATIENCE: Final = 2
-"""So many times as long as for other models speech recognition is waited for: without it the user has to say everything again."""
+"""Factor by which the wait for speech recognition is longer than for other models: without it the user has to repeat everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """What all sessions of a process share."""
+    """Resources that all sessions of a process share."""
 
     config: Config
     clock: Clock
@@ -39,7 +39,7 @@ class Workplace:
 
 
 class Offer(NamedTuple):
-    """What the installation offers to a session that begins."""
+    """Offer of the installation to a session that begins."""
 
     functions: tuple[Function, ...] = ()
     providers: tuple[str, ...] = ("local", "echo")
@@ -47,7 +47,7 @@ class Offer(NamedTuple):
     record: bool = False
 
     def opened(self, place: Workplace, term: int) -> inputs.Opened:
-        """The input that begins a session of this worker, with the settings of the installation."""
+        """Return the input that begins a session on this worker, with the settings of the installation."""
         config = place.config
         return inputs.Opened(
             worker=place.worker,

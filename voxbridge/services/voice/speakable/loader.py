@@ -1,4 +1,4 @@
-"""Figures into words for the speech model, in a thread where there are any: the rules take a fifth of a second to load.
+"""Loading of the rules that turn figures into words for the speech model: it takes a fifth of a second, and runs in a thread.
 
 Owns no rule (`speakable`). A crash loses nothing.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 
 async def speakable(text: str, language: str) -> str:
-    """What a voice is given to say for a piece of a reply."""
+    """Return the text that the speech model is given for a piece of a reply."""
     rules = await _rules()
     said: str = rules.speakable(text, language)
     return said or text
@@ -23,7 +23,7 @@ async def prepare() -> None:
 
 
 async def _rules() -> Any:
-    # Not by `sys.modules`, which has a module before it is loaded.
+    # `sys.modules` cannot tell: it has a module before it is loaded.
     if "rules" not in _loaded:
         _loaded["rules"] = await asyncio.to_thread(importlib.import_module, "voxbridge.services.voice.speakable.text")
     return _loaded["rules"]

@@ -1,4 +1,4 @@
-"""What a language writes and says for separators, signs, money and fractions: tables only. Pure.
+"""Separators, signs, money and fractions as each language writes and says them: tables only. Pure.
 
 Months, units and the names of rarer currencies are in `units`; numbers in words come from num2words (`words`).
 A crash here loses nothing.
@@ -12,7 +12,7 @@ import msgspec
 
 
 class Currency(msgspec.Struct, frozen=True, array_like=True):
-    """One unit and its hundredth: singular and plural of each; no hundredth for a currency that has none."""
+    """Names of a currency's unit and of its hundredth, singular and plural; no hundredth for a currency that has none."""
 
     one: str
     many: str
@@ -21,12 +21,12 @@ class Currency(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Locale(msgspec.Struct, frozen=True, kw_only=True):
-    """The words and separators of a language. `signs` are said for a sign that stands between two operands."""
+    """The words and separators of a language. `signs` are the words for signs between two operands."""
 
     code: str
     decimal: str
     groups: str
-    """Characters that may part thousands."""
+    """Characters that may separate thousands."""
     point: str
     minus: str
     to: str
@@ -39,23 +39,23 @@ class Locale(msgspec.Struct, frozen=True, kw_only=True):
     about: str
     number: str
     number_signs: str
-    """A pattern: how "number" is abbreviated ahead of a figure."""
+    """Pattern of the abbreviations of "number" before a figure."""
     version: str
     cents_joint: str
     of_money: str
-    """Between a million and its currency."""
+    """Word between a million and its currency."""
     signs: dict[str, str]
     currencies: dict[str, Currency]
     denominators: tuple[tuple[str, str], ...]
     """Singular and plural of a half, a third, … a tenth."""
     mixed: str
-    """Between a whole number and its fraction."""
+    """Word between a whole number and its fraction."""
     and_half: str
-    """What follows a whole number for a half more."""
+    """Words that follow a whole number for a half more."""
     letters: str
-    """Acronyms, parted by spaces, with a vowel that are said letter by letter; those without one are anyway."""
+    """Acronyms with a vowel that are said letter by letter, separated by spaces; those without a vowel are in any case."""
     short: dict[str, str]
-    """Abbreviations that a voice reads wrong."""
+    """Abbreviations that a voice reads wrong, with the words for them."""
 
 
 _EN: Final = Locale(

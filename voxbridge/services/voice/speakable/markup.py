@@ -1,7 +1,7 @@
-"""Markup, pictures and identifiers into plain words, line by line. Pure.
+"""Conversion of markup, pictures and identifiers to plain words, line by line. Pure.
 
 A reply is spoken in pieces, mostly lines and sentences, so a span or a table is rarely seen whole: a parser of documents would
-take its halves for plain text. Each mark is therefore undone where it stands, and a half of a pair like the whole.
+take its halves for plain text. Each mark is therefore removed where it stands, and half of a pair is treated like the whole.
 
 Owns what is said of Markdown, HTML tags, emoji and code; not amounts (`rules`), signs and addresses (`names`). A crash
 here loses nothing.
@@ -43,7 +43,7 @@ _BETWEEN: Final = re.compile(r"(?<=[^\W_])_+(?=[^\W_])|[\[\]\\{}]+")
 
 
 def unmarked(text: str) -> str:
-    """The text with line marks, links, tags, code ticks and pictures undone; signs that a rule may read as words are still there."""
+    """Remove line marks, links, tags, code ticks and pictures from a text; signs that a rule may read as words stay."""
     if _has_lines(text):
         text = _FENCE.sub("", text)
         text = _RULE.sub("", text)
@@ -68,7 +68,7 @@ def unmarked(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """The text without any mark that is left: what no rule has read is dropped, and what stood between two words becomes a space."""
+    """Remove every mark that is left in a text: what no rule has read is dropped, and what stood between two words becomes a space."""
     text = _TIMES.sub(r"\1×", _BETWEEN.sub(" ", text))
     text = _MARKS.sub("", text).replace("_", "")
     text = _CELL.sub(", ", _CELL_AT_END.sub("", text)) if "|" in text else text
@@ -76,5 +76,5 @@ def bare(text: str) -> str:
 
 
 def _has_lines(text: str) -> bool:
-    """Whether a line starts with something other than a letter or a digit, which is where line marks stand."""
+    """Tell whether a line starts with something other than a letter or a digit, which is where line marks stand."""
     return any(line and not line[0].isalnum() for line in map(str.lstrip, text.splitlines()))

@@ -1,6 +1,6 @@
-"""Addresses, telephone numbers, versions, signs and acronyms into what a voice says for them. Pure.
+"""Spoken forms of addresses, telephone numbers, versions, signs and acronyms. Pure.
 
-Owns what is read letter by letter, figure by figure or part by part; amounts are in `rules`. A crash here loses nothing.
+Owns what is read letter by letter, digit by digit or part by part; amounts are in `rules`. A crash here loses nothing.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _SHORT: Final = {
 
 
 def addresses(locale: Locale, text: str) -> str:
-    """URLs, e-mail addresses, domains and file names, part by part."""
+    """Spell URLs, e-mail addresses, domains and file names, part by part."""
     if "://" in text or "www." in text.lower():
         text = _URL.sub(lambda url: _url(locale, url[0]), text)
     if "@" in text:
@@ -99,7 +99,7 @@ def _url(locale: Locale, url: str) -> str:
 
 
 def _path(locale: Locale, path: str) -> str:
-    """A path in words; nothing for one that is too long or full of signs."""
+    """Return a path in words; empty for a path that is too long or full of signs."""
     if len(path) > LONGEST_PATH or not re.fullmatch(r"[\w./-]*", path):
         return ""
     return "".join(f" {locale.slash} {_parts(locale, part)}" for part in path.split("/") if part)
@@ -112,7 +112,7 @@ def _parts(locale: Locale, name: str) -> str:
 
 
 def phones(locale: Locale, text: str) -> str:
-    """Telephone numbers figure by figure, a French one in pairs, with a pause between groups."""
+    """Spell telephone numbers digit by digit, French ones in pairs, with a pause between groups."""
     return _PHONES[locale.code].sub(lambda number: _phone(locale, number[0]), text)
 
 
@@ -128,7 +128,7 @@ def _phone(locale: Locale, number: str) -> str:
 
 
 def versions(locale: Locale, text: str) -> str:
-    """`v1.2.3`, `version 3.11`, `3.11.4` and IPv4 addresses, part by part."""
+    """Spell `v1.2.3`, `version 3.11`, `3.11.4` and IPv4 addresses, part by part."""
     return _VERSION.sub(lambda found: _version(locale, found), text)
 
 
@@ -144,7 +144,7 @@ def _version(locale: Locale, found: re.Match[str]) -> str:
 
 
 def signs(locale: Locale, text: str) -> str:
-    """Signs between two operands, and the tilde ahead of a number, as words."""
+    """Spell signs between two operands, and the tilde before a number."""
     text = _ARROW.sub("→", text)
     text = _SIGN.sub(lambda sign: f" {locale.signs[_plain(sign)]} ", text)
     text = _ABOUT.sub(f"{locale.about} ", text)
@@ -157,7 +157,7 @@ def _plain(sign: re.Match[str]) -> str:
 
 
 def acronyms(locale: Locale, text: str) -> str:
-    """Acronyms that are said letter by letter; in a text of capitals alone none can be told."""
+    """Spell acronyms that are said letter by letter. In a text of capitals alone they cannot be recognised, so it stays as it is."""
     if text.upper() == text:
         return text
     return _CAPITALS.sub(lambda word: _spelled(locale, word), text)
@@ -171,5 +171,5 @@ def _spelled(locale: Locale, word: re.Match[str]) -> str:
 
 
 def abbreviations(locale: Locale, text: str) -> str:
-    """Abbreviations that a voice reads wrong, where something follows: one that ends a piece may end the sentence."""
+    """Spell abbreviations that a voice reads wrong, where something follows: one that ends a piece may end the sentence."""
     return _SHORT[locale.code].sub(lambda found: locale.short[found[0]], text)

@@ -1,7 +1,7 @@
-"""Dates, times, money, units, ranges, fractions, ordinals and numbers into words, as a language writes and says them. Pure.
+"""Rules that turn dates, times, money, units, ranges, fractions, ordinals and numbers into words, language by language. Pure.
 
-What a rule does not understand stays as it is, and so do plain whole numbers and English clock times with AM or PM: every voice reads those
-right, and a transcript is easier to read with them. Rules run in one order, from the most to the least telling.
+Text that no rule understands stays as it is. So do plain whole numbers, and English clock times with AM or PM: every voice reads those
+right, and a transcript is easier to read with them. Rules run in a fixed order, from the most to the least specific.
 
 Owns how amounts are found and said; words and separators are in `locales`. A crash here loses nothing.
 """
@@ -19,10 +19,10 @@ from voxbridge.services.voice.speakable.locales import CODES, LOCALES, Currency,
 from voxbridge.services.voice.speakable.units import CURRENCIES
 
 MOST_FIGURES: Final = 15
-"""Of a whole number that is spelled; a longer one stays as it is."""
+"""Largest number of digits of a whole number that is spelled; a longer number stays as it is."""
 
 MOST_DECIMALS: Final = 10
-"""Figures after the decimal sign of a number that is spelled."""
+"""Largest number of digits after the decimal sign of a number that is spelled."""
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 
@@ -70,7 +70,7 @@ _DECADE: Final = re.compile(r"(?<![\w.,-])(1[1-9][0-9]|20[0-9])0s\b")
 
 
 def spelled(locale: Locale, text: str, *, month_first: bool) -> str:
-    """The text with its amounts in words; `month_first` is how an all-figure date with slashes is read."""
+    """Return the text with its amounts in words; `month_first` tells how an all-figure date with slashes is read."""
     for pattern, said in _RULES[locale.code, month_first]:
         text = pattern.sub(said, text)
     return text
@@ -111,13 +111,13 @@ def _rules(locale: Locale, *, month_first: bool) -> tuple[Rule, ...]:
 
 
 def _number(locale: Locale) -> str:
-    """The pattern of a number: with thousands parted by one and the same sign, or not parted; then perhaps a fraction."""
+    """Return the pattern of a number: thousands separated by one and the same sign, or not separated, then an optional fraction."""
     groups = "|".join(rf"[0-9]{{1,3}}(?:{re.escape(sign)}[0-9]{{3}})+(?![0-9])" for sign in locale.groups)
     return rf"(?:(?:{groups}|[0-9]+)(?:{re.escape(locale.decimal)}[0-9]+)?)"
 
 
 def _value(locale: Locale, figures: str) -> Decimal | None:
-    """The number, or nothing if it is too long to be spelled, or is no number but a row of figures such as 007."""
+    """Return the number; None if it is too long to be spelled, or is a row of digits such as 007 and not a number."""
     whole, _, fraction = figures.partition(locale.decimal)
     for sign in locale.groups:
         whole = whole.replace(sign, "")
@@ -162,11 +162,11 @@ def _date(locale: Locale, found: re.Match[str], day: int, month: int, year: int 
 
 
 def _named_dates(locale: Locale) -> tuple[Rule, ...]:
-    """Dates with the name of a month."""
+    """Return the rules for dates with the name of a month."""
     numbers = words.months(locale.code)
     names = "|".join(map(re.escape, sorted(numbers, key=len, reverse=True)))
     day, year = "(0?[1-9]|[12][0-9]|3[01])", "([12][0-9]{3})"
-    dot = r"(?:\.(?=\s[12][0-9]{3}))?"  # one that nothing follows may end the sentence
+    dot = r"(?:\.(?=\s[12][0-9]{3}))?"  # a dot without a year behind it may end the sentence
     end = r"(?![\w%°$€£]|[.,:/-][0-9]|\s?[%°€])"
 
     def one(found: re.Match[str]) -> str:
@@ -250,7 +250,7 @@ def _currency(locale: Locale, sign: str) -> Currency:
 
 
 def _priced(locale: Locale, value: Decimal, money: Currency) -> str:
-    """Units and hundredths where two decimals were written, the plain number otherwise."""
+    """Return a price as units and hundredths where two decimals were written, and with the plain number otherwise."""
     name = money.one if _is_one(locale, value) else money.many
     if value.as_tuple().exponent != -2 or not money.cent:
         millions = locale.of_money if value >= 1_000_000 and value % 1_000_000 == 0 else ""
@@ -296,7 +296,7 @@ def _counted(locale: Locale, found: re.Match[str], name: Callable[[Decimal], str
 
 
 def _range(locale: Locale, found: re.Match[str]) -> str:
-    """Two numbers that rise; with a hyphen anything else may be a score or a sum."""
+    """Spell a range. Two numbers that do not rise stay as they are if a hyphen joins them: they may be a score or a sum."""
     one, two = _value(locale, found[1]), _value(locale, found[3])
     if one is None or two is None or (one >= two and found[2] == "-"):
         return found[0]
@@ -348,7 +348,7 @@ def _ordinals(locale: Locale) -> tuple[Rule, ...]:
 
 
 def _number_sign(locale: Locale, found: re.Match[str]) -> str:
-    """A "No." that starts a text is an answer, not an abbreviation."""
+    """Spell the sign of a number, except for a "No." that starts a text: that is an answer, not an abbreviation."""
     return found[0] if found[0].startswith("No.") and found.start() == 0 else f"{locale.number} "
 
 
@@ -370,7 +370,7 @@ def _decade(found: re.Match[str]) -> str:
 
 
 def _plain(locale: Locale, found: re.Match[str]) -> str:
-    """A number with a sign, parted thousands or decimals; a plain whole number is read right as it is."""
+    """Spell a number with a sign, separated thousands or decimals; a plain whole number is read right as it is."""
     value = _value(locale, found[2])
     if value is None or (found[2].isdigit() and not found[1]):
         return found[0]
@@ -380,4 +380,4 @@ def _plain(locale: Locale, found: re.Match[str]) -> str:
 _RULES: Final = {
     (code, month_first): _rules(locale, month_first=month_first) for code, locale in LOCALES.items() for month_first in (True, False)
 }
-"""Compiled as the module is imported: the first reply of a call does not wait for it."""
+"""Rules by language and order of dates, compiled on import: the first reply of a call does not wait for it."""

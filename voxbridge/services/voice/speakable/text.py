@@ -1,10 +1,11 @@
 """A piece of a reply as a voice should say it: no markup, and numbers, dates, money, units, signs and addresses in words.
 
-The log and the captions keep a piece as it was written (`phrases.written`); this is for the speech model alone. The same text and
-language give the same words on every machine: nothing is taken from its locale, clock or time zone, and num2words, beneath, is told the
-language with each call.
+The log and the captions keep a piece as it was written (`segmenter.written`); this is for the speech model alone. The same text and
+language give the same words on every machine: its locale, clock and time zone are not read, and num2words gets the language with each
+call.
 
-Rules are conservative: what none understands stays as it is. A piece is made speakable by itself, so nothing moves between pieces.
+Rules are conservative: text that no rule understands stays as it is. Each piece is made speakable by itself, so nothing moves between
+pieces.
 
 Owns the order of the steps and the choice of a language. A crash here loses nothing.
 """
@@ -18,7 +19,7 @@ from voxbridge.services.voice.speakable import markup, names, rules
 from voxbridge.services.voice.speakable.locales import LOCALES
 
 MOST_PASSES: Final = 8
-"""Undoing one layer of markup may bare another; a text that still changes after so many passes was made to."""
+"""Number of passes over a text: undoing one layer of markup may expose another. A text that still changes after them was crafted to."""
 
 LANGUAGES: Final = tuple(LOCALES)
 """ISO 639-1 codes of the languages whose numbers and signs become words."""
@@ -28,9 +29,9 @@ _FIGURE: Final = re.compile(r"[0-9½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞�
 
 
 def speakable(text: str, language: str = "en") -> str:
-    """The words for a voice of `language` (a BCP 47 tag: `de`, `en-GB`), on one line; empty if there is nothing to say.
+    """Return the words for a voice of `language` (a BCP 47 tag: `de`, `en-GB`), on one line; empty if there is nothing to say.
 
-    In a language that has no rules only markup is undone. What was made speakable stays so.
+    In a language that has no rules only markup is undone. A text that was made speakable already stays as it is.
     """
     tag = language.lower().replace("_", "-")
     code = tag.partition("-")[0]

@@ -1,7 +1,8 @@
 """The names of months, units and of currencies that `locales` has no everyday name for, in each language: tables only. Pure.
 
-The names are the CLDR's. They are kept here, not read through a library: the ones that carry the CLDR ask for the locale and the time zone
-of the process as they are imported, and with a new release of theirs an old call would replay to other words. A crash here loses nothing.
+The names are the CLDR's. They are kept here, not read through a library, for two reasons: libraries with the CLDR read the locale and the
+time zone of the process on import, and after an update of such a library an old call would replay to other words. A crash here loses
+nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ MONTHS: Final = {
     "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
     "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
 }
-"""January to December."""
+"""Names of the months, January to December."""
 
 SHORT_MONTHS: Final = {
     "en": "Jan=1 Feb=2 Mar=3 Apr=4 Jun=6 Jul=7 Aug=8 Sep=9 Oct=10 Nov=11 Dec=12 Sept=9",
@@ -25,7 +26,7 @@ SHORT_MONTHS: Final = {
     "fr": "janv=1 févr=2 avr=4 juil=7 sept=9 oct=10 nov=11 déc=12",
     "es": "ene=1 feb=2 mar=3 abr=4 may=5 jun=6 jul=7 ago=8 sept=9 oct=10 nov=11 dic=12",
 }
-"""Abbreviations, which may carry a dot, with the number of the month."""
+"""Abbreviations of months, which may end in a dot, with the number of the month."""
 
 UNITS: Final = {
     "mm": "millimeter|millimeters; Millimeter; millimètre|millimètres; milímetro|milímetros",
@@ -81,7 +82,7 @@ UNITS: Final = {
     "min": "minute|minutes; Minute|Minuten; minute|minutes; minuto|minutos",
     "h": "hour|hours; Stunde|Stunden; heure|heures; hora|horas",
 }
-"""For the signs of a unit its name in each language, with another one for many where it differs."""
+"""Names of a unit by its signs: the singular in each language, and the plural where it differs."""
 
 CURRENCIES: Final = {
     "AUD": (
@@ -129,4 +130,4 @@ CURRENCIES: Final = {
         "rand sud-africain|rands sud-africains; rand sudafricano|rands sudafricanos"
     ),
 }
-"""By ISO 4217 code, as in `UNITS`."""
+"""Names of a currency by its ISO 4217 code, in the format of `UNITS`."""

@@ -1,8 +1,8 @@
 """Numbers in words by num2words, and the names of months, units and currencies that agree with them. Pure.
 
-num2words is told the language with each call and looks at nothing of the machine's.
+num2words gets the language with each call and reads no setting of the machine.
 
-Owns agreement in gender; not how amounts are found in a text (`rules`). A crash here loses nothing.
+Owns agreement in gender, but not how amounts are found in a text (`rules`). A crash here loses nothing.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ _FEMININE: Final = {
 
 @lru_cache(maxsize=2_048)
 def cardinal(code: str, number: int) -> str:
-    """A whole number in words."""
+    """Return a whole number in words."""
     return str(num2words(number, lang=code)).replace(",", "")
 
 
 @lru_cache(maxsize=512)
 def ordinal(code: str, number: int) -> str:
-    """An ordinal in words: masculine, German in the form after "der"."""
+    """Return an ordinal in words: masculine, German in the form after "der"."""
     return str(num2words(number, lang=code, to="ordinal")).replace(",", "")
 
 
 @lru_cache(maxsize=512)
 def year(code: str, number: int) -> str:
-    """A year in words, as English and German say it."""
+    """Return a year in words, as English and German say it."""
     return str(num2words(number, lang=code, to="year")).replace(",", "")
 
 
 def amount(locale: Locale, value: Decimal, named: str = "") -> str:
-    """A number in words, agreeing in gender with what it counts; a fraction is read digit by digit."""
+    """Return a number in words that agrees in gender with what it counts; a fraction is read digit by digit."""
     sign = f"{locale.minus} " if value.is_signed() else ""
     whole, _, fraction = format(abs(value), "f").partition(".")
     words = cardinal(locale.code, int(whole))
@@ -66,33 +66,33 @@ def _agreeing(code: str, words: str, *, feminine: bool) -> str:
 
 
 def digits(locale: Locale, figures: str) -> str:
-    """Each figure in words."""
+    """Return each digit in words."""
     return " ".join(cardinal(locale.code, int(figure)) for figure in figures)
 
 
 def months(code: str) -> dict[str, int]:
-    """Every name of a month in a language, long and short without its dot, with its number."""
+    """Return every name of a month in a language with its number; short names are without their dot."""
     short = (pair.split("=") for pair in tables.SHORT_MONTHS[code].split())
     return {name: number for number, name in enumerate(tables.MONTHS[code].split(), 1)} | {name: int(number) for name, number in short}
 
 
 def month(code: str, number: int) -> str:
-    """The name of a month, 1 to 12."""
+    """Return the name of a month, 1 to 12."""
     return tables.MONTHS[code].split()[number - 1]
 
 
 def unit(code: str, sign: str, *, one: bool) -> str:
-    """The long name of a unit for one or for many."""
+    """Return the long name of a unit, for one or for many."""
     return _UNITS[code, sign][0 if one else -1]
 
 
 def currency(code: str, iso: str, *, one: bool) -> str:
-    """What a currency of `units` is called, for one or for many."""
+    """Return the name of a currency of `units`, for one or for many."""
     return _CURRENCIES[code, iso][0 if one else -1]
 
 
 def _columns(table: dict[str, str]) -> dict[tuple[str, str], list[str]]:
-    """By language and sign: the name, and where it differs the one for many."""
+    """Return names by language and sign: the singular and, where it differs, the plural."""
     return {
         (code, sign): names.split("|")
         for signs, row in table.items()
@@ -105,4 +105,4 @@ _UNITS: Final = _columns(tables.UNITS)
 _CURRENCIES: Final = _columns(tables.CURRENCIES)
 
 UNIT_SIGNS: Final = tuple(sorted({sign for _, sign in _UNITS}, key=lambda sign: (-len(sign), sign)))
-"""Every sign of a unit, the longest first."""
+"""All signs of units, the longest first."""

@@ -1,1 +1,1 @@
-"""Speech to text, language model, text to speech: how the core drives three models as one. Pure."""
+"""The cascade of speech to text, language model and text to speech: how the core drives the three models as one. Pure."""

@@ -1,7 +1,6 @@
-"""Listening: voice activity and transcription into what the user said. Pure.
+"""Listening: turns voice activity and transcripts into what the user said. Pure.
 
-What the models do arrives as inputs that carry the id of the effect they belong to; an input of an effect that is no
-longer wanted changes nothing.
+Results of the models arrive as inputs that carry the id of their effect; an input of an effect that is no longer wanted changes nothing.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import voice as ev
 
 LEAD_MS: Final = 300
-"""Audio before the detected start that is transcribed too: detectors are late."""
+"""Milliseconds of audio before the detected start that are transcribed too: detectors are late."""
 
 TAIL_MS: Final = 200
 COMPLETE: Final = 0.5
-"""From this probability on, the user is taken to have finished."""
+"""Probability from which on the user is assumed to have finished."""
 
 PATIENCE_MS: Final = 1_600
-"""Silence after which the user has finished, however sure the turn model is that not."""
+"""Milliseconds of silence after which the user counts as finished, whatever the turn model says."""
 
 BLIND_PATIENCE_MS: Final = 700
-"""The same where no turn model answers."""
+"""The same if no turn model answers."""
 
 PARTIAL_MS: Final = 700
-"""Between two partial transcripts."""
+"""Milliseconds between two partial transcripts."""
 
 
 def route_of(d: Draft) -> Literal["detector", "provider", "echo", "nobody"]:
-    """Where the microphone of a session goes."""
+    """Return the destination of a session's microphone audio."""
     request, agent = d.state.request, d.state.agent
     if request is not None and request.mode == "echo":
         return "echo"
@@ -47,8 +46,8 @@ def route_of(d: Draft) -> Literal["detector", "provider", "echo", "nobody"]:
 
 
 def voice_started(d: Draft, audio_ms: int) -> None:
-    """Speech began: it goes on with an utterance whose end was not yet decided or a turn whose answer was not yet heard, or cuts the
-    agent off."""
+    """Handle the start of speech: continue an utterance whose end is not decided or a turn whose answer was not heard yet, else cut off
+    the agent."""
     d.cancel_timers("endpoint")
     utterance = d.utterance
     if utterance is None:
@@ -64,7 +63,7 @@ def voice_started(d: Draft, audio_ms: int) -> None:
 
 
 def voice_stopped(d: Draft, audio_ms: int, silence_ms: int, *, complete: bool = False) -> None:
-    """Speech paused: transcribe what was said while deciding whether it was all."""
+    """Handle a pause in speech: transcribe what was said, and decide meanwhile whether the user has finished."""
     utterance = d.utterance
     if utterance is None or utterance.to_ms is not None:
         return
@@ -79,7 +78,7 @@ def voice_stopped(d: Draft, audio_ms: int, silence_ms: int, *, complete: bool = 
 
 
 def _understand(d: Draft, utterance: Utterance, *, judge: bool) -> Utterance:
-    """Begin what an utterance needs whose speech has paused: its words, and whether it is over."""
+    """Start the transcription of an utterance whose speech has paused and, with `judge`, the decision whether it is over."""
     if utterance.to_ms is None:
         return utterance
     start, end = max(0, utterance.from_ms - LEAD_MS), utterance.to_ms + TAIL_MS
@@ -96,7 +95,7 @@ def _transcribe(d: Draft, from_ms: int, to_ms: int) -> out.Transcribe:
 
 
 def hear_again(d: Draft) -> None:
-    """Begin again what died while the user's speech was being understood."""
+    """Restart the effects of the current utterance that died with their worker."""
     utterance = d.utterance
     if utterance is None:
         return
@@ -108,20 +107,20 @@ def hear_again(d: Draft) -> None:
 
 
 def lose(d: Draft) -> None:
-    """What is being said cannot be understood: ask for it again."""
+    """Drop an utterance that cannot be transcribed, and ask the user to repeat it."""
     d.state.utterance = None
     d.cancel_timers("endpoint", "partial")
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
     reopening.give_up(d)
     turns.resolve_cut(d, None)
-    d.state.resume, d.state.redo = "", 0  # it is asked for again: what it cut off is over
+    d.state.resume, d.state.redo = "", 0  # the user is asked to repeat, so the reply that was cut off is not resumed
     if d.reply is None:  # else what the user typed meanwhile is being answered
         turns.say(d, speaking.APOLOGIES["stt"], turn=0, failed=True)
         speaking.speak(d)
 
 
 def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
-    """A model that an utterance needs failed; nothing if the effect is not one of its own."""
+    """Handle the failure of a model that an utterance needs. Do nothing if the effect is not the utterance's."""
     utterance = d.utterance
     if utterance is None:
         return
@@ -143,14 +142,14 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
 
 
 def try_again(d: Draft) -> None:
-    """Transcribe again what could not be transcribed."""
+    """Retry a transcription that failed."""
     utterance = d.utterance
     if utterance is not None and utterance.stt_away and utterance.text is None and utterance.final_effect is None:
         d.state.utterance = _understand(d, utterance, judge=False)
 
 
 def microphone_closed(d: Draft) -> None:
-    """The user let go of the microphone: whatever was being said is finished."""
+    """End the utterance, because the user released the microphone."""
     utterance = d.utterance
     if utterance is None:
         return
@@ -162,7 +161,7 @@ def microphone_closed(d: Draft) -> None:
 
 
 def end_of_turn(d: Draft) -> None:
-    """The user has finished; the transcript may still be on its way."""
+    """Record that the user has finished; the transcript may still be pending."""
     utterance = d.utterance
     if utterance is None or utterance.to_ms is None or utterance.complete:
         return
@@ -174,7 +173,7 @@ def end_of_turn(d: Draft) -> None:
 
 
 def judged(d: Draft, input: inputs.TurnJudged) -> None:
-    """The turn model's opinion."""
+    """Apply the turn model's probability: end the turn, or wait for a silence that depends on it."""
     if d.utterance is not None and input.effect == d.utterance.turn_effect:
         d.state.utterance = _replace(d.utterance, turn_effect=None)
         if input.probability >= COMPLETE:
@@ -185,12 +184,12 @@ def judged(d: Draft, input: inputs.TurnJudged) -> None:
 
 
 def patience_ms(probability: float) -> int:
-    """ms of silence to wait for more, the less the likelier it is that there is none."""
+    """Return the ms of silence to wait for more speech; fewer, the higher the probability that the user has finished."""
     return round(PATIENCE_MS - (PATIENCE_MS - BLIND_PATIENCE_MS) * min(1.0, probability / COMPLETE))
 
 
 def transcribed(d: Draft, input: inputs.Transcribed) -> None:
-    """A transcript, partial or final."""
+    """Record a partial or final transcript."""
     utterance = d.utterance
     if utterance is None:
         return
@@ -210,7 +209,7 @@ def transcribed(d: Draft, input: inputs.Transcribed) -> None:
 
 
 def partial_due(d: Draft) -> None:
-    """Transcribe what was said so far, if the user still speaks and no partial is on its way."""
+    """Transcribe what was said so far, if the user still speaks and no partial transcript is pending."""
     utterance = d.utterance
     if utterance is not None and utterance.to_ms is None and utterance.partial_effect is None:
         effect = d.start(_transcribe(d, max(0, utterance.from_ms - LEAD_MS), out.AUDIO_END))

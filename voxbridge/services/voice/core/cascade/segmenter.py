@@ -1,6 +1,6 @@
-"""Cutting a growing reply into pieces that can be spoken. Pure; what a voice says for the figures in a piece is in `speakable`.
+"""Segmenter, which cuts a growing reply into pieces that can be spoken. Pure. `speakable` spells out the figures in a piece.
 
-The first piece is cut early, at a clause, because it decides when the user hears something.
+The first piece is cut early, at a clause, because it determines when the user hears something.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FIRST_CLAUSE: Final = 18
 """Characters after which the first piece may end at a comma."""
 
 LONGEST: Final = 280
-"""Characters of the longest piece; a longer one is cut at a space."""
+"""Characters of the longest piece; longer text is cut at a space."""
 
 _SENTENCE_END: Final = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|\n+|[。！？]")
 _CLAUSE_END: Final = re.compile(r"[,;:–—](?=\s)")
@@ -22,7 +22,7 @@ _ABBREVIATIONS: Final = frozenset({"mr.", "mrs.", "ms.", "dr.", "st.", "vs.", "e
 
 
 def cut(text: str, *, first: bool) -> tuple[list[str], str]:
-    """Split what is complete off `text`: `(pieces, rest)`. `first` allows a clause as the first piece."""
+    """Split complete pieces off `text`. Return `(pieces, rest)`. `first` allows a clause as the first piece."""
     pieces: list[str] = []
     while True:
         end = _end_of_piece(text, first=first and not pieces)
@@ -34,7 +34,7 @@ def cut(text: str, *, first: bool) -> tuple[list[str], str]:
 
 
 def written(text: str) -> str:
-    """A piece as it is shown and remembered: without markup and pictures, figures as they are; empty if there is nothing to say."""
+    """Return a piece as it is shown and remembered: without markup and pictures, figures unchanged; empty if nothing is left to say."""
     return " ".join(bare(unmarked(text)).split())
 
 

@@ -1,6 +1,6 @@
-"""A model that is late: the turn goes on, and meanwhile it is said what is waited for and why. Pure.
+"""Handling of a late model: the turn goes on, and the client is shown what is waited for and why. Pure.
 
-A model that fails is the business of `outages`, one that never says anything that of the turn's own time-out.
+`model_retry` handles a model that fails; the turn's own timeout handles a model that never produces anything.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMES: Final[dict[Literal["stt", "llm", "tts"], str]] = {"stt": "speech recogni
 
 
 def due(d: Draft) -> None:
-    """A model was started `LATE_MS` ago: if nothing came of it, have the cause found."""
+    """Request the cause of the delay if a model that was started `LATE_MS` ago has produced nothing."""
     found = waited_for(d.state)
     if found is None or (d.state.late is not None and d.state.late.effect == found.effect):
         return
@@ -30,7 +30,7 @@ def due(d: Draft) -> None:
 
 
 def cause_found(d: Draft, input: inputs.CauseFound) -> None:
-    """It is known why: say it, unless the model has come to life since."""
+    """Record the cause of a delay, unless the model has produced something since."""
     late, waiting = d.state.late, waited_for(d.state)
     if late is None or waiting is None or not late.effect == waiting.effect == input.effect:
         return

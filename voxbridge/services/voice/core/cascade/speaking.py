@@ -1,7 +1,6 @@
-"""Speaking: the words of a language model into pieces, the pieces into sound, one after the other. Pure.
+"""Speaking: turns the text of a language model into pieces, and the pieces into audio, one after the other. Pure.
 
-What the models do arrives as inputs that carry the id of the effect they belong to; an input of an effect that is no
-longer wanted changes nothing.
+Results of the models arrive as inputs that carry the id of their effect; an input of an effect that is no longer wanted changes nothing.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from voxbridge.services.voice.core.turns import usage as turns_usage
 from voxbridge.shared.events import voice as ev
 
 REPLY_LIMIT: Final = 8_000
-"""Characters of one reply, about nine minutes of speech; a model that writes on is stopped there."""
+"""Characters of one reply, about nine minutes of speech; a model that writes more is stopped there."""
 
 HALVINGS: Final = 3
-"""Of what a model is given that finds a conversation too long; a model that finds an eighth of it too long cannot go on."""
+"""Number of times a conversation that a model rejects as too long is halved. A model that rejects an eighth of it has failed."""
 
 APOLOGIES: Final = {
     "stt": "Sorry, I could not make out what you said. Please try again.",
@@ -37,7 +36,7 @@ UNSPOKEN: Final = "The agent has no voice at the moment: of its answer there is 
 
 
 def text_delta(d: Draft, input: inputs.TextDelta) -> None:
-    """The model wrote more: cut off what can be spoken."""
+    """Add text of the model to the reply, and speak the pieces that are complete."""
     if _of(d, input.effect) is not None and input.text.strip():
         filler.give_way(d)
     reply = _of(d, input.effect)
@@ -65,7 +64,7 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
 
 
 def _beyond(reply: Reply, text: str) -> tuple[Reply, str]:
-    """Of what a model writes that was asked again: the reply, and what goes beyond what it had written before."""
+    """Return the reply and the new text; of a model that was asked again, only the text beyond what it had written before."""
     if not reply.known:
         return reply, text
     again = (reply.again + text)[: 2 * REPLY_LIMIT]
@@ -75,7 +74,7 @@ def _beyond(reply: Reply, text: str) -> tuple[Reply, str]:
 
 
 def _otherwise(reply: Reply) -> Reply:
-    """The model was asked again, is done, and has put it in other words: of those follow the sentences that had not been begun."""
+    """Complete the reply of a model that was asked again and used other words: append the new sentences after those already begun."""
     if not reply.known:
         return reply
     written, begun = reply.again, msgspec.structs.replace(reply, known="", again="")
@@ -87,7 +86,7 @@ def _otherwise(reply: Reply) -> Reply:
 
 
 def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
-    """The model wants a function called."""
+    """Open a call that the model requested."""
     reply = _of(d, input.effect)
     if reply is not None:
         if reply.stamps.llm_first_token is None:
@@ -96,7 +95,7 @@ def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
 
 
 def completed(d: Draft, input: inputs.Completed) -> None:
-    """The model stopped: after calls it goes on with their results, otherwise the reply has all its text."""
+    """Handle the end of a completion: after calls the model goes on with their results, otherwise the reply has all its text."""
     reply = _of(d, input.effect)
     if reply is None:
         return
@@ -112,7 +111,7 @@ def completed(d: Draft, input: inputs.Completed) -> None:
 
 
 def speak(d: Draft) -> None:
-    """Cut pieces off the reply's text and keep one of them being synthesised; end the reply when all is done."""
+    """Cut pieces off the reply's text and synthesise them one at a time; end the reply when all is done."""
     reply = d.reply
     if reply is None:
         return
@@ -148,7 +147,7 @@ def _synthesize_next(d: Draft, reply: Reply) -> None:
 def _spoken(d: Draft, reply: Reply, piece: Piece) -> out.Synthesize:
     tts, voice = d.state.agent.tts, d.state.voice
     if d.state.agent.realtime is not None:
-        voice = ""  # a voice of the realtime model's provider is none of the speech model's
+        voice = ""  # the voice belongs to the realtime provider, and the speech model does not know it
     return out.Synthesize(
         generation=reply.generation,
         text=piece.text,
@@ -160,7 +159,7 @@ def _spoken(d: Draft, reply: Reply, piece: Piece) -> out.Synthesize:
 
 
 def audio_made(d: Draft, input: inputs.AudioMade) -> None:
-    """More of a piece was synthesised."""
+    """Record synthesised audio of a piece."""
     reply = d.reply
     index = _piece_of(reply, input.effect)
     if reply is None or index is None:
@@ -179,7 +178,7 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
 
 
 def sounds(reply: Reply, now: int) -> Stamps:
-    """The stamps of a reply when its first words have become sound: behind a filler they leave when that has."""
+    """Return the stamps of a reply whose first words have audio. Behind a filler, these words are sent after the filler's audio."""
     stamps = msgspec.structs.replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or now)
     if reply.sent is not None and stamps.first_audio_sent is None:
         stamps = msgspec.structs.replace(stamps, first_audio_sent=max(now, reply.sent + playout.made_ms(reply) * 1_000))
@@ -187,7 +186,7 @@ def sounds(reply: Reply, now: int) -> Stamps:
 
 
 def _watch_voice(d: Draft) -> None:
-    """The voice may stay silent for as long as there is audio to play, and then for the time a turn may take."""
+    """Restart the turn timeout: the voice may be silent while audio is left to play, and then for the time a turn may take."""
     reply = d.reply
     if reply is not None:
         played = (d.now - reply.sent) // 1_000 if reply.sent is not None else 0
@@ -195,14 +194,14 @@ def _watch_voice(d: Draft) -> None:
 
 
 def audio_sent(d: Draft, generation: int, sequence: int) -> None:
-    """The first frame of a generation is on its way; a client that reports nothing is taken to play it now."""
+    """Record that the first frame of a generation was sent; a client without playback reports is assumed to play it now."""
     reply = d.reply
     turns.sent(d, generation)
     if reply is None or reply.generation != generation:
         return
     d.state.sequence = sequence
     if reply.stamps.first_audio_sent is not None and reply.sent is None and reply.pieces:
-        # It goes on as a new generation, with words that are there: nothing else would show them.
+        # A new generation continues with existing words, which nothing else shows.
         turns.announce(d, playout.text(reply.pieces))
     stamps = reply.stamps
     if playout.has_words(reply.pieces):
@@ -212,7 +211,7 @@ def audio_sent(d: Draft, generation: int, sequence: int) -> None:
 
 
 def close(d: Draft, ms: int) -> None:
-    """All of a realtime model's response is there, `ms` of audio."""
+    """Close a realtime model's response, all of which has come: `ms` of audio."""
     filler.give_way(d)
     reply = d.reply
     if reply is None:
@@ -229,7 +228,7 @@ def close(d: Draft, ms: int) -> None:
 
 
 def end_speech(d: Draft) -> None:
-    """When all of a reply was made, mark its end, and wait until it was heard."""
+    """Mark the end of a reply once all of it was made, and wait until it was heard."""
     reply = d.reply
     if reply is None or reply.held or d.state.handoff is not None or not turns.spoken_out(reply):
         return
@@ -240,7 +239,7 @@ def end_speech(d: Draft) -> None:
 
 
 def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
-    """A model that the reply needs failed; nothing if the effect is not one of its own."""
+    """Handle the failure of a model that the reply needs. Do nothing if the effect is not the reply's."""
     reply = d.reply
     index = _piece_of(reply, input.effect)
     if reply is None:
@@ -260,7 +259,7 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
 
 
 def _ask_with_less(d: Draft, reply: Reply, error: ev.Failure) -> bool:
-    """The conversation did not fit into the model: start the round once more with half of what it was given, if that is worth a try."""
+    """Start the round once more with half of the conversation, which did not fit into the model. Return False after `HALVINGS` tries."""
     if reply.halved >= HALVINGS:
         return False
     d.append(ev.ProviderFailed(part="llm", error=error, turn=reply.turn, handled=True))
@@ -270,7 +269,7 @@ def _ask_with_less(d: Draft, reply: Reply, error: ev.Failure) -> bool:
 
 
 def _voice_failed(d: Draft, reply: Reply, index: int, error: ev.Failure) -> None:
-    """A piece has no sound, or no more of it: say it again from its start, or give up."""
+    """Handle a failed synthesis: say the piece again from its start, or give up."""
     away = model_retry.wait(d, "tts", error, reply.tts_away, reply.turn) if not reply.failed else 0
     if not away:
         _failed(d, "tts", error)
@@ -283,7 +282,7 @@ def _voice_failed(d: Draft, reply: Reply, index: int, error: ev.Failure) -> None
 
 
 def try_again(d: Draft) -> None:
-    """Ask the models again that were away."""
+    """Retry the models that were unavailable."""
     reply = d.reply
     if reply is None:
         return
@@ -294,7 +293,7 @@ def try_again(d: Draft) -> None:
 
 
 def silent_model(d: Draft) -> None:
-    """The model has shown no sign of life for the time a turn may take."""
+    """Handle the turn timeout: a model produced nothing for the time a turn may take."""
     reply = d.reply
     if reply is None:
         return
@@ -306,13 +305,13 @@ def silent_model(d: Draft) -> None:
 
 
 def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
-    """The reply can't go on: say so in the same turn, once."""
+    """Apologise in the same turn, once, for a reply that cannot go on."""
     reply = d.reply
     if reply is None:
         return
     begun = reply.failed or playout.has_words(reply.pieces) or reply.uses
     if error.code in ("PROVIDER_REFUSED", "TOO_LARGE") and part == "llm" and not (reply.plain or begun):
-        # A small model that loses itself in a call often has words when it may not call.
+        # A small model that fails at a call often answers in words if it may not call.
         turns.ask(d, plain=True)
         return
     d.append(ev.ProviderFailed(part=part, error=error, turn=reply.turn))

@@ -1,1 +1,1 @@
-"""What a language model is told of a conversation, and how much of it fits. Pure."""
+"""Prompts: the instructions and the part of the conversation that are sent to a language model. Pure."""

@@ -1,6 +1,6 @@
-"""What the conversation so far is to the next model: who said what, and what calls found. Pure.
+"""History of the conversation for the next model: what each side said, and the results of calls. Pure.
 
-`State.history` holds what was heard, not what was made; a call stands beside its result. What no longer fits is told shortened
+`State.history` holds what was heard, not what was made; each call is followed by its result. What no longer fits is kept as a summary
 (`State.earlier`).
 """
 
@@ -17,14 +17,14 @@ from voxbridge.services.voice.core.transition import Draft
 
 HISTORY_LIMIT: Final = 400
 HISTORY_KEPT: Final = 300
-"""Messages after the history was shortened; of those that go a summary stays (`State.earlier`)."""
+"""Number of messages kept when the history is shortened; the removed ones are summarised (`State.earlier`)."""
 
 RESULT_LIMIT: Final = 4_000
-"""Characters of a call's result that the model is given; the log has all of it."""
+"""Characters of a call's result that the model is given; the log has the whole result."""
 
 
 def remember_round(d: Draft, reply: Reply) -> None:
-    """Put a round's words, calls and results into the history: every call with a result beside it."""
+    """Put a round's words, calls and results into the history, a result for every call."""
     text = " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])]))
     results = dict(d.state.results)
     _remember(
@@ -41,7 +41,7 @@ def remember_text(d: Draft, text: str) -> None:
 
 
 def remember_user(d: Draft, text: str, *, at: int | None = None) -> None:
-    """Put what the user said into the history: last, or where it stood when so many messages had come into it."""
+    """Put what the user said into the history: at the end, or behind the first `at` messages that ever came into it."""
     d.state.asked += 1
     said = out.Message(role="user", text=text)
     later = d.state.remembered - at if at is not None else 0
@@ -56,13 +56,13 @@ def remember_user(d: Draft, text: str, *, at: int | None = None) -> None:
 
 
 def remember_more(d: Draft, text: str) -> None:
-    """Put what the user went on to say behind what was said of it before, which stands last in the history."""
+    """Append what the user went on to say to the last message of the history, which holds the earlier part of the turn."""
     *before, last = d.state.history
     d.state.history = (*before, msgspec.structs.replace(last, text=f"{last.text} {text}"))
 
 
 def remember_note(d: Draft, text: str) -> None:
-    """Put what an agent has to know into the history."""
+    """Put a note for the agent into the history, as a message of the user."""
     d.state.asked += 1
     _remember(d, out.Message(role="user", text=text))
 
@@ -73,13 +73,13 @@ def remember_call(d: Draft, use: out.ToolUse, result: dict[str, Any]) -> None:
 
 
 def as_text(result: dict[str, Any]) -> str:
-    """A call's result as a model is given it: of a long one the beginning, and how much it was."""
+    """Return a call's result as text for a model: of a long result, the beginning and the full length."""
     text = _json(result)
     return text if len(text) <= RESULT_LIMIT else f"{text[:RESULT_LIMIT]}… (the first {RESULT_LIMIT:,} of {len(text):,} characters)"
 
 
 def _remember(d: Draft, *messages: out.Message) -> None:
-    """Add to the history; of a long one the oldest turns go, whole."""
+    """Append to the history; if it is too long, remove whole turns from its beginning."""
     d.state.remembered += len(messages)
     history = (*d.state.history, *messages)
     if len(history) > HISTORY_LIMIT:

@@ -1,4 +1,4 @@
-"""Functions that the page of a session declared: whether they can be offered beside the installation's own. Pure."""
+"""Checks and timeouts of functions that a session's web page declares, beside those of the installation. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from voxbridge.shared.agents.model import HANDOFF, Agent
 from voxbridge.shared.errors import Code
 
 LOCAL_BYTES: Final = 4_096
-"""Of declarations as JSON that the installation's own language model is offered: it has 4,096 tokens for instructions, functions and
-conversation together."""
+"""Bytes of declarations, as JSON, that the installation's own language model may be offered: it has 4,096 tokens for instructions,
+functions and conversation together."""
 
 
 def wrong(declared: Sequence[Function], own: Sequence[Function], agents: Sequence[Agent]) -> tuple[Code, str]:
@@ -32,5 +32,5 @@ def wrong(declared: Sequence[Function], own: Sequence[Function], agents: Sequenc
 
 
 def wait_ms(function: Function | None, timeout_ms: int, margin_ms: int) -> int:
-    """Return how long a call is waited for: an executor says by itself that the time is over, a page does not."""
+    """Return how long to wait for a call, ms. An executor reports the timeout itself, so it gets a margin; a page does not."""
     return timeout_ms if function is not None and function.kind == "browser" else timeout_ms + margin_ms

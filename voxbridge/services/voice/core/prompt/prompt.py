@@ -1,6 +1,6 @@
-"""What the language model is told: the standing instructions, and as much of the conversation as it can hold. Pure.
+"""Prompt of a language model: the standing instructions, and as much of the conversation as fits. Pure.
 
-The instructions come first and never change within a session, so that an endpoint can keep them warm.
+The instructions come first and never change within a session, so that an endpoint can cache them.
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ PERSONA: Final = (
     "in plain words, without lists, markup or emoji. If you do not know something, say so."
 )
 WINDOW_CHARACTERS: Final = 6_000
-"""Of conversation sent to the installation's own models and to endpoints that it names: about 1,500 tokens. Characters of English, as
-in all that follows: of other scripts and of figures it is fewer (`sizes`)."""
+"""Characters of conversation sent to the installation's own models and to endpoints that it names: about 1,500 tokens. All sizes here are
+in characters of English; other scripts and figures take more (`token_estimate`)."""
 
 WINDOWS: Final = {"anthropic": 100_000, "gemini": 100_000, "openai": 100_000}
-"""The same of vendors' models, by provider: about 25,000 tokens."""
+"""The same for vendors' models, by provider: about 25,000 tokens."""
 
 REALTIME_WINDOWS: Final = {"gemini": 100_000, "openai": 64_000}
-"""The same of realtime models. OpenAI's hold 32,000 tokens with all that is spoken later."""
+"""The same for realtime models. OpenAI's hold 32,000 tokens, including all that is spoken later."""
 
 SUMMARY_SHARE: Final = 5
-"""Where a conversation does not fit, a window's n-th part tells what was said before, shortened."""
+"""Divisor of a window: if a conversation does not fit, this part of the window holds a summary of what was said before."""
 
 STEPS: Final = 3
-"""By an n-th part of the rest its beginning moves on at a time: what is sent begins alike for many turns, and an endpoint can keep it."""
+"""Divisor of the rest of a window: its beginning moves on by this part at a time. Requests then begin alike for many turns, and an
+endpoint can cache that beginning."""
 
 EARLIER_CHARACTERS: Final = 20_000
-"""Of what was said before the history begins."""
+"""Size of the summary kept of what was said before the history begins."""
 
 LINE_SHARE: Final = 8
-"""One line has an n-th part of a summary at most."""
+"""Divisor of a summary: one line takes at most this part of it."""
 
 SURPLUS: Final = 2
-"""The last turn may exceed a window by an n-th part of it; what goes beyond is shortened."""
+"""Divisor of a window: the last turn may exceed the window by this part of it; what goes beyond is shortened."""
 
 RESULT_SHARE: Final = 8
-"""Before anything else the results of calls are shortened, to an n-th part of a window at the least."""
+"""Divisor of a window: results of calls are shortened before anything else, but not below this part of it."""
 
 SHORTER: Final = "{}… (shortened)"
 MIDDLE: Final = "{} … {}"
 
 MANNER: Final = "You are heard, not read: answer in one or two short spoken sentences, in plain words, without lists, markup or emoji."
 SUMMARY_CHARACTERS: Final = 2_000
-"""Of conversation told to a model over a connection that knows the rest."""
+"""Characters of conversation told to a model over a connection that knows the rest."""
 
 BEFORE: Final = "(Note: This was said before, shortened:\n{}\nFrom here on it is word for word.)\n\n{}"
 _GAP: Final = "…"
@@ -59,7 +60,7 @@ _SPEAKERS: Final = {"user": "User", "assistant": "You"}
 
 
 class Earlier(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said before the history begins: shortened, and how much of conversation it was."""
+    """Summary of what was said before the history begins, and the size of the conversation it stands for."""
 
     text: str = ""
     characters: int = 0
@@ -69,7 +70,7 @@ NOTHING: Final = Earlier()
 
 
 def instructions(custom: str, agent: Agent | None = None) -> str:
-    """The system prompt of an agent; `custom` is what the session's client adds to it."""
+    """Return the system prompt of an agent; `custom` is what the session's client adds to it."""
     if agent is None or not agent.name:
         return "\n\n".join(filter(None, [PERSONA, custom.strip()]))
     language = f"Speak {agent.language} unless the user speaks another language." if agent.language else ""
@@ -77,7 +78,7 @@ def instructions(custom: str, agent: Agent | None = None) -> str:
 
 
 def told(history: Sequence[Message], *, newest: int) -> str:
-    """The newest exchanges, from the user's `newest`-th last words on, as lines of text; empty for none."""
+    """Return the newest exchanges, from the user's `newest`-th last message on, as lines of text; empty for none."""
     start = len(history)
     for index in range(len(history) - 1, -1, -1):
         if newest <= 0:
@@ -89,26 +90,26 @@ def told(history: Sequence[Message], *, newest: int) -> str:
 
 
 def room(agent: Agent) -> int:
-    """How much of the conversation the model of an agent is given, in characters of English."""
+    """Return how much of the conversation an agent's model is given, in characters of English."""
     if agent.realtime is not None:
         return REALTIME_WINDOWS.get(agent.realtime.provider, WINDOW_CHARACTERS)
     return WINDOWS.get(agent.llm.provider, WINDOW_CHARACTERS)
 
 
 def with_summary(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> str:
-    """The system prompt, and what was said so far, shortened."""
+    """Return the system prompt with a summary of what was said so far."""
     said = shortened([earlier.text, *_lines(history)], limit // SUMMARY_SHARE)
     return f"{system}\n\n## The conversation so far\nIt was interrupted by a fault and goes on now.\n{said}"
 
 
 def forget(history: Sequence[Message], earlier: Earlier) -> Earlier:
-    """What is still known of the beginning of a conversation once this part of it is let go, too."""
+    """Return the summary of a conversation's beginning after `history`, the next part of it, is removed too."""
     text = shortened([earlier.text, *_lines(history)], EARLIER_CHARACTERS)
     return Earlier(text=text, characters=earlier.characters + sum(map(_size, history)))
 
 
 def shortened(lines: Sequence[str], limit: int) -> str:
-    """Whole lines of the beginning and of the end, with a mark for what is left out between them."""
+    """Return whole lines from the beginning and the end, within `limit`, with a mark for what is left out between them."""
     each = max(1, limit // LINE_SHARE)
     lines = [
         line if token_estimate.size(line) <= each else f"{token_estimate.first(line, each - token_estimate.size(_GAP))}{_GAP}"
@@ -122,7 +123,7 @@ def shortened(lines: Sequence[str], limit: int) -> str:
 
 
 def begins(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> int:
-    """Where the newest whole turns begin that fit, at the latest with the last turn."""
+    """Return the index at which the newest whole turns that fit begin, at the latest that of the last turn."""
     users = [index for index, message in enumerate(history) if message.role == "user"]
     if not users:
         return len(history)
@@ -131,7 +132,7 @@ def begins(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlie
         return users[0]
     rest = limit - limit // SUMMARY_SHARE
     step = max(1, rest // STEPS)
-    # Counted from the beginning of the conversation, so that the same place is found again after more was said.
+    # Count from the beginning of the conversation, to find the same place again after more was said.
     end = earlier.characters + sum(taken)
     bound = -(-max(0, end - rest) // step) * step
     at = earlier.characters
@@ -143,13 +144,13 @@ def begins(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlie
 
 
 def is_cut(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> bool:
-    """Whether a model is given less than everything that was said word for word."""
+    """Check whether a model is given less than the full text of the conversation."""
     return bool(earlier.text) or any(one.role == "user" for one in history[: begins(history, limit=limit, earlier=earlier)])
 
 
 def window(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> tuple[Message, ...]:
-    """The system prompt and the newest whole turns that fit, at least the last turn, shortened where it does not; the first of them with
-    what was said before, where something was. Messages in a row of the same speaker are one, up to a call."""
+    """Return the system prompt and the newest whole turns that fit. The last turn is always included, shortened if necessary. The first
+    message holds a summary of what was said before, if anything was. Consecutive messages of a speaker are merged, up to a call."""
     start = begins(history, limit=limit, earlier=earlier)
     recent: list[Message] = [Message(role="system", text=system)]
     for message in history[start:]:
@@ -165,7 +166,7 @@ def window(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARA
 
 
 def _fitted(messages: Sequence[Message], limit: int) -> Sequence[Message]:
-    """The messages, with the longest of them shortened where they do not fit: results of calls first, then what was said."""
+    """Return the messages, the longest of them shortened if they do not fit: results of calls first, then what was said."""
     taken = [_size(message) for message in messages]
     for roles, least in ((("tool",), limit // RESULT_SHARE), (("tool", "user", "assistant"), 0)):
         if sum(taken) <= limit:
@@ -179,7 +180,7 @@ def _fitted(messages: Sequence[Message], limit: int) -> Sequence[Message]:
 
 
 def _short(message: Message, most: int) -> Message:
-    """A message of at most this size. Of a result the beginning is kept, of what was said the end as well: a question stands there."""
+    """Return a message of at most this size. A result keeps its beginning; other text also keeps its end, where a question stands."""
     over = _size(message) - most
     if over <= 0:
         return message
@@ -193,7 +194,7 @@ def _short(message: Message, most: int) -> Message:
 
 
 def _lines(history: Sequence[Message]) -> list[str]:
-    """What was said, a line each, without the results of calls."""
+    """Return what was said, one line per message, without the results of calls."""
     return [f"{_SPEAKERS[one.role]}: {' '.join(one.text.split())}" for one in history if one.role in _SPEAKERS and one.text]
 
 
@@ -202,7 +203,7 @@ def _size(message: Message) -> int:
 
 
 def _taken(lines: Sequence[str], limit: int) -> int:
-    """How many of these lines fit."""
+    """Return how many of these lines fit."""
     for count, line in enumerate(lines):
         limit -= token_estimate.size(line) + 1
         if limit < 0:

@@ -1,7 +1,8 @@
-"""How much of a model's window a text takes, without the model's tokenizer. Pure.
+"""Estimate of how much of a model's window a text takes, without the model's tokenizer. Pure.
 
-Counted in characters of English prose, of which four are about a token: figures, and scripts that a tokenizer knows less well, take more.
-The weights are those of Qwen2.5's tokenizer, rounded up (`tests/models/test_window.py` holds them against it); vendors' are kinder.
+The unit is a character of English prose, four of which are about a token. Figures, and scripts that a tokenizer covers less well, take
+more. The weights are those of Qwen2.5's tokenizer, rounded up (`tests/models/test_window.py` checks them); vendors' tokenizers need fewer
+tokens.
 """
 
 from __future__ import annotations
@@ -34,25 +35,25 @@ _WEIGHTS: Final = tuple(
 
 @lru_cache(_CACHED)
 def size(text: str) -> int:
-    """The size of a text in characters of English."""
-    # A character that was not weighed counts as one.
+    """Return the size of a text in characters of English."""
+    # A character without a weight counts as one.
     patterns = _WEIGHTS[:2] if text.isascii() else _WEIGHTS
     return len(text) + sum((weight - 1) * len(pattern.findall(text)) for pattern, weight in patterns)
 
 
 def first(text: str, limit: int) -> str:
-    """As much of a text's beginning as this size has room for."""
+    """Return as much of a text's beginning as fits into `limit`."""
     return text[: _most(text, limit, from_end=False)]
 
 
 def last(text: str, limit: int) -> str:
-    """As much of a text's end as this size has room for."""
+    """Return as much of a text's end as fits into `limit`."""
     count = _most(text, limit, from_end=True)
     return text[len(text) - count :]
 
 
 def level(sizes: list[int], limit: int) -> int:
-    """The size to which the largest have to be cut, so that all together take no more than `limit`."""
+    """Return the size to which the largest must be cut so that all together take no more than `limit`."""
     rest = limit
     for count, one in enumerate(sorted(sizes)):
         share = max(0, rest) // (len(sizes) - count)
@@ -63,7 +64,7 @@ def level(sizes: list[int], limit: int) -> int:
 
 
 def _most(text: str, limit: int, *, from_end: bool) -> int:
-    low, high = 0, min(len(text), max(0, limit))  # no character is smaller than one
+    low, high = 0, min(len(text), max(0, limit))  # each character counts at least one
     while low < high:
         middle = (low + high + 1) // 2
         part = text[len(text) - middle :] if from_end else text[:middle]

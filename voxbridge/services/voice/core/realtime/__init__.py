@@ -1,1 +1,1 @@
-"""Models that hear and speak themselves: how the core holds a conversation with one. Pure."""
+"""Realtime models, which hear and speak themselves: how the core holds a conversation with one. Pure."""

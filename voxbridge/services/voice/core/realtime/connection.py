@@ -1,11 +1,11 @@
-"""The connection to a realtime model, kept for as long as the session lasts. Pure.
+"""Connection to a realtime model, kept for as long as the session lasts. Pure.
 
-Providers close connections every few minutes, lose them, and refuse to take them up again; workers die. All of it comes out here
-as the same thing, a short pause. A connection is opened again by a ladder: with the newest handle; seeded from the conversation as
-the session remembers it; afresh, with a summary among the instructions. What the user said and nobody answered is heard again
-from the microphone's kept audio, or asked again in text; a response that was cut off goes on after the words that were heard; results of
-calls that the lost connection had asked for are told as content. A connection that is about to be closed is left in time: at a
-turn's boundary with a fresh handle, at the latest `MARGIN_MS` before its end.
+Providers close connections every few minutes, lose them, and refuse to resume them; workers die. This module turns each of these
+faults into a short pause. It reopens a connection by a ladder of methods: with the newest handle; seeded from the session's history;
+new, with a summary in the instructions. Unanswered speech is sent again from the kept microphone audio, or asked again in text. A
+response that was cut off goes on after the words that were heard. Results of calls that a lost connection had requested are sent as
+content. A connection that is about to be closed is replaced in time: at a turn's boundary with a fresh handle, at the latest
+`MARGIN_MS` before its end.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from voxbridge.shared.agents.model import Agent
 from voxbridge.shared.events import voice as ev
 
 LEAVE: Final = "leave"
-"""The timer for leaving a connection that is about to be closed."""
+"""Timer for leaving a connection that is about to be closed."""
 
 MARGIN_MS: Final = 3_000
 EARLY_S: Final = 90
-"""Before the end of a connection whose provider gives no warning."""
+"""Seconds before the longest duration of a connection at which it is left, if its provider gives no warning."""
 
 HANDLE_S: Final = 7_000
-"""A handle is good for two hours after its session ended; older ones are not tried."""
+"""Seconds for which a handle is tried; it is valid for two hours after its session ended."""
 
 DEATHS_LIMIT: Final = 3
 SEED_TRIES: Final = 3
 TRIES_LIMIT: Final = 7
 BACK_OFF_MS: Final = (0, 0, 500, 1_000, 2_000, 4_000, 4_000)
 REPLAY_MS: Final = 1_500
-"""Words come this much after they were spoken: so much of the microphone is heard again over a new connection."""
+"""Milliseconds by which words lag behind speech: this much microphone audio is sent again over a new connection."""
 
 NOTES_LIMIT: Final = 48
-"""Texts that wait for a connection: the results of as many calls as may be open (`calls.CALLS_LIMIT`), and 16 others."""
+"""Number of texts that may wait for a connection: results of all calls that may be open (`tool_calls.CALLS_LIMIT`), and 16 others."""
 
 _RUNGS: Final[dict[str, Literal["handle", "reseeded", "fresh"]]] = {"handle": "handle", "seed": "reseeded", "summary": "fresh", "": "fresh"}
 
@@ -57,7 +57,7 @@ MEANWHILE: Final = "For your information, this was said meanwhile:\n{}"
 
 
 def begin(d: Draft, agent: Agent) -> None:
-    """This agent speaks from now on: open its connection. What an earlier connection of the same model knows stays known."""
+    """Open the connection of an agent that speaks from now on. State of an earlier connection to the same model is kept."""
     chosen = agent.realtime
     if chosen is None:
         raise RuntimeError("a realtime agent was expected")
@@ -74,7 +74,7 @@ def begin(d: Draft, agent: Agent) -> None:
 
 
 def leave(d: Draft) -> None:
-    """No realtime model takes part any more."""
+    """Close the connection and drop its state: its model takes no part any more."""
     line = d.state.line
     if line is not None:
         d.cancel(line.effect)
@@ -83,13 +83,13 @@ def leave(d: Draft) -> None:
 
 
 def connect(d: Draft, *, delay_ms: int = 0) -> None:
-    """Open a connection in place of the one there is, on the highest rung of the ladder that still holds."""
+    """Replace the connection by a new one, with the best method of the ladder that is still possible."""
     state, line = d.state, _line(d)
     able = can(line)
     unfinished = line.notice and not line.announced and bool(line.said or line.asked)
     put_back_notice(d)
     if unfinished:
-        change(d, go_on=True)  # what a noise or a fault cut off was not gone on with
+        change(d, go_on=True)  # the model was asked to go on after a noise or a fault, and has not begun
     line = _line(d)
     d.cancel(line.effect or None)
     d.cancel_timers(LEAVE)
@@ -139,12 +139,12 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         over=True,
         counted_ms=0,
         written="",
-        words=() if line.asking and not line.turn else line.words,  # those that nobody answered will be transcribed again
+        words=() if line.asking and not line.turn else line.words,  # unanswered words are transcribed again
     )
 
 
 def ready(d: Draft, input: provider_events.ProviderReady) -> None:
-    """The model listens: tell it what it missed."""
+    """Record that the model listens, and tell it what it missed."""
     line = _line(d)
     d.append(
         ev.ProviderConnected(
@@ -172,7 +172,7 @@ def ready(d: Draft, input: provider_events.ProviderReady) -> None:
 
 
 def lost(d: Draft, input: provider_events.ProviderLost) -> None:
-    """The connection is over: open another one, one rung down where this one did not hold; give up after `TRIES_LIMIT`."""
+    """Replace a lost connection, by the next method of the ladder if the last one failed. Give up after `TRIES_LIMIT`."""
     line = _line(d)
     d.append(ev.ProviderLost(provider=line.provider, model=line.model, close_code=input.code, error=input.error))
     tries = line.tries + 1
@@ -200,7 +200,7 @@ def lost(d: Draft, input: provider_events.ProviderLost) -> None:
 
 
 def arriving(state: State) -> bool:
-    """Whether the connection is that of an agent who is being handed the conversation by one who is still there."""
+    """Check whether the connection belongs to the target of a handoff whose source can still take the conversation back."""
     handoff = state.handoff
     if handoff is None or handoff.back or state.agent.name != handoff.target:
         return False
@@ -208,13 +208,13 @@ def arriving(state: State) -> bool:
 
 
 def given_up(d: Draft) -> bool:
-    """Whether there is no hope of a connection."""
+    """Check whether no further connection will be tried."""
     line = d.state.line
     return line is not None and line.tries >= TRIES_LIMIT
 
 
 def going_away(d: Draft, input: provider_events.GoingAway) -> None:
-    """The provider is about to close the connection."""
+    """Record that the provider will close the connection, and schedule leaving it before."""
     line = _line(d)
     d.append(ev.ProviderGoAway(provider=line.provider, model=line.model, time_left_ms=input.left_ms))
     change(d, leaving_at=d.now + input.left_ms * 1_000)
@@ -222,7 +222,7 @@ def going_away(d: Draft, input: provider_events.GoingAway) -> None:
 
 
 def handle_updated(d: Draft, input: provider_events.HandleUpdated) -> None:
-    """The session can, or for the moment cannot, be resumed."""
+    """Record a new handle, or whether the session can be resumed at the moment."""
     line = _line(d)
     if input.handle:
         change(d, handle=input.handle, handle_at=d.now, handle_knows=d.state.asked, resumable=True, deaths=0)
@@ -233,7 +233,7 @@ def handle_updated(d: Draft, input: provider_events.HandleUpdated) -> None:
 
 
 def leave_if_due(d: Draft) -> None:
-    """At a turn's boundary, with no call open and a fresh handle, leave a connection that is about to be closed."""
+    """Leave a connection that is about to be closed, at a turn's boundary with a fresh handle and no open call."""
     line = d.state.line
     if line is None or not line.leaving_at or not line.ready:
         return
@@ -243,7 +243,7 @@ def leave_if_due(d: Draft) -> None:
 
 
 def rotate(d: Draft) -> None:
-    """Open a new connection because the one there is has had its time; a response that is being made is gone on with."""
+    """Replace a connection that is near its end; a response that is being made is continued over the new one."""
     line = d.state.line
     if line is None:
         return
@@ -258,16 +258,16 @@ def rotate(d: Draft) -> None:
 
 
 def break_off(d: Draft) -> None:
-    """The response that is being made ends here: what came of it is heard, and the model goes on after it."""
+    """End the response that is being made: its audio so far is heard, and the model is to go on after it."""
     reply = d.reply
     if reply is None or not reply.line or reply.closed:
         return
     text = " ".join(piece.text for piece in reply.pieces).strip()
     line = _line(d)
-    mine = line.going_on in (0, reply.turn)  # else it is heard to its end, and the model goes on with another turn
+    mine = line.going_on in (0, reply.turn)  # else the model goes on with another turn
     d.state.reply = msgspec.structs.replace(reply, closed=True, goes_on=mine)
-    turns.stop_playing(d, reply.line)  # where the connection stays, what still comes of it is none of this reply
-    waits = line.called and bool(line.calls)  # its result is what it goes on with
+    turns.stop_playing(d, reply.line)  # audio that still comes over this connection is not part of this reply
+    waits = line.called and bool(line.calls)  # the model goes on with the result of the call
     change(d, go_on=not waits, written="")
     if mine:
         change(d, said=" ".join(filter(None, [line.said, text])), going_on=reply.turn)
@@ -276,7 +276,7 @@ def break_off(d: Draft) -> None:
 
 
 def put_back_notice(d: Draft) -> None:
-    """What the model was to announce and has not begun is announced later."""
+    """Put an announcement that the model has not begun back into the queue."""
     line = _line(d)
     if line.notice and line.announced:
         d.state.notices = (line.announced, *d.state.notices)[: turns.NOTICES_LIMIT]
@@ -284,7 +284,7 @@ def put_back_notice(d: Draft) -> None:
 
 
 def say(d: Draft, text: str, *, respond: bool = True) -> None:
-    """Tell the model something, when it can be told."""
+    """Send text to the model, as soon as its connection is ready."""
     line = _line(d)
     if line.ready:
         d.outputs.append(out.Say(line.effect, text, respond))
@@ -293,12 +293,12 @@ def say(d: Draft, text: str, *, respond: bool = True) -> None:
 
 
 def restored_later(d: Draft, worker: str, gap_ms: int, lost: tuple[str, ...]) -> None:
-    """The session was taken over: `session.restored` says so once there is a connection."""
+    """Have `session.restored` record a takeover once there is a connection."""
     change(d, worker=worker, lost=lost, lost_at=d.now - gap_ms * 1_000)
 
 
 def taken_over(d: Draft) -> None:
-    """This worker has no connection yet: the one that died had it."""
+    """Open a connection after a takeover: the old one ended with its worker."""
     line = d.state.line
     if line is not None:
         change(d, ready=False, restoring=True, lost_at=line.lost_at or d.now, deaths=line.deaths + 1 if line.handle else 0)
@@ -309,12 +309,12 @@ def taken_over(d: Draft) -> None:
 
 
 def change(d: Draft, **changes: Any) -> None:
-    """Note something about the connection."""
+    """Change fields of the connection's state."""
     d.state.line = msgspec.structs.replace(_line(d), **changes)
 
 
 def watch(d: Draft) -> None:
-    """Whatever the model owes is waited for: it comes, or the timer says that it does not."""
+    """Start the answer timer if the model owes a response and the timer does not run."""
     line, reply, cut = d.state.line, d.state.reply, d.state.cut
     if line is None or not line.ready or d.state.watched or d.state.away_since:
         return
@@ -324,17 +324,17 @@ def watch(d: Draft) -> None:
 
 
 def _is_good(d: Draft, line: Line) -> bool:
-    """Whether the handle is worth trying: not too old, and what was said since can still be told."""
+    """Check whether to try the handle: it is not too old, and the model can be told what was said since."""
     if not line.handle or d.now - line.handle_at >= HANDLE_S * 1_000_000:
         return False
     missed = _missed(d, line)
-    # Some models answer whatever they are told: what was missed can be told only where an answer is wanted.
+    # Some models answer every text: they can be told what they missed only if an answer is wanted.
     wanted = can(line).late_content or d.state.handoff is not None
     return not missed or (wanted and len(missed) < prompt.SUMMARY_CHARACTERS)
 
 
 def _missed(d: Draft, line: Line) -> str:
-    """What was said that the handle does not know of; nothing of what will be asked again."""
+    """Return what was said since the handle was issued, without the question that will be asked again."""
     newest = d.state.asked - line.handle_knows
     if line.asked and line.go_on and d.state.handoff is None:
         return prompt.told(d.state.history[:-1], newest=newest - 1) if newest > 1 else ""
@@ -342,7 +342,7 @@ def _missed(d: Draft, line: Line) -> str:
 
 
 def _told(first: Note, notes: tuple[Note, ...]) -> tuple[Note, ...]:
-    """`first` before what else is said; in one with what is to be answered."""
+    """Put `first` before the other notes, merged into the first note that is to be answered if there is one."""
     for index, note in enumerate(notes):
         if note.respond:
             return (*notes[:index], Note(f"{first.text}\n\n{note.text}", respond=True), *notes[index + 1 :])
@@ -350,7 +350,7 @@ def _told(first: Note, notes: tuple[Note, ...]) -> tuple[Note, ...]:
 
 
 def _joined(notes: tuple[Note, ...]) -> tuple[Note, ...]:
-    """The same, with all that is to be answered in one: a model answers each message, and the next one cuts that answer off."""
+    """Merge all notes that are to be answered into one: a model answers each message, and the next message cuts that answer off."""
     wanted = [note.text for note in notes if note.respond]
     if len(wanted) <= 1:
         return notes
@@ -358,7 +358,7 @@ def _joined(notes: tuple[Note, ...]) -> tuple[Note, ...]:
 
 
 def can(line: Line) -> capabilities.Capabilities:
-    """What the model of a connection is able to."""
+    """Return the capabilities of a connection's model."""
     return capabilities.of(line.provider, line.model)
 
 

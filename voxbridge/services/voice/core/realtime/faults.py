@@ -1,7 +1,7 @@
-"""A conversation with a realtime model over a fault: its connection lost, its worker dead, its client away. Pure.
+"""Continuation of a conversation with a realtime model after a fault: connection lost, worker dead, or client away. Pure.
 
-What was heard of a response that was cut off is settled as after an interruption, and the model goes on after it as soon as it can be
-told and somebody is there to hear it. What was asked and not answered is asked again. `live` opens the connection.
+The heard part of a response that was cut off is settled as after an interruption. The model goes on after it as soon as it can be told
+and the client is there. An unanswered question is asked again. `connection` opens the connection.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from voxbridge.services.voice.core.turns import filler, interruption, turns
 from voxbridge.shared.events import voice as ev
 
 STILL_MS: Final = 1_000
-"""After a takeover in the middle of speech, the time in which the detector notices that it goes on."""
+"""Milliseconds after a takeover during speech in which the detector notices that the speech goes on."""
 
 
 def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
-    """The reply is stopped by a fault: what was heard of it is settled, and the model goes on after it when there is somebody to
-    hear it. `left_ms` is how much of its audio had left for the client, where that is known."""
+    """Stop the reply because of a fault: settle what was heard of it, and have the model go on after it when the client is there.
+    `left_ms` is how much of its audio had left for the client, None if unknown."""
     reply = d.reply
     if reply is None or filler.drop(d):
         turns.cut_trailing(d)
@@ -59,7 +59,7 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
 
 
 def taken_over(d: Draft, *, left_ms: int | None) -> None:
-    """Another worker goes on: the connection died with the one before."""
+    """Continue after a takeover: the connection ended with the dead worker."""
     line = d.state.line
     if line is None:
         return
@@ -68,17 +68,17 @@ def taken_over(d: Draft, *, left_ms: int | None) -> None:
     if d.reply is not None and not filler.drop(d):
         pause(d, "takeover", left_ms=left_ms)
         connection.change(d, go_on=not (line.called and line.calls))
-    elif (line.asked or line.said) and not line.calls:  # the result of a call is an answer's beginning
+    elif (line.asked or line.said) and not line.calls:  # else the call's result starts the answer
         _ask_again_later(d, line)
-    if transcripts.line_of(d).active:  # the detector tells again if the user still speaks
+    if transcripts.line_of(d).active:  # the detector reports again if the user still speaks
         d.set_timer(transcripts.PAUSE, STILL_MS)
-    d.state.generation += 1  # one may have begun that the journal does not know
+    d.state.generation += 1  # a generation may have begun that the journal does not have
     d.outputs.append(out.Flush(d.state.generation))
     connection.taken_over(d)
 
 
 def lost(d: Draft, input: provider_events.ProviderLost) -> None:
-    """The connection is lost: what it was saying is heard as far as it came, and gone on with over the next one."""
+    """Handle a lost connection: the audio that came is heard to its end, and the next connection continues the response."""
     line = transcripts.line_of(d)
     if input.effect != line.effect:
         return
@@ -92,7 +92,7 @@ def lost(d: Draft, input: provider_events.ProviderLost) -> None:
 
 
 def settle(d: Draft) -> None:
-    """Have the model go on with what a fault cut off, as soon as it can be told and somebody is there to hear it."""
+    """Have the model go on with what a fault cut off, as soon as it can be told and the client is there."""
     line = d.state.line
     _end_what_nothing_follows(d)
     _forget_what_nothing_follows(d)
@@ -117,7 +117,7 @@ def settle(d: Draft) -> None:
 
 
 def _end_what_nothing_follows(d: Draft) -> None:
-    """A response that a fault cut off, and that the model will not go on with, is over when it was heard."""
+    """End a response that a fault cut off, once it is heard, if the model will not go on with it."""
     line, reply = d.state.line, d.reply
     if reply is None or not (reply.goes_on and reply.closed):
         return
@@ -127,7 +127,7 @@ def _end_what_nothing_follows(d: Draft) -> None:
 
 
 def _forget_what_nothing_follows(d: Draft) -> None:
-    """Forget what was asked and what was heard of the answer where no model goes on with it: it is kept for that one alone."""
+    """Forget the question and the heard part of its answer if no model will go on with it: they are kept only for that."""
     line = d.state.line
     if line is None or not (line.asked or line.said) or d.reply is not None or d.state.cut is not None:
         return
@@ -136,7 +136,7 @@ def _forget_what_nothing_follows(d: Draft) -> None:
 
 
 def _found(d: Draft) -> list[str]:
-    """What the calls of the turn that goes on have found: who is asked again must not make them again."""
+    """Return the results of calls since the user's last message: a model that is asked again must not repeat those calls."""
     history = d.state.history
     asked = max((index for index, one in enumerate(history) if one.role == "user"), default=0)
     names = {use.call_id: use.name for one in history[asked:] for use in one.uses}
@@ -144,6 +144,6 @@ def _found(d: Draft) -> list[str]:
 
 
 def _ask_again_later(d: Draft, line: Line) -> None:
-    """What was asked last is asked over the next connection, once."""
+    """Ask the last question again over the next connection, once: waiting notes that ask for an answer are dropped."""
     notes = tuple(note for note in line.notes if not note.respond)
     connection.change(d, go_on=True, notes=notes)

@@ -1,8 +1,8 @@
-"""An interruption of a realtime model by what were no words: a cough, a door. The model goes on with what was not heard. Pure.
+"""Interruptions of a realtime model by sounds without words, such as a cough: the model goes on with what was not heard. Pure.
 
-The provider stops its model at any sound that it takes for a voice, and waits for words that do not come. When none came and the model says
-nothing of its own accord, it is asked to go on after the words that were heard: so much of the response it knows, since it trims what was
-cut off, or was told where (`outputs.CutShort`). As with the cascade, what follows answers nobody and is no turn.
+A provider stops its model at any sound that it takes for a voice, and waits for words. If none come and the model stays silent, it is
+asked to go on after the words that were heard. The model knows its response up to there: it trims the rest itself, or was told where it
+was cut (`outputs.CutShort`). As with the cascade, the continuation answers no turn and begins none.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from voxbridge.services.voice.core.transition import Draft
 
 TIMER: Final = "noise"
 WAIT_MS: Final = 3_000
-"""Without a word after the response was cut off; transcripts run behind."""
+"""Milliseconds to wait for words after the response was cut off; transcripts are delayed."""
 
 SURE_MS: Final = 1_500
-"""The same where it is known that nobody speaks any more."""
+"""Milliseconds until the next check while the user speaks, the client is away or the connection is not ready."""
 
 
 def watch(d: Draft) -> None:
-    """Notice, after each input, whether an interruption is still without words."""
+    """Check, after each input, whether an interruption is still without words."""
     state, line = d.state, d.state.line
     if state.broken is None:
         return
@@ -40,7 +40,7 @@ def _words(line: Line) -> bool:
 
 
 def due(d: Draft) -> None:
-    """No word came for a while."""
+    """Handle the timer: have the model go on, unless the user speaks or the model cannot be told yet."""
     line = d.state.line
     if d.state.broken is None or line is None:
         return
@@ -51,7 +51,7 @@ def due(d: Draft) -> None:
 
 
 def go_on(d: Draft) -> None:
-    """There was nothing to understand: have the model go on, as soon as it can be told."""
+    """Have the model go on as soon as it can be told: the interruption had no words."""
     if d.state.broken is None:
         return
     heard, d.state.broken = d.state.broken[0], None

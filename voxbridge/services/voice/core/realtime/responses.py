@@ -1,8 +1,8 @@
-"""A conversation with a realtime model: its responses, as turns like any other. Pure.
+"""Responses of a realtime model, recorded as turns like those of a cascade. Pure.
 
-The model takes the turns; this keeps the record. A response is a reply whose sound is the provider's (`State.reply` with `line`), so that
-hearing, barge-in and history work as with the cascade. `words` has what the user says, `calls` what the model asks for, `faults` what
-becomes of it all when something dies; `live` keeps the connection.
+The model decides about turns; this module records them. A response is a reply whose audio is the provider's (`State.reply` with `line`),
+so that playback, barge-in and history work as with the cascade. `transcripts` handles what the user says, `tool_calls` the model's calls,
+`faults` lost connections, workers and clients; `connection` keeps the connection.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ANNOUNCE: Final = "Say this to the user now, in your own voice and nothing else:
 
 
 def typed(d: Draft, text: str) -> None:
-    """The user typed."""
+    """Handle typed text: stop the response, and put the text to the model as a new turn."""
     transcripts.finish(d)
     _mute(d)
     turns.cancel_reply(d, "text")
@@ -45,14 +45,14 @@ def typed(d: Draft, text: str) -> None:
 
 
 def notice(d: Draft, text: str) -> None:
-    """Have the model say something of its own accord."""
+    """Have the model make an announcement, which answers no turn."""
     connection.change(d, notice=True, announced=text, asked="", asked_again=False)
     connection.say(d, ANNOUNCE.format(text))
     transcripts.wait_for_an_answer(d)
 
 
 def agent_audio(d: Draft, input: provider_events.AgentAudio) -> None:
-    """The model speaks."""
+    """Record audio of the model, in the current reply or a new one."""
     if transcripts.line_of(d).muted:
         return
     before_ms = transcripts.line_of(d).counted_ms
@@ -61,18 +61,18 @@ def agent_audio(d: Draft, input: provider_events.AgentAudio) -> None:
     last = msgspec.structs.replace(last, ms=max(last.ms, _sounded_ms(input, begins, before_ms) - playout.model_ms(earlier)))
     reply = playout.resumed(reply, d.now)
     d.state.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=speaking.sounds(reply, d.now))
-    # Where the microphone is: a connection that is opened in the middle of a long answer need not hear all that it was given over.
+    # A connection opened during a long answer need not hear the microphone audio of that whole answer again.
     connection.change(d, audio_ms=max(transcripts.line_of(d).audio_ms, input.audio_ms))
     transcripts.wait_for_an_answer(d)
 
 
 def agent_words(d: Draft, input: provider_events.AgentWords) -> None:
-    """More of the transcript of what the model speaks. It may come after the audio it belongs to."""
+    """Record further transcript of what the model speaks. It may come after its audio."""
     line, reply = transcripts.line_of(d), d.reply
     if line.muted:
         return
     before_ms, begins = 0, False
-    elsewhere = reply is not None and line.going_on not in (0, reply.turn)  # a call was made since: the answer begins
+    elsewhere = reply is not None and line.going_on not in (0, reply.turn)  # a call opened another turn since: its answer begins
     if reply is None or reply.line != line.effect or (reply.closed and (line.over or elsewhere)):
         before_ms = line.counted_ms
         reply, begins = _response(d, line.audio_ms)
@@ -89,14 +89,14 @@ def agent_words(d: Draft, input: provider_events.AgentWords) -> None:
 
 
 def agent_text(d: Draft, input: provider_events.AgentText) -> None:
-    """The model wrote what it does not speak: of no use while it speaks too, spoken for it if it does not."""
+    """Record text that the model wrote and does not speak. It is used only if the model does not speak at all in this turn."""
     line = transcripts.line_of(d)
     if not line.muted:
         connection.change(d, written=(line.written + input.text)[:TEXT_LIMIT])
 
 
 def interrupted(d: Draft, input: provider_events.Interrupted) -> None:
-    """The user spoke over the model, or typed: then it is the response before the typed question that ends here."""
+    """Handle an interruption: the user spoke over the model, or typed. If typed, it ends the response before the typed question."""
     transcripts.final(d)
     connection.put_back_notice(d)
     line = transcripts.line_of(d)
@@ -124,9 +124,9 @@ def interrupted(d: Draft, input: provider_events.Interrupted) -> None:
 
 
 def stop(d: Draft) -> None:
-    """The user wants the model to be silent."""
+    """Silence the model, as the user asked."""
     line = transcripts.line_of(d)
-    due = line.ready and (line.notice or line.going_on != 0) and not line.go_on  # it was told, and has not begun
+    due = line.ready and (line.notice or line.going_on != 0) and not line.go_on  # the model was asked and has not begun
     if _mute(d) or (due and (d.reply is None or d.reply.line != line.effect)):
         d.outputs.append(out.Interrupt(line.effect))
         connection.change(d, muted=True)
@@ -141,14 +141,14 @@ def stop(d: Draft) -> None:
 
 
 def generation_done(d: Draft, input: provider_events.GenerationDone) -> None:
-    """All of the response was made."""
+    """Close the reply: the model has made all of its response."""
     reply = d.reply
     if reply is not None and reply.line == transcripts.line_of(d).effect and not reply.closed and input.ms:
         speaking.close(d, input.ms)
 
 
 def model_turn_done(d: Draft, input: provider_events.ModelTurnDone) -> None:
-    """The model's turn is over."""
+    """Handle the end of the model's turn: close its reply, or deal with a turn that brought none."""
     line, reply = transcripts.line_of(d), d.reply
     mine = reply if reply is not None and reply.line == line.effect and line.going_on in (0, reply.turn) else None
     written = line.written
@@ -171,10 +171,10 @@ def model_turn_done(d: Draft, input: provider_events.ModelTurnDone) -> None:
     elif line.said and line.going_on and not line.called:
         _said_all(d)
     elif not line.over:
-        return  # what it made was heard to its end before; what is asked by now is for its next turn
+        return  # its reply was finished before; an open question belongs to its next turn
     elif line.notice and line.announced and not line.called:
         _passed_over(d, "The model passed over what it was to announce.")
-    elif line.notice and not line.called:  # nobody asked anything
+    elif line.notice and not line.called:  # a continuation that answers no turn
         connection.change(d, notice=False, asked="", asked_again=False, said="")
         d.cancel_timers(ANSWER)
     elif input.waiting:
@@ -184,12 +184,12 @@ def model_turn_done(d: Draft, input: provider_events.ModelTurnDone) -> None:
 
 
 def count(d: Draft, input: provider_events.ModelTurnDone | provider_events.TokensCounted) -> None:
-    """Tokens, which count for the turn that is completed next."""
+    """Add tokens, which count for the next turn that is completed."""
     d.state.uncounted = usage.added(d.state.uncounted, usage.counted(d.state, input.input_tokens, input.output_tokens))
 
 
 def _unfinished(d: Draft) -> None:
-    """The model waits for the user to go on: what was said so far is a turn without an answer."""
+    """Complete the turn without an answer: the model waits for the user to go on."""
     transcripts.finish(d)
     going_on = transcripts.line_of(d).going_on
     if going_on:
@@ -200,12 +200,12 @@ def _unfinished(d: Draft) -> None:
 
 
 def _said_all(d: Draft) -> None:
-    """Asked to go on after what was heard, the model has nothing to add."""
+    """Complete a turn whose model was asked to go on after the heard words and has nothing to add."""
     line, reply = transcripts.line_of(d), d.reply
     turn = line.going_on
-    spoke_up = bool(line.words) and not line.turn  # which it may answer still
+    spoke_up = bool(line.words) and not line.turn  # words that the model may still answer
     connection.change(d, tries=0, asking=line.asking and spoke_up, asked="", asked_again=False, said="", going_on=0)
-    if reply is not None and reply.turn == turn:  # it is being heard still
+    if reply is not None and reply.turn == turn:  # its audio is still being heard
         d.state.reply = msgspec.structs.replace(reply, goes_on=False)
         speaking.end_speech(d)
     else:
@@ -216,7 +216,7 @@ def _said_all(d: Draft) -> None:
 
 
 def silent(d: Draft) -> None:
-    """Nothing came for the time a turn may take."""
+    """Handle the answer timer: nothing came from the model within the turn timeout."""
     connection.change(d, speaking=False)
     line, reply = transcripts.line_of(d), d.reply
     if line.calls or not line.ready or (reply is not None and not (reply.line or reply.filler)):
@@ -226,7 +226,7 @@ def silent(d: Draft) -> None:
     if reply is not None and not reply.closed and reply.line == line.effect:
         connection.break_off(d)
     elif line.words and line.asking and not line.turn and line.ended_at < line.answered_at:
-        # Said beside the model's words, and the model let it pass.
+        # Words said while the model spoke, which it did not answer.
         transcripts.finish(d)
         connection.change(d, asked="", going_on=0)
         ledger.complete(d, d.state.turns, "no_speech")
@@ -245,13 +245,13 @@ def silent(d: Draft) -> None:
 
 
 def _sounded_ms(input: provider_events.AgentAudio | provider_events.AgentWords, begins: bool, before_ms: int) -> int:
-    """Return how much sound of its reply there is. With what begins one the connection begins to count anew: what had come of the
-    response before is none of it."""
+    """Return the ms of audio that belong to the reply. An event that begins a reply counts only the audio that came with it: the
+    connection restarts its count there, and earlier audio of the response belongs to no reply."""
     return input.piece_ms if begins and input.piece_ms is not None else input.ms - before_ms
 
 
 def _response(d: Draft, audio_ms: int) -> tuple[Reply, bool]:
-    """Return the reply that the model is making, and whether it begins here; a new one where it makes none."""
+    """Return the reply that the model is making and whether it begins here. A new reply is begun if there is none."""
     line, reply = transcripts.line_of(d), d.reply
     if reply is not None and reply.line == line.effect and not reply.closed:
         return _comes(d, reply) if line.awaited else reply, False
@@ -259,7 +259,7 @@ def _response(d: Draft, audio_ms: int) -> tuple[Reply, bool]:
     if reply is not None and reply.filler:
         begun, d.state.reply = _comes(d, reply), None
     elif reply is not None and not (reply.line or turns.made(reply)):
-        turns.cancel_reply(d, "handoff")  # the model speaks itself after all
+        turns.cancel_reply(d, "handoff")  # a reply of the installation's voice: the model speaks itself after all
     elif reply is not None:
         turns.hand_on(d, goes_on=reply.goes_on or reply.turn == line.going_on)
     transcripts.expect(d)
@@ -281,7 +281,7 @@ def _response(d: Draft, audio_ms: int) -> tuple[Reply, bool]:
 
 
 def _comes(d: Draft, reply: Reply) -> Reply:
-    """What was waited for comes: a filler that is no sound yet is not said."""
+    """End the wait for the model: drop a filler without audio, and return the reply."""
     filler.give_way(d)
     connection.change(d, awaited=False)
     d.state.reply = playout.after_a_wait(d.reply or reply, d.now)
@@ -289,7 +289,7 @@ def _comes(d: Draft, reply: Reply) -> Reply:
 
 
 def _mute(d: Draft) -> bool:
-    """What is left of the response that is being made is not wanted; whether there is one."""
+    """Mute the rest of the response that is being made. Return whether its reply was still open."""
     line, reply = transcripts.line_of(d), d.reply
     if reply is None or reply.line != line.effect:
         return False
@@ -299,7 +299,7 @@ def _mute(d: Draft) -> bool:
 
 
 def _written(d: Draft, text: str) -> None:
-    """The model answered in text alone: a call that it wrote is one, other words are spoken by the cascade's voice."""
+    """Handle an answer in text alone: a call written as text is made, other text is spoken by the cascade's voice."""
     line = transcripts.line_of(d)
     found = textual_calls.find(text, d.state.functions)
     if found is not None:
@@ -326,7 +326,7 @@ def _written(d: Draft, text: str) -> None:
 
 
 def _passed_over(d: Draft, message: str) -> None:
-    """The model did not say what it was to announce: tell it once more, then have the installation's own voice say it."""
+    """Handle an announcement that the model did not make: ask it once more, then have the installation's own voice say it."""
     line = transcripts.line_of(d)
     again = not line.asked_again
     error = ev.Failure(code="PROVIDER_REFUSED", message=message, retryable=True)
@@ -343,12 +343,12 @@ def _passed_over(d: Draft, message: str) -> None:
 
 
 def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
-    """The model has nothing to say to the user: ask it once more, then own up to it."""
+    """Handle a model that does not answer: ask it once more, then apologise for it."""
     line, reply = transcripts.line_of(d), d.reply
     asking = line.asking or bool(line.asked) or line.go_on or line.notice or bool(line.going_on)
     if not asking:
         return
-    transcripts.finish(d)  # asked again in text, or owned up to
+    transcripts.finish(d)  # it is asked again in text, or apologised for
     line = transcripts.line_of(d)
     error = ev.Failure(code="TIMED_OUT" if reconnect else "PROVIDER_REFUSED", message=message, retryable=True)
     again = not line.asked_again
@@ -381,8 +381,8 @@ def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
 
 
 def _own_up(d: Draft, apology: str, turn: int, *, instead: str = "") -> None:
-    """Have the installation's own voice say, in the same turn, that there will be no answer; or `instead`, what the model was to say of
-    its own accord. No model is told of the apology."""
+    """Have the installation's own voice apologise in the same turn for a missing answer, or say `instead`, an announcement that the
+    model did not make. No model is told of the apology."""
     if d.reply is not None:
         turns.hand_on(d, goes_on=d.reply.goes_on)
     turns.say(d, instead or apology, turn=turn, failed=not instead)
@@ -390,7 +390,8 @@ def _own_up(d: Draft, apology: str, turn: int, *, instead: str = "") -> None:
 
 
 def owns_up_to_loss(d: Draft) -> bool:
-    """There will be no connection any more: say so, if there is somebody to hear it. The session ends when that was heard."""
+    """Apologise for the final loss of the connection; the session ends when that was heard. Return False if the client is away or the
+    session makes no such apologies."""
     line = transcripts.line_of(d)
     if d.state.away_since or not d.state.owns_up:
         return False
@@ -398,6 +399,6 @@ def owns_up_to_loss(d: Draft) -> bool:
     turn = line.going_on or line.turn
     transcripts.final(d)
     connection.change(d, asking=False, asked="", go_on=False, said="", notice=False, announced="", going_on=0)
-    d.state.handoff = None  # nobody is left to be handed to, and what is said now is said to its end
+    d.state.handoff = None  # it cannot complete any more, and would keep the apology from being finished
     _own_up(d, speaking.APOLOGIES["lost"], turn)
     return True

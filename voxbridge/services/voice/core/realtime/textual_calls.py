@@ -1,7 +1,7 @@
-"""A call that a model wrote or spoke as text instead of asking for it. Pure.
+"""Function calls that a model wrote as text instead of requesting them. Pure.
 
-Such text is no answer: read aloud it is noise, and carried out on the side it would pass by what every other call passes. So it is
-found here, and taken as the call that it is meant to be, of a known function and by the usual way; anything else is text.
+Such text is no answer: it makes no sense read aloud, and running it directly would bypass validation and logging. This module finds it,
+so that it is made as a regular call of a known function; any other text stays text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORDS: Final = {"true": True, "True": True, "false": False, "False": False}
 
 
 def find(text: str, functions: Sequence[Function]) -> tuple[str, dict[str, Any]] | None:
-    """`(name, arguments)` where the whole text is one call of one of `functions`."""
+    """Return `(name, arguments)` if the whole text is a call of one of `functions`, else None."""
     if len(text) > LIMIT:
         return None
     fenced = _FENCE.match(text)

@@ -1,7 +1,7 @@
-"""Calls that a realtime model asks for. They outlive the response, and the connection, that they stood in. Pure.
+"""Function calls of a realtime model. They outlive the response and the connection that requested them. Pure.
 
-A result is a response on the connection that asked for it, and content on any other: no model acts on the response to a call that
-it did not make. The effects are the tools service's, which does each once.
+A result is sent as a response on the connection that requested the call, and as content on any other: no model acts on the response to a
+call that it did not make. The tools service executes each call, once.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
 
 CALLS_LIMIT: Final = 32
-"""Calls that may be open at a time."""
+"""Number of calls that may be open at a time."""
 ROUNDS: Final = "A turn may have {rounds} rounds of calls, and this one has had them: answer with what you have."
 RESULT: Final = "The result of {name}, which you asked for before, is: {result}"
 
 
 def call_requested(d: Draft, input: provider_events.CallRequested) -> None:
-    """The model wants a function called."""
+    """Open a call that the model requested, or refuse it."""
     turns_before = d.state.turns
     transcripts.expect(d)
     transcripts.begin_turn(d)
     if not transcripts.are_due(d):
         transcripts.final(d)
     if d.reply is not None and d.reply.line == transcripts.line_of(d).effect and not d.reply.closed and d.state.turns != turns_before:
-        speaking.close(d, playout.made_ms(d.reply))  # it answers nobody, or somebody else
+        speaking.close(d, playout.made_ms(d.reply))  # it belongs to an earlier turn, or to none
     line = transcripts.line_of(d)
-    connection.change(d, from_ms=max(line.from_ms, line.audio_ms))  # a call is an answer too
+    connection.change(d, from_ms=max(line.from_ms, line.audio_ms))  # a call counts as an answer
     if input.name == HANDOFF:
         refusal = handoff.called(d, input.arguments)
         if refusal:
@@ -62,7 +62,7 @@ def call_requested(d: Draft, input: provider_events.CallRequested) -> None:
 
 
 def _in_a_round(d: Draft) -> bool:
-    """Count the round that a call belongs to; whether the turn may have that round."""
+    """Count the round that a call belongs to. Return whether the turn may have that round."""
     line = transcripts.line_of(d)
     turn, rounds = line.rounds
     if turn != d.state.turns:
@@ -79,18 +79,18 @@ def _refuse(d: Draft, input: provider_events.CallRequested, message: str) -> Non
     error = failed_result(Code.OVERLOADED.value, message)
     if input.effect:
         d.outputs.append(out.Answer(effect=input.effect, ref=input.ref, name=input.name, result=error))
-    else:  # the model wrote it
+    else:  # the model wrote the call as text
         connection.say(d, RESULT.format(name=input.name, result=memory.as_text(error)))
 
 
 def waits_for(d: Draft, call_id: str) -> bool:
-    """Whether a realtime model asked for this call."""
+    """Check whether this is an open call of a realtime model."""
     return d.state.line is not None and any(call.call_id == call_id for call in d.state.line.calls)
 
 
 def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
-    """A call has its result: a response on the connection that asked for it, content on any other. Of several calls of connections that
-    are gone the last result asks for an answer: each request would be answered by itself."""
+    """Give a call's result to the model: as a response on the connection that requested it, as content on any other. Of several calls of
+    lost connections, only the last result asks for an answer: the model would answer each request separately."""
     line = transcripts.line_of(d)
     call = next(call for call in line.calls if call.call_id == call_id)
     connection.change(d, calls=tuple(other for other in line.calls if other is not call), answered=True)
@@ -108,7 +108,7 @@ def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
 
 
 def call_timed_out(d: Draft, call_id: str) -> None:
-    """No executor answered in time."""
+    """Cancel a call that no executor answered in time, and give the model an error as its result."""
     call = next(call for call in transcripts.line_of(d).calls if call.call_id == call_id)
     d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
     answered(d, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
@@ -116,7 +116,7 @@ def call_timed_out(d: Draft, call_id: str) -> None:
 
 
 def calls_cancelled(d: Draft, input: provider_events.CallsCancelled) -> None:
-    """The provider takes calls back: their results are recorded and told to nobody."""
+    """Cancel calls that the provider took back: their results are recorded and given to no model."""
     line = transcripts.line_of(d)
     for call in line.calls:
         if call.ref in input.refs and call.effect == line.effect:

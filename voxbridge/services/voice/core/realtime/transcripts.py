@@ -1,7 +1,7 @@
-"""What the user says to a realtime model: voice, words, and the turn that they begin. Pure.
+"""Speech of the user to a realtime model: voice activity, words, and the turn that they begin. Pure.
 
-The words come beside the answer and in no order: they are final when the provider says so, or soon after the answer began. Where
-the installation's own detector listens, it tells the model when the user speaks.
+Words arrive in parallel to the answer, in no fixed order. They are final when the provider says so, or soon after the answer began.
+If the installation's own detector is used, the model is told by it when the user speaks.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from voxbridge.shared.events import voice as ev
 
 PAUSE: Final = "pause"
 PAUSE_MS: Final = 450
-"""Silence after which the user has finished, beyond the 256 ms that the detector waits itself."""
+"""Milliseconds of silence after which the user has finished, in addition to the 256 ms that the detector itself waits."""
 WORDS: Final = "words"
 WORDS_MS: Final = 800
-"""After an answer began, the time in which words that come still belong to what is answered."""
+"""Milliseconds after the beginning of an answer in which arriving words still belong to the question."""
 FINAL_WORDS_MS: Final = 5_000
-"""The same where the provider says which words are final: they take the time that a transcription takes."""
+"""The same for providers that mark final words: those take as long as a transcription takes."""
 FINAL_LIMIT: Final = 16
 WORDS_LIMIT: Final = 8_000
 BEFORE_ONSET_MS: Final = 1_000
-"""Interruptions are told of this much after the speech began."""
+"""Milliseconds by which the reported beginning of speech may be late."""
 
 
 def user_words(d: Draft, input: provider_events.UserWords) -> None:
-    """More of what the user said."""
+    """Record further words of the user."""
     line = line_of(d)
     if input.item and input.item in line.final:
         return
@@ -60,7 +60,7 @@ def user_words(d: Draft, input: provider_events.UserWords) -> None:
 
 
 def user_voice(d: Draft, input: provider_events.UserVoice) -> None:
-    """The provider's detector."""
+    """Record voice activity reported by the provider's detector."""
     line = line_of(d)
     if input.speaking:
         final(d)
@@ -76,13 +76,13 @@ def user_voice(d: Draft, input: provider_events.UserVoice) -> None:
 
 
 def _speaks_up(d: Draft) -> None:
-    """Silence the installation's own voice: of what that says the model knows nothing, so it does not say that it was interrupted."""
+    """Silence the installation's own voice: the model does not know that it speaks, so it reports no interruption of it."""
     if d.reply is not None and not d.reply.line:
         turns.cancel_reply(d, "barge_in")
 
 
 def activity(d: Draft, *, speaking: bool, audio_ms: int) -> None:
-    """The installation's own detector, where the model is told when the user speaks. A short pause is none."""
+    """Pass voice activity of the installation's own detector to the model. Pauses shorter than `PAUSE_MS` are ignored."""
     line = line_of(d)
     if speaking:
         if not line.active:
@@ -102,7 +102,7 @@ def activity(d: Draft, *, speaking: bool, audio_ms: int) -> None:
 
 
 def activity_over(d: Draft) -> None:
-    """The user has been silent for long enough."""
+    """End the user's activity: the silence lasted long enough."""
     line = line_of(d)
     if line.active:
         connection.change(d, active=False, ended_at=d.now)
@@ -112,7 +112,7 @@ def activity_over(d: Draft) -> None:
 
 
 def final(d: Draft) -> None:
-    """What was transcribed so far is what the user said."""
+    """Record the words transcribed so far as what the user said, if their turn has begun."""
     line = line_of(d)
     text, turn = joined(line.words), line.turn
     d.cancel_timers(WORDS)
@@ -121,37 +121,37 @@ def final(d: Draft) -> None:
     final = (*line.final, *(item for item, _ in line.words if item))[-FINAL_LIMIT:]
     connection.change(d, words=(), turn=0, final=final)
     if text:
-        turns.resolve_cut(d, None)  # what was heard before comes before
+        turns.resolve_cut(d, None)  # the reply that was heard before comes first in the log
         d.append(ev.UserSaid(text=text, turn=turn, source="speech"))
         memory.remember_user(d, text, at=line.asked_at)
-        if line_of(d).going_on == turn:  # else it was answered meanwhile
+        if line_of(d).going_on == turn:  # else it has been answered
             connection.change(d, asked=text)
 
 
 def are_due(d: Draft) -> bool:
-    """Whether the provider will still say what the user said, or has said only a part of it."""
+    """Check whether the provider is still to send words of the user, or the rest of them."""
     line = line_of(d)
     return line.turn != 0 and connection.can(line).detects_voice
 
 
 def finish(d: Draft) -> None:
-    """Something else was said: what was transcribed so far was a turn of its own."""
+    """Make the words transcribed so far a turn of their own: something else was said since."""
     line = line_of(d)
     if joined(line.words) and not line.turn:
         begin_turn(d)
-        connection.change(d, from_ms=max(line.from_ms, line.audio_ms))  # it is not to be heard again
+        connection.change(d, from_ms=max(line.from_ms, line.audio_ms))  # its audio is not to be sent again
     final(d)
 
 
 def expect(d: Draft) -> None:
-    """The model answers what it was not known to be asked: the words are still to come."""
+    """Expect words of the user: the model answers a question that has not been transcribed yet."""
     line = line_of(d)
     if not (line.asking or line.notice or line.going_on):
         connection.change(d, asking=True)
 
 
 def begin_turn(d: Draft) -> None:
-    """The model begins to answer what the user said."""
+    """Begin a turn: the model starts to answer what the user said."""
     line = line_of(d)
     if not line.asking:
         return
@@ -159,7 +159,7 @@ def begin_turn(d: Draft) -> None:
         connection.change(d, asking=False)
         return
     leave_unanswered(d)
-    turns.resolve_cut(d, None)  # what was heard before comes before
+    turns.resolve_cut(d, None)  # the reply that was heard before comes first in the log
     turn = ledger.begin(d)
     connection.change(
         d,
@@ -177,13 +177,13 @@ def begin_turn(d: Draft) -> None:
 
 
 def leave_reply(d: Draft) -> None:
-    """Nothing will follow a response that a fault cut off: it is over."""
+    """End a reply that a fault cut off: nothing will continue it."""
     if d.reply is not None and d.reply.goes_on:
         turns.hand_on(d)
 
 
 def leave_unanswered(d: Draft) -> None:
-    """Something else is answered from now on: a turn that is not over and that no reply ends is over."""
+    """End a turn that was waiting for its answer and that no reply will end: something else is answered from now on."""
     connection.change(d, going_on=0)
     ledger.settle(d)
 

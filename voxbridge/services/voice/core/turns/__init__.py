@@ -1,1 +1,1 @@
-"""Turns, whatever model takes part in them: replies, what was heard of them, interruptions, usage. Pure."""
+"""Turns, independent of the kind of model: replies, what was heard of them, interruptions, usage. Pure."""

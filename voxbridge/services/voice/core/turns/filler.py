@@ -1,9 +1,9 @@
-"""A few words that cover a wait ("One moment."), so that nobody wonders whether the line is dead. Pure.
+"""Fillers: a few words that cover a wait ("One moment."), so that the user does not take the call for lost. Pure.
 
-A person waits for a model, or for a function; after `AFTER_MS` in which nothing is heard the installation's own voice says so, once in a
-turn, and again after each `AGAIN_MS` of further silence. The words lead the answer's own generation (`Piece.filler`), so that what was
-heard of both is one account. They are in `agent.said` and in no history: a model would copy them. Nobody is spoken over: not the user, not
-the model, and an answer that comes before the words were made takes their place.
+The user waits for a model or a function. After `AFTER_MS` without sound, the installation's own voice says a filler, and another after
+each `AGAIN_MS` of further silence, at most `LIMIT` in a turn. A filler is a piece of the answer's own generation (`Piece.filler`), so that
+playback of both is tracked together. It is in `agent.said` and in no history: a model would copy it. It never speaks over the user or the
+model, and an answer that comes before the filler has audio takes its place.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from voxbridge.shared.bus.moments import PartialTranscript
 
 TIMER: Final = "filler"
 QUIET: Final = "quiet"
-"""The timer for the end of the words."""
+"""Timer for the end of a filler."""
 
 AFTER_MS: Final = 1_200
 AGAIN_MS: Final = 10_000
 UNSURE_MS: Final = 800
-"""Longer where nobody says when the user has ceased to speak, but for the words that come of it."""
+"""Milliseconds added to `AFTER_MS` if only arriving words tell that the user has stopped speaking."""
 
 LIMIT: Final = 3
-"""In a turn."""
+"""Number of fillers in a turn."""
 
 FIRST: Final[dict[str, tuple[str, ...]]] = {
     "ar": ("لحظة من فضلك.",),
@@ -61,7 +61,7 @@ FIRST: Final[dict[str, tuple[str, ...]]] = {
     "vi": ("Xin chờ một chút.",),
     "zh": ("请稍等。", "稍等一下。"),
 }
-"""By language, as ISO 639-1 names it. Of another one the words are English."""
+"""First fillers, by ISO 639-1 language code; English for other languages."""
 
 FURTHER: Final[dict[str, tuple[str, ...]]] = {
     "de": ("Es dauert noch einen Moment.", "Ich bin noch dabei."),
@@ -72,11 +72,11 @@ FURTHER: Final[dict[str, tuple[str, ...]]] = {
     "nl": ("Nog een moment.",),
     "pt": ("Mais um momento.",),
 }
-"""After more silence; where there are none, those above."""
+"""Fillers after further silence; for other languages, those of `FIRST`."""
 
 
 def phrase(language: str, sid: str, turn: int, count: int) -> str:
-    """What is said the `count`-th time in a turn: always the same for the same call, so that a replay says it again."""
+    """Return the filler for the `count`-th time in a turn, from 0: the same for the same arguments, so that a replay says it again."""
     spoken = language.split("-")[0].lower()
     spoken = spoken if spoken in FIRST else "en"
     variants = (FURTHER.get(spoken) if count else None) or FIRST[spoken]
@@ -84,10 +84,10 @@ def phrase(language: str, sid: str, turn: int, count: int) -> str:
 
 
 def watch(d: Draft) -> None:
-    """Notice, after each input, where a wait begins and where it is over."""
+    """Check, after each input, whether a wait begins or is over."""
     line, reply = d.state.line, d.reply
     if line is not None and line.awaited and not (line.asking or line.going_on or line.calls or line.go_on or line.notice):
-        connection.change(d, awaited=False)  # it owes nothing
+        connection.change(d, awaited=False)  # the model owes nothing
     if reply is not None and reply.filler and not _for_the_model(d):
         _finish(d, reply)
     waits = _waits(d)
@@ -100,7 +100,7 @@ def watch(d: Draft) -> None:
 
 
 def due(d: Draft) -> None:
-    """Nothing was heard for a while: say so."""
+    """Say a filler, if nothing was heard for long enough."""
     if not _waits(d):
         return
     left = max(_left_to_play(d), _since_words(d))
@@ -117,14 +117,14 @@ def due(d: Draft) -> None:
 
 
 def over(d: Draft) -> None:
-    """The words were heard: what is waited for is shown again."""
+    """Mark the reply as quiet once the filler was heard, so that the state shows the wait again."""
     reply = d.reply
     if reply is not None and d.state.waits and _left_to_play(d) <= 0:
         d.state.reply = msgspec.structs.replace(reply, quiet=True)
 
 
 def made(d: Draft, index: int, ms: int) -> None:
-    """The words are sound."""
+    """Record that a filler was synthesised."""
     reply = d.reply
     if reply is not None:
         reply = playout.resumed(playout.after_a_wait(reply, d.now), d.now)
@@ -135,7 +135,7 @@ def made(d: Draft, index: int, ms: int) -> None:
 
 
 def give_way(d: Draft) -> None:
-    """The answer is there, or the words cannot be made: those that are no sound yet are not said."""
+    """Drop fillers without audio, because the answer is there or they cannot be synthesised."""
     reply = d.reply
     if reply is None or all(piece.done or not piece.filler for piece in reply.pieces):
         return
@@ -145,7 +145,7 @@ def give_way(d: Draft) -> None:
 
 
 def drop(d: Draft) -> bool:
-    """A fault stops the words of a reply that has no others; whether it was one. They are not said again."""
+    """Drop a reply that holds only a filler, because of a fault; the filler is not repeated. Return whether it was such a reply."""
     reply = d.reply
     if reply is None or not reply.filler:
         return False
@@ -165,7 +165,7 @@ def _on(d: Draft) -> bool:
 
 
 def _waits(d: Draft) -> bool:
-    """Whether somebody waits for a model or a function."""
+    """Check whether the user waits for a model or a function."""
     state, reply = d.state, d.reply
     if state.phase != "open" or state.output != "audio" or not state.owns_up or state.ending is not None:
         return False
@@ -185,7 +185,7 @@ def _for_the_model(d: Draft) -> bool:
 
 
 def _left_to_play(d: Draft) -> int:
-    """ms that what was made of the reply has still to be heard, and then the time that may be silent."""
+    """Return the ms until the reply's audio is played, plus the silence allowed after it; 0 if all of it was played."""
     reply = d.reply
     total = playout.made_ms(reply) if reply is not None else 0
     if reply is None or not total:
@@ -196,7 +196,7 @@ def _left_to_play(d: Draft) -> int:
 
 
 def _since_words(d: Draft) -> int:
-    """ms until a realtime model is late."""
+    """Return the ms until a realtime model counts as late."""
     line = d.state.line
     if line is None or line.calls:
         return 0
@@ -218,7 +218,7 @@ def _say(d: Draft, text: str, turn: int) -> None:
         d.state.unplayed = None
         reply = Reply(generation=d.state.generation, turn=turn, filler=True, goes_on=True, agent=d.state.agent.name)
     elif reply.line and reply.closed:
-        return  # it was the model's, and its end is not told yet
+        return  # the model's reply is complete, and the client has not reported its end yet
     tts = d.state.agent.tts
     voice = d.state.voice if d.state.agent.realtime is None else ""
     effect = d.start(
@@ -239,7 +239,7 @@ def _say(d: Draft, text: str, turn: int) -> None:
 
 
 def _finish(d: Draft, reply: Reply) -> None:
-    """Nobody waits any more, and no answer came: the words were all there is."""
+    """Finish a reply that holds only a filler: the wait is over and no answer came."""
     give_way(d)
     reply = d.reply or reply
     if reply.sent is None:

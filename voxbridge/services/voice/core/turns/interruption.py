@@ -1,8 +1,8 @@
-"""A reply that is stopped though nobody wanted it to stop, and goes on: its worker died, its client was lost, its voice failed. Pure.
+"""Pause and continuation of a reply that a fault stopped: its worker died, its client was lost, or its voice failed. Pure.
 
-Its generation ends where it is. What was heard of it is settled as after an interruption, by the client's word or by the
-clock; then the sentence that was last heard in part is said again from its start, as a new generation of the same turn. Nothing is
-heard twice beyond that one sentence, and nothing is lost. Its completion and its calls go on all the while.
+The current generation ends at once. Its heard part is settled as after an interruption, by the client's report or by the clock. Then the
+sentence that was heard in part is said again from its start, as a new generation of the same turn. Nothing but that sentence is heard
+twice, and nothing is lost. The reply's completion and calls continue meanwhile.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import voice as ev
 
 REPORT_WAIT_MS: Final = 250
-"""How long a client that is there has to report what it had played."""
+"""Milliseconds a connected client has to report what it had played."""
 
 
 def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms: int | None = None) -> None:
-    """Stop speaking the reply, to go on with it. `left_ms` is how much of its audio had left for the client, where that is known."""
+    """Stop speaking the reply, to continue it later. `left_ms` is how much of its audio had left for the client; None if unknown."""
     reply = d.reply
     if reply is None or d.state.output == "text" or not (reply.pieces or left_ms):
         return
@@ -48,7 +48,7 @@ def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms
 
 
 def ask(d: Draft) -> None:
-    """Have the client drop the paused reply and say how much of it was heard; one that is away is asked when it is back."""
+    """Have the client drop the paused reply and report how much of it was heard; a client that is away reports when it is back."""
     paused = d.state.paused
     if paused is None:
         return
@@ -58,7 +58,7 @@ def ask(d: Draft) -> None:
 
 
 def lose_sight(d: Draft) -> None:
-    """The client is lost: what it had not told it may not have heard."""
+    """Pause the reply because the client is lost: audio that it did not report may be unheard."""
     pause(d, "disconnect")
     if d.state.paused is not None:
         d.state.paused = msgspec.structs.replace(d.state.paused, blind=True)
@@ -66,18 +66,18 @@ def lose_sight(d: Draft) -> None:
 
 
 def reported(d: Draft, generation: int, played_ms: int, *, done: bool) -> None:
-    """The client told how far it had played a generation; `done` when it plays no more of it."""
+    """Apply the client's report of how far it had played the paused generation; `done` if it plays no more of it."""
     paused = d.state.paused
     if paused is None or generation != paused.generation:
         return
     if done:
-        settle(d, max(played_ms, paused.played_ms))  # a page that was loaded anew has heard nothing
+        settle(d, max(played_ms, paused.played_ms))  # a reloaded page reports 0
     else:
         d.state.paused = msgspec.structs.replace(paused, played_ms=max(paused.played_ms, played_ms), played_at=d.now)
 
 
 def settle(d: Draft, played_ms: int | None) -> None:
-    """Say what was heard of the paused reply, by the clock where the client did not tell, and let the rest be spoken."""
+    """Record what was heard of the paused reply, by the clock if `played_ms` is None, and let the rest be spoken."""
     paused, reply = d.state.paused, d.reply
     if paused is None or reply is None:
         return
@@ -119,18 +119,18 @@ def settle(d: Draft, played_ms: int | None) -> None:
 
 
 def was_heard(reply: Reply) -> bool:
-    """Whether there is nothing left of a reply that was paused."""
+    """Check whether nothing of a paused reply is left to say."""
     return reply.closed and not reply.pieces and not reply.unsplit.strip() and not reply.held
 
 
 def waits(d: Draft) -> bool:
-    """Whether the reply may not be spoken now."""
+    """Check whether speaking must wait: the client is away, or the heard part is not settled."""
     return d.state.away_since != 0 or (d.reply is not None and d.reply.held)
 
 
 def _by_the_clock(d: Draft, paused: Reply) -> int:
     if not d.state.reports_playback:
-        since = paused.played_at or paused.sent or d.now  # the first: where it had played all there was and more came
+        since = paused.played_at or paused.sent or d.now  # `played_at`: it had played everything before more came
         return paused.played_ms + (d.now - since) // 1_000
     if paused.played_at is None or paused.blind:
         return paused.played_ms
@@ -138,6 +138,6 @@ def _by_the_clock(d: Draft, paused: Reply) -> int:
 
 
 def _watch(d: Draft) -> None:
-    """From now on silence is a fault again."""
+    """Restart the turn timeout, unless the client is away."""
     if not d.state.away_since:
         d.set_timer("turn", d.state.turn_timeout_s * 1_000)

@@ -1,7 +1,7 @@
-"""The turns that are open: each is opened once, is somebody's until it is over, and is completed once. Pure.
+"""Ledger of open turns: each is opened once, has an owner until it is over, and is completed once. Pure.
 
-A turn is a reply's, a stopped or withdrawn reply's, or a connection's that is to answer it. `settle` looks at the end of each step for
-turns that are nobody's any more: whatever became of them, they are over. The numbers of open turns are all that is kept.
+The owner is a reply, a stopped or withdrawn reply, or a connection that is to answer the turn. At the end of each step, `settle` completes
+the turns that have no owner any more, whatever the reason. Only the numbers of open turns are kept.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from voxbridge.shared.events import voice as ev
 
 
 def begin(d: Draft) -> int:
-    """Open the next turn; returns its number."""
+    """Open the next turn. Return its number."""
     d.state.turns += 1
     d.state.open = (*d.state.open, d.state.turns)
     return d.state.turns
 
 
 def complete(d: Draft, number: int, reason: ev.TurnReason, *, latency: ev.Latency | None = None, usage: ev.Usage | None = None) -> None:
-    """A turn is over; nothing if it was over before."""
+    """Complete a turn. Do nothing if it is not open."""
     if number not in d.state.open:
         return
     d.state.open = tuple(one for one in d.state.open if one != number)
@@ -27,7 +27,7 @@ def complete(d: Draft, number: int, reason: ev.TurnReason, *, latency: ev.Latenc
 
 
 def settle(d: Draft) -> None:
-    """Complete the turns that nobody answers any more."""
+    """Complete the open turns without an owner as interrupted."""
     if d.state.open:
         owned = _owned(d.state)
         for number in d.state.open:

@@ -1,4 +1,4 @@
-"""How much of a reply was heard: from the audio made of its pieces and the ms that were played. Pure."""
+"""Calculation of how much of a reply was heard, from the audio made of its pieces and the ms that were played. Pure."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import msgspec
 from voxbridge.services.voice.core.state import Piece, Reply
 
 REPORT_EVERY_MS: Final = 1_100
-"""A client that plays reports each second: what it played after its last report is at most this."""
+"""Milliseconds that a client may have played since its last report: while playing, it reports each second."""
 
 MS_PER_CHARACTER: Final = 65
-"""For a piece whose audio is not finished: about what a voice takes."""
+"""Milliseconds of audio per character, about what a voice takes; for pieces whose audio is not finished."""
 
 STARVED_MS: Final = 1_500
-"""By the clock a client has played this much more than there is: it waits for more. A realtime model's sound is counted each second."""
+"""Milliseconds by which the clock must run ahead of the audio made until the client counts as waiting for more. Above 1 s, because a
+realtime model's audio is counted each second."""
 
 _SENTENCE_ENDS: Final = (".", "!", "?", "…", "。", "！", "？")
 _AFTER_END: Final = " \"'”’)]"
 
 
 def split(pieces: Sequence[Piece], played_ms: int) -> tuple[str, str]:
-    """`(heard, unheard)`. A piece that was cut is split between words; a word half heard was not heard."""
+    """Return `(heard, unheard)` text. A piece that was cut is split between words; a word heard in part counts as unheard."""
     heard: list[str] = []
     unheard: list[str] = []
     left = played_ms
@@ -50,7 +51,8 @@ def split(pieces: Sequence[Piece], played_ms: int) -> tuple[str, str]:
 
 
 def resume(pieces: Sequence[Piece], played_ms: int) -> tuple[str, str, int]:
-    """`(heard, unheard, index)`: with which piece to go on, so that the sentence that was heard in part is said from its start."""
+    """Return `(heard, unheard, index)`: the text as in `split`, and the piece to go on with, so that a sentence that was heard in part is
+    said again from its start."""
     again = 0
     left = played_ms
     for index, piece in enumerate(pieces):
@@ -64,17 +66,17 @@ def resume(pieces: Sequence[Piece], played_ms: int) -> tuple[str, str, int]:
 
 
 def text(pieces: Sequence[Piece]) -> str:
-    """The words of pieces, without those that cover a wait."""
+    """Return the words of pieces, without fillers."""
     return " ".join(filter(None, (piece.text for piece in pieces)))
 
 
 def has_words(pieces: Sequence[Piece]) -> bool:
-    """Whether there is more than words that cover a wait."""
+    """Check whether there are pieces other than fillers."""
     return any(not piece.filler for piece in pieces)
 
 
 def fillers(pieces: Sequence[Piece], played_ms: int | None = None) -> str:
-    """The words that cover a wait and were heard to their end; without `played_ms`, all that were made."""
+    """Return the fillers that were heard to their end; without `played_ms`, all that were made."""
     found, left = [], played_ms
     for piece in pieces:
         length = duration(piece)
@@ -85,14 +87,14 @@ def fillers(pieces: Sequence[Piece], played_ms: int | None = None) -> str:
 
 
 def newest(pieces: Sequence[Piece]) -> tuple[tuple[Piece, ...], Piece]:
-    """`(earlier, last)` of what a realtime model says: behind a filler it begins a piece anew."""
+    """Return `(earlier, last)` for a realtime model's reply; behind a filler, `last` is a new, empty piece."""
     if not pieces or pieces[-1].filler:
         return tuple(pieces), Piece(text="", done=True)
     return tuple(pieces[:-1]), pieces[-1]
 
 
 def model_ms(pieces: Sequence[Piece], played_ms: int | None = None) -> int:
-    """ms of audio that is the answer's own; with `played_ms`, of what was played."""
+    """Return the ms of audio without fillers; with `played_ms`, only those that were played."""
     found, left = 0, played_ms
     for piece in pieces:
         length = piece.ms if left is None else max(0, min(left, duration(piece)))
@@ -102,32 +104,32 @@ def model_ms(pieces: Sequence[Piece], played_ms: int | None = None) -> int:
 
 
 def without_fillers(pieces: Sequence[Piece], first: int) -> tuple[tuple[Piece, ...], int]:
-    """The pieces that are to be said again, and where the current round begins among them."""
+    """Return the pieces other than fillers, which are not said again, and the index among them at which the current round begins."""
     kept = tuple(piece for piece in pieces if not piece.filler)
     return kept, sum(not piece.filler for piece in pieces[:first])
 
 
 def duration(piece: Piece) -> int:
-    """ms of audio in a piece; estimated while it is being made, 0 before."""
+    """Return the ms of audio in a piece: estimated while it is being made, 0 before."""
     if piece.done:
         return piece.ms
     return max(piece.ms, len(piece.text) * MS_PER_CHARACTER) if piece.ms else 0
 
 
 def made_ms(reply: Reply) -> int:
-    """ms of audio made of a reply so far."""
+    """Return the ms of audio made of a reply so far."""
     return sum(piece.ms for piece in reply.pieces)
 
 
 def after_a_wait(reply: Reply, now: int) -> Reply:
-    """The reply when more of it becomes sound: where all that there was has been played, the silence since then was none of it."""
+    """Return the reply when more of it gets audio. If all earlier audio was played, the silence since then is excluded by moving `sent`."""
     if reply.sent is None:
         return reply
     return msgspec.structs.replace(reply, sent=max(reply.sent, now - made_ms(reply) * 1_000), quiet=False)
 
 
 def resumed(reply: Reply, now: int) -> Reply:
-    """The reply, more of which was made just now: if all of it must have been played long before, it is heard from here on."""
+    """Return the reply when more of it was made just now. If all earlier audio was played well before, count playback from now on."""
     since = reply.played_at if reply.played_at is not None else reply.sent
     if since is None or not reply.playing:
         return reply
@@ -138,7 +140,7 @@ def resumed(reply: Reply, now: int) -> Reply:
 
 
 def estimate(reply: Reply, now: int) -> int:
-    """ms that were played by `now`, by the client's last report or by the clock since the first frame left."""
+    """Return the ms played by `now`, from the client's last report or by the clock since the first frame was sent."""
     if reply.played_at is not None:
         since = (now - reply.played_at) // 1_000 if reply.playing else 0
         played = reply.played_ms + min(REPORT_EVERY_MS, since)

@@ -1,13 +1,13 @@
-"""A turn that was taken for over and is not: the user paused within a sentence and speaks on, and no answer was heard yet. Pure.
+"""Reopening of a turn that ended too early: the user paused within a sentence and speaks on before any answer was heard. Pure.
 
-The answer that is being thought of is withdrawn: nothing of it was heard, so nothing of it is put down as said. What is said next goes on
-with the same turn (`UserSaid.continues`), and the model is asked once more, with all of it as one message. If it was no speech, the turn is
-answered after all.
+The pending answer is withdrawn: nothing of it was heard, so none of it is recorded as said. The user's next words continue the same turn
+(`UserSaid.continues`), and the model is asked again with all of them as one message. If there were no words, the turn is answered after
+all.
 
-A turn can be reopened until the first audio of its answer was sent, words that cover a wait included; from then on speech is a barge-in,
-and begins a turn. So it is where the model has called a function, whose result stays; where the answer failed; where another agent goes on;
-and where the user had typed. In a row a turn is reopened `LIMIT` times. Each part is transcribed for itself: at most what the ears keep of
-one utterance.
+A turn can be reopened until the first audio of its answer, fillers included, was sent. From then on, speech is a barge-in and begins a new
+turn. The same holds if the model has called a function, whose result stays; if the answer failed; if another agent takes over; and if
+the user had typed. A turn is reopened at most `LIMIT` times in a row. Each part is transcribed separately and is limited to the audio kept
+of one utterance.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import voice as ev
 
 LIMIT: Final = 8
-"""With the first, nine parts of at most 55 s: eight minutes of speech, or what may be typed at once."""
+"""Number of times in a row that a turn may be reopened. With the first part, that is nine parts of at most 55 s: eight minutes of speech,
+about the longest text that may be typed at once."""
 
 
 def withdraw(d: Draft) -> bool:
-    """Withdraw the answer to a turn that the user may be going on with; return whether it could be."""
+    """Withdraw the answer to a turn that the user may be continuing. Return whether that was possible."""
     reply = d.reply
     if reply is None or not reply.reopens or reply.sent is not None or reply.failed or d.state.trailing or d.state.handoff is not None:
         return False
@@ -37,7 +38,7 @@ def withdraw(d: Draft) -> bool:
     d.cancel_timers("turn", "played")
     d.append(ev.GenerationCancelled(generation=reply.generation, by="barge_in"))
     d.outputs.append(out.Flush(reply.generation))
-    if reply.pieces:  # whose words are shown already
+    if reply.pieces:  # their words are shown already
         d.tell(PartialTranscript("assistant", "", turn=reply.turn, generation=reply.generation))
     d.state.reply = None
     d.state.withdrawn = msgspec.structs.replace(reply, effect=None, reopens=reply.reopens - 1)
@@ -45,7 +46,7 @@ def withdraw(d: Draft) -> bool:
 
 
 def goes_on(d: Draft, text: str, *, stamps: Stamps, **audio: Any) -> bool:
-    """Take what the user said as the next part of the turn that was reopened; return whether there is one."""
+    """Take what the user said as the next part of the reopened turn. Return whether there is such a turn."""
     before = _taken(d)
     if before is None:
         return False
@@ -56,7 +57,7 @@ def goes_on(d: Draft, text: str, *, stamps: Stamps, **audio: Any) -> bool:
 
 
 def answer_after_all(d: Draft) -> bool:
-    """Say what was withdrawn, or have it thought of again: what reopened the turn was no speech. Return whether there is such a turn."""
+    """Say the withdrawn answer, or ask for it again: the turn was reopened without words. Return whether there is such a turn."""
     before = _taken(d)
     if before is None:
         return False
@@ -72,7 +73,7 @@ def answer_after_all(d: Draft) -> bool:
 
 
 def give_up(d: Draft) -> None:
-    """Nobody waits for the answer to a turn that was reopened, and nothing takes its place: it is over."""
+    """End a reopened turn without an answer: nothing continues it, and its answer is no longer wanted."""
     before = _taken(d)
     if before is not None:
         d.state.cut, d.state.cut_by_speech = before, False
@@ -80,7 +81,7 @@ def give_up(d: Draft) -> None:
 
 
 def turn(d: Draft) -> int:
-    """Return the number of the turn that belongs to what is being said."""
+    """Return the number of the turn to which the current utterance belongs."""
     return d.state.withdrawn.turn if d.state.withdrawn is not None else d.state.turns + 1
 
 

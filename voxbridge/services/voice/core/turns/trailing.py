@@ -1,8 +1,8 @@
-"""Replies that are still being heard while the one after them is made already. Pure.
+"""Trailing replies: those still being heard while the next one is made. Pure.
 
-A model goes on faster than it is heard, and one agent's voice follows another's: then the next reply begins and the one before it trails.
-It is in the history as it was made. What was heard of it is told when that is known: by the page's word, when the next one begins to be
-heard, by the clock, or when something cuts it off; of one that was cut the history keeps what was heard.
+A model produces audio faster than it is heard, and one agent's voice may follow another's. The next reply then begins while the one before
+it trails. A trailing reply is in the history as it was made. Its heard part is recorded once it is known: by the client's report, when the
+next reply begins to be heard, by the clock, or when the reply is cut off. After a cut, the history keeps only the heard part.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from voxbridge.shared.events import voice as ev
 
 TIMER: Final = "trailed"
 LIMIT: Final = 8
-"""Replies that may trail; of more, the oldest is taken to have been heard."""
+"""Number of replies that may trail; beyond it, the oldest is assumed to have been heard."""
 
 MARGIN_MS: Final = 3_000
-"""After its end by the clock, for a client that should have told."""
+"""Milliseconds to wait for the client's report after a reply's end by the clock."""
 
 Close = Callable[[Draft, Reply, ev.TurnReason], None]
-"""Ends the turn of a reply."""
+"""Function that ends the turn of a reply."""
 
 
 def follow(d: Draft, reply: Reply, close: Close) -> None:
-    """Another voice follows this reply, all of which was made."""
+    """Let a reply that is completely made trail, because another one follows it."""
     if d.state.output == "text" or not playout.made_ms(reply):
         _whole(d, reply, close)
         return
@@ -40,20 +40,20 @@ def follow(d: Draft, reply: Reply, close: Close) -> None:
 
 
 def left_ms(d: Draft) -> int:
-    """ms that are still to be heard of it, by the clock."""
+    """Return the ms of trailing audio that are still to be heard, by the clock."""
     if not d.state.trailing:
         return 0
     return sum(playout.made_ms(one) for one in d.state.trailing) - playout.estimate(d.state.trailing[0], d.now)
 
 
 def heard_to_the_end(d: Draft, close: Close) -> None:
-    """What trails was heard: by the clock, or since what follows it was."""
+    """Record all trailing replies as heard: by the clock, or because the reply after them was heard."""
     for reply in d.state.trailing:
         _whole(d, reply, close)
 
 
 def reported(d: Draft, generation: int, played_ms: int, state: str, close: Close) -> None:
-    """The client told how far it has played a generation: what came before that one was played."""
+    """Apply the client's report of how far it played a generation: earlier generations were played to their end."""
     for reply in d.state.trailing:
         if reply.generation == generation and state == "flushed":
             _cut(d, reply, played_ms, close)
@@ -64,7 +64,7 @@ def reported(d: Draft, generation: int, played_ms: int, state: str, close: Close
 
 
 def sent(d: Draft, generation: int, close: Close) -> None:
-    """The first frame of a generation left; where no client tells, what came before it was heard."""
+    """Record that the first frame of a generation was sent; without playback reports, earlier generations count as heard."""
     for reply in d.state.trailing:
         if reply.generation == generation:
             _replace(d, reply, sent=d.now, playing=not d.state.reports_playback)
@@ -73,13 +73,13 @@ def sent(d: Draft, generation: int, close: Close) -> None:
 
 
 def cut(d: Draft, close: Close) -> None:
-    """Nothing of it is heard from now on. What was heard until now is told by the clock since the client's last word."""
+    """Cut off all trailing replies. Their heard part is estimated by the clock since the client's last report."""
     for reply in d.state.trailing:
         _cut(d, reply, playout.estimate(reply, d.now), close)
 
 
 def recall(d: Draft) -> None:
-    """Make the last one the reply again, where there is no other: it is what is being heard."""
+    """Make the last trailing reply the current one, if there is no other: it is still being heard."""
     if d.state.reply is None and d.state.trailing:
         *before, last = d.state.trailing
         d.state.trailing = tuple(before)
@@ -118,7 +118,7 @@ def _cut(d: Draft, reply: Reply, played_ms: int, close: Close) -> None:
 
 
 def shorten(d: Draft, reply: Reply, text: str) -> None:
-    """Have the history keep `text` of a reply that it has whole."""
+    """Shorten a reply in the history to `text`."""
     whole = " ".join(filter(None, [reply.before, playout.text(reply.pieces[reply.first_piece :])]))
     heard_of_it = " ".join(filter(None, [reply.before, text]))
     history = list(d.state.history)
@@ -133,7 +133,7 @@ def shorten(d: Draft, reply: Reply, text: str) -> None:
 def said(
     d: Draft, reply: Reply, text: str, *, unheard: str = "", interrupted: bool = False, played_ms: int | None = None, filler: str = ""
 ) -> ev.AgentSaid:
-    """What was heard of a reply, for the log."""
+    """Build the event that records what was heard of a reply."""
     return ev.AgentSaid(
         text=text,
         unheard=unheard,

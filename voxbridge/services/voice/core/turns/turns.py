@@ -1,7 +1,7 @@
-"""Turns, whatever model takes part in them: what was said and heard, replies, calls, notices. Pure.
+"""Turns, independent of the kind of model: what was said and heard, replies, calls, notices. Pure.
 
-A turn begins with what the user said and ends when the reply was heard, was cut off, or failed. The parts that
-know how speech becomes text (`listening`) and text becomes speech (`speaking`) call in here.
+A turn begins with what the user said, and ends when the reply was heard, was cut off, or failed. `listening` (speech to text) and
+`speaking` (text to speech) call this module.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
 
 REPORT_WAIT_MS: Final = 400
-"""How long a flushed client has to report what it had played."""
+"""Milliseconds a client has after a flush to report what it had played."""
 
 PLAYED_MARGIN_MS: Final = 250
 REPORT_MARGIN_MS: Final = 3_000
-"""After the end of a reply by the clock: for a client that reports nothing, and for one that should have."""
+"""Milliseconds to wait after the end of a reply by the clock: for a client without reports, and for one whose report is due."""
 
 CALL_MARGIN_MS: Final = 5_000
 ROUNDS: Final = 5
-"""Of calls in a turn, for a session that was opened without a number."""
+"""Rounds of calls in a turn, for a session that was opened without a limit."""
 
 CALLS_LIMIT: Final = 8
 REFUSALS_LIMIT: Final = 2 * CALLS_LIMIT
-"""Calls in one round that the model gets an answer to: what was called, and then what was not."""
+"""Calls in one round that get an answer: those that were made, then those that were refused; more are ignored."""
 NOTICES_LIMIT: Final = 16
 
 CancelledBy = Literal["barge_in", "client", "text", "end", "failure", "handoff"]
 
 
 def user_said(d: Draft, text: str, *, source: Literal["speech", "text"], stamps: Stamps, **audio: Any) -> None:
-    """The user's turn is final: record it and let the agent answer."""
+    """Record what the user said as a new turn, and let the agent answer."""
     cancel_reply(d, "text" if source == "text" else "barge_in")
     resolve_cut(d, None)
     d.state.resume, d.state.redo = "", 0
@@ -55,8 +55,8 @@ def user_said(d: Draft, text: str, *, source: Literal["speech", "text"], stamps:
 
 
 def begin_reply(d: Draft, turn: int, stamps: Stamps, *, reopens: int = 0, usage: ev.Usage | None = None) -> None:
-    """Ask the language model for an answer to the conversation so far. Where somebody else is to go on, that one is asked for it.
-    `usage` is what the turn has cost until now."""
+    """Ask the language model for an answer to the conversation so far. If a handoff is about to happen, its target is asked later instead.
+    `usage` is what the turn has cost so far."""
     d.state.generation += 1
     d.state.results = ()
     d.state.unplayed = None
@@ -76,13 +76,13 @@ def begin_reply(d: Draft, turn: int, stamps: Stamps, *, reopens: int = 0, usage:
 
 
 def leaves(d: Draft) -> bool:
-    """Whether somebody else goes on at once. While the user speaks to the one who leaves, that one stays."""
+    """Check whether a handoff to another agent can happen now. While the user speaks, the current agent stays."""
     handoff = d.state.handoff
     return handoff is not None and handoff.target != d.state.agent.name and d.utterance is None
 
 
 def ask(d: Draft, *, plain: bool = False) -> None:
-    """Start one round of the language model for the current reply; a `plain` one may call nothing."""
+    """Start one round of the language model for the current reply; a `plain` one offers no functions."""
     reply = new_round(_reply(d))
     d.state.reply = msgspec.structs.replace(reply, plain=plain, rounds=reply.rounds + 1, unsplit="", calls=(), closed=False)
     d.state.results = ()
@@ -90,8 +90,8 @@ def ask(d: Draft, *, plain: bool = False) -> None:
 
 
 def ask_again(d: Draft) -> None:
-    """Start the current round once more: its completion died with its worker. What it had written is said as it was written, and
-    what the new one writes beyond that follows."""
+    """Start the current round once more, because its completion did not finish. The text it had written is kept, and text that the
+    new completion writes beyond it follows."""
     reply = _reply(d)
     d.state.reply = msgspec.structs.replace(reply, known=reply.written, again="")
     _complete(d)
@@ -113,7 +113,7 @@ def _complete(d: Draft) -> None:
 
 
 def new_round(reply: Reply) -> Reply:
-    """The reply with what it said so far behind it: that stands in the history."""
+    """Return the reply at the beginning of its next round: what it said so far is in the history."""
     return msgspec.structs.replace(reply, uses=(), first_piece=len(reply.pieces), before="", part="", written="", known="", again="")
 
 
@@ -138,7 +138,7 @@ def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed:
 
 
 def apologise(d: Draft, apology: str) -> None:
-    """The model cannot go on with the current reply: what is being said is said to its end, and then why there is no more."""
+    """End the current reply with an apology, because the model cannot go on: its existing pieces are said first."""
     reply = _reply(d)
     if not reply.pieces and not reply.uses:
         say(d, apology, turn=reply.turn, stamps=reply.stamps, failed=True)
@@ -153,19 +153,19 @@ def apologise(d: Draft, apology: str) -> None:
 
 
 def notice(d: Draft, text: str) -> None:
-    """Have the agent say something when nobody speaks; of too many, the oldest are kept."""
+    """Have the agent say something when no one is speaking. Beyond `NOTICES_LIMIT`, new notices are dropped."""
     if len(d.state.notices) < NOTICES_LIMIT:
         d.state.notices = (*d.state.notices, text)
 
 
 def announce(d: Draft, spoken: str) -> None:
-    """Show what of the reply goes to the voice."""
+    """Show the client the text of the reply that is being spoken."""
     reply = _reply(d)
     d.tell(PartialTranscript("assistant", spoken, turn=reply.turn, generation=reply.generation))
 
 
 def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
-    """The model wants a function called."""
+    """Open a call that the model requested, within the limits of a round."""
     reply = _reply(d)
     if len(reply.uses) >= CALLS_LIMIT:
         if len(reply.uses) < REFUSALS_LIMIT:
@@ -179,7 +179,7 @@ def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
 
 
 def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, code: Code = Code.INVALID_ARGUMENT) -> None:
-    """The model asked for what cannot be done: it is told so with the other results of the round."""
+    """Refuse a call of the model: it gets the reason with the other results of the round."""
     reply = _reply(d)
     d.state.calls += 1
     use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.state.calls}", name=name, arguments=arguments)
@@ -188,7 +188,7 @@ def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, co
 
 
 def open_call(d: Draft, name: str, arguments: dict[str, Any], *, turn: int) -> tuple[str, Function | None, int]:
-    """Have a function called: the call's id, the function if there is one of this name, and the ms it may take."""
+    """Request the execution of a function. Return the call's id, the function (None if unknown) and the timeout in ms."""
     d.state.calls += 1
     call_id = f"fc_{d.state.sid[:8]}_{d.state.calls}"
     function = next((f for f in d.state.functions if f.name == name), None)
@@ -200,7 +200,7 @@ def open_call(d: Draft, name: str, arguments: dict[str, Any], *, turn: int) -> t
 
 
 def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
-    """A call has its result: give it to the model, or drop it when nobody waits for it any more."""
+    """Give a call's result to the model, or drop it if no reply waits for it any more."""
     reply = d.reply
     if reply is None or all(call.call_id != call_id for call in reply.calls):
         if call_id in d.state.dropped:
@@ -216,7 +216,7 @@ def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
 
 
 def call_timed_out(d: Draft, call_id: str) -> None:
-    """No executor answered in time: the call is cancelled and the model told so."""
+    """Cancel a call that no executor answered in time, and tell the model."""
     reply = d.reply
     call = next((call for call in reply.calls if call.call_id == call_id), None) if reply is not None else None
     if call is None:
@@ -227,7 +227,7 @@ def call_timed_out(d: Draft, call_id: str) -> None:
 
 
 def next_round(d: Draft) -> None:
-    """When the model has stopped and every call is answered, let it go on with the results."""
+    """Let the model go on with the results, once it has stopped and every call is answered."""
     reply = _reply(d)
     if reply.effect is not None or reply.calls or not reply.uses:
         return
@@ -242,7 +242,7 @@ def next_round(d: Draft) -> None:
 
 
 def reply_in_result(d: Draft, reply: Reply) -> str:
-    """What a result says should be said of it, where the session takes it at its word instead of asking the model again."""
+    """Return the `spoken` text of the round's only result, if the session says it instead of asking the model again; else empty."""
     results = dict(d.state.results)
     if not d.state.speak_results or len(reply.uses) != 1:
         return ""
@@ -251,7 +251,7 @@ def reply_in_result(d: Draft, reply: Reply) -> str:
 
 
 def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
-    """The client told how far it has played."""
+    """Apply the client's report of how far it has played a generation."""
     d.state.reported = d.state.reports_playback
     trailing.reported(d, generation, played_ms, state, _close_turn)
     cut, reply = d.state.cut, d.reply
@@ -270,7 +270,7 @@ def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
 
 
 def played(d: Draft, played_ms: int) -> None:
-    """Audio of the current reply is being heard."""
+    """Record that audio of the current reply is being heard."""
     reply = _reply(d)
     stamps = reply.stamps
     if stamps.first_audio_heard is None and (playout.model_ms(reply.pieces, played_ms) or not playout.fillers(reply.pieces)):
@@ -279,12 +279,12 @@ def played(d: Draft, played_ms: int) -> None:
 
 
 def spoken_out(reply: Reply) -> bool:
-    """Whether all of a reply was synthesised."""
+    """Check whether a reply is closed and completely synthesised."""
     return reply.closed and not reply.unsplit and all(piece.done for piece in reply.pieces)
 
 
 def end_of_sound(d: Draft) -> None:
-    """All of the reply was made: mark its end, and wait until it was heard."""
+    """Mark the end of a reply that is completely made, and wait until it was heard."""
     reply = _reply(d)
     d.outputs.append(out.FinishSpeech(reply.generation))
     d.cancel_timers("turn")
@@ -300,7 +300,7 @@ def _wait_until_heard(d: Draft) -> None:
 
 
 def finish_reply(d: Draft) -> None:
-    """The reply was heard to its end."""
+    """Finish a reply that was heard to its end."""
     reply = _reply(d)
     trailing.heard_to_the_end(d, _close_turn)
     text, filler = playout.text(reply.pieces), playout.fillers(reply.pieces)
@@ -316,7 +316,7 @@ def finish_reply(d: Draft) -> None:
 
 
 def hand_on(d: Draft, *, goes_on: bool = True) -> None:
-    """Another voice follows the reply as soon as it was played; with `goes_on` it goes on with its turn."""
+    """Close the reply and let another one follow as soon as it was played; with `goes_on`, that one continues the turn."""
     interruption.settle(d, None)
     reply = msgspec.structs.replace(_reply(d), goes_on=goes_on, closed=True, calls=(), effect=None)
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
@@ -329,12 +329,12 @@ def hand_on(d: Draft, *, goes_on: bool = True) -> None:
 
 
 def _remember_reply(d: Draft, reply: Reply) -> None:
-    if not (reply.failed or reply.remembered):  # an apology in the history would be taken for the way to answer
+    if not (reply.failed or reply.remembered):  # a model would copy an apology in the history
         memory.remember_text(d, " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])])))
 
 
 def cancel_reply(d: Draft, by: CancelledBy) -> None:
-    """Stop the reply now: its effects, its calls, its sound. What was heard is settled when the client has told."""
+    """Stop the reply now: its effects, calls and audio. Its heard part is settled when the client has reported."""
     interruption.settle(d, None)
     trailing.recall(d)
     reply = d.reply
@@ -367,7 +367,7 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
 
 
 def stop_playing(d: Draft, effect: int) -> None:
-    """What a connection's model says from now on is of the next reply, and counted from there."""
+    """Stop playing a connection's audio as the current reply: further audio belongs to the next reply, and its ms are counted anew."""
     d.outputs.append(out.Play(effect, 0))
     if d.state.line is not None:
         d.state.line = msgspec.structs.replace(d.state.line, counted_ms=0)
@@ -383,7 +383,7 @@ def _cancel_calls(d: Draft, reply: Reply, by: CancelledBy) -> None:
 
 
 def resolve_cut(d: Draft, played_ms: int | None) -> None:
-    """Settle what was heard of the reply that was stopped; by the clock when the client did not tell."""
+    """Settle what was heard of the stopped reply; by the clock if `played_ms` is None, when the client did not report."""
     cut = d.state.cut
     if cut is None:
         return
@@ -415,22 +415,22 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
 
 
 def cut_trailing(d: Draft) -> None:
-    """Nothing of the replies that are still being heard while another one follows is heard from now on."""
+    """Cut off all trailing replies: nothing more of them is heard."""
     trailing.cut(d, _close_turn)
 
 
 def trailed(d: Draft) -> None:
-    """By the clock they were heard."""
+    """Record the trailing replies as heard, by the clock."""
     trailing.heard_to_the_end(d, _close_turn)
 
 
 def sent(d: Draft, generation: int) -> None:
-    """The first frame of a generation left."""
+    """Tell the trailing replies that the first frame of a generation was sent."""
     trailing.sent(d, generation, _close_turn)
 
 
 def _goes_on(d: Draft, cut: Reply, said: str) -> bool:
-    """Keep what was heard for the model that goes on after it; whether there is one still."""
+    """Keep what was heard for the realtime model that goes on after it. Return whether it will."""
     line = d.state.line
     if line is None or not (line.go_on or (line.going_on and line.going_on == cut.turn)):
         return False
@@ -439,13 +439,13 @@ def _goes_on(d: Draft, cut: Reply, said: str) -> bool:
 
 
 def no_words(d: Draft) -> None:
-    """What sounded like speech had no words: go on with what it cut off."""
+    """Go on with what speech without words had cut off."""
     resolve_cut(d, None)
     rest, turn, d.state.resume, d.state.redo = d.state.resume, d.state.redo, "", 0
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
     if d.reply is None and rest:
         say(d, rest, turn=0)
-    elif d.reply is None and turn:  # which was completed when it was cut off
+    elif d.reply is None and turn:  # the old turn was completed when it was cut off
         begin_reply(d, ledger.begin(d), Stamps(speech_ended=d.now))
 
 
@@ -457,14 +457,14 @@ def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
         line = d.state.line
         if line is not None and line.going_on == reply.turn:
             line = msgspec.structs.replace(line, going_on=0)
-            if reason == "completed":  # the provider may say later that its turn is over
+            if reason == "completed":  # the provider may report the end of the model's turn only later
                 line = msgspec.structs.replace(line, asked="", asked_again=False, said="", tries=0, deaths=0)
             d.state.line = line
     d.set_timer("idle", d.state.idle_timeout_s * 1_000)
 
 
 def latency(stamps: Stamps) -> ev.Latency:
-    """The stamps in ms after the end of speech."""
+    """Return the stamps as ms after the end of speech."""
     start = stamps.speech_ended
     if start is None:
         return ev.Latency()
@@ -474,12 +474,12 @@ def latency(stamps: Stamps) -> ev.Latency:
 
 
 def speaker(d: Draft) -> tuple[str, str]:
-    """Who says a reply and with which voice, where the session's agents have names."""
+    """Return `(agent, voice)` for a reply; both are empty if the agent has no name."""
     return (d.state.agent.name, d.state.voice) if d.state.agent.name else ("", "")
 
 
 def made(reply: Reply) -> bool:
-    """Whether all words of a reply that there will be in this round were synthesised."""
+    """Check whether a reply's completion has ended and all its text so far was synthesised."""
     return reply.effect is None and not reply.unsplit and all(piece.done for piece in reply.pieces)
 
 

@@ -1,1 +1,1 @@
-"""The seam to language models, and the clients of transcription, completion and speech."""
+"""The interface to language models, and the clients of transcription, completion and speech."""

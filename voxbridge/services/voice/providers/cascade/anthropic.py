@@ -1,8 +1,8 @@
 """Claude, through Anthropic's messages API.
 
-Owns the encoding of a conversation and the reading of the stream: every call of a message is answered in the one that follows, what
-does not change between requests comes first and is cached, calls are handed on only when all of them are whole. Does not own the
-key (`endpoints`). A crash here loses the answer that was being written.
+Owns the encoding of a conversation and the reading of the stream. Every call of a message is answered in the next message. The parts
+that do not change between requests come first and are cached. Calls are passed on only when all of them are complete. Does not own the
+key (`endpoints`). A crash here loses the answer in progress.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import VoxbridgeError
 
 MAX_TOKENS: Final = 4_096
-"""Of one message, with what the model thinks: the newer ones cannot be kept from it."""
+"""Tokens of one message, including the model's thoughts: the newer models cannot be kept from thinking."""
 
 PAUSES_LIMIT: Final = 3
-"""How often a message that the service paused is gone on with."""
+"""Number of times that a message that the service paused is continued."""
 
 _EFFORT: Final = ("claude-sonnet-5", "claude-opus-5", "claude-haiku-5", "claude-fable-5", "claude-mythos-5", "claude-sonnet-4-6")
-"""Models that think unless they are told to make little effort; others are not told, since older ones refuse the field."""
+"""Models that think unless they are told to make little effort. Others are not told, since older ones refuse the field."""
 
 _CACHED: Final = {"type": "ephemeral"}
 
@@ -46,7 +46,7 @@ _STATUS: Final = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""Of an error that comes within a stream, which has the status of its beginning."""
+"""HTTP status of each type of error that comes within a stream, where the status of the response was sent before the error."""
 
 
 class _Block:
@@ -81,7 +81,7 @@ class _Block:
 
 
 class _Answer:
-    """One message of the model's, read from its stream."""
+    """A message of the model, read from its stream."""
 
     def __init__(self) -> None:
         self.blocks: dict[int, _Block] = {}
@@ -92,7 +92,7 @@ class _Answer:
         self.whole = False
 
     def take(self, event: RawMessageStreamEvent) -> str:
-        """Read an event; returns the text that it adds."""
+        """Read an event; return the text that it adds."""
         match event.type:
             case "message_start":
                 self._count(event.message.usage)
@@ -126,7 +126,7 @@ class _Answer:
         self.output_tokens = usage.output_tokens
 
     def calls(self, effect: int) -> list[ToolRequested]:
-        """The calls of a message that is whole. Raises what keeps it from being one."""
+        """Return the calls of a complete message. Raises the error that a message ended with instead."""
         if not self.whole:
             raise base.cut_off()
         called = [block for block in self.blocks.values() if block.called]
@@ -141,17 +141,17 @@ class _Answer:
 
 
 class Claude:
-    """Anthropic's service."""
+    """Anthropic's language models."""
 
     def __init__(self, keys: endpoints.Keys) -> None:
         self._clients = endpoints.KeyedClient("anthropic", keys, _client, AsyncAnthropic.close)
 
     async def close(self) -> None:
-        """As `LanguageModel.close`."""
+        """Close the connections."""
         await self._clients.close()
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
-        """As `LanguageModel.complete`. A message that the service pauses is gone on with, `PAUSES_LIMIT` times."""
+        """Run the model, as `LanguageModel.complete` says. A message that the service pauses is continued, `PAUSES_LIMIT` times."""
         body = asked = _body(request)
         said: list[dict[str, Any]] = []
         input_tokens = output_tokens = 0
@@ -189,7 +189,7 @@ def _body(request: Complete) -> dict[str, Any]:
     model = request.model or endpoints.VENDORS["anthropic"].llm
     instructions, turns = base.turns(request.messages)
     messages = [_message(turn) for turn in turns]
-    # The next request has all of this in front: a long conversation is not read anew with every turn.
+    # The next request begins with all of this: with the cache, a long conversation is not read anew with every turn.
     messages[-1]["content"][-1]["cache_control"] = _CACHED
     body: dict[str, Any] = {"model": model, "max_tokens": MAX_TOKENS, "messages": messages}
     if instructions:
@@ -205,7 +205,7 @@ def _body(request: Complete) -> dict[str, Any]:
 
 
 def _tools(functions: Sequence[Function]) -> list[dict[str, Any]]:
-    """In the order of their names: the same functions are the same bytes, which is what a cache goes by."""
+    """Return the tools in the order of their names: the same functions are then the same bytes, by which the cache finds them."""
     tools: list[dict[str, Any]] = [
         {"name": function.name, "description": function.description, "input_schema": function.parameters}
         for function in sorted(functions, key=lambda function: function.name)
@@ -215,7 +215,7 @@ def _tools(functions: Sequence[Function]) -> list[dict[str, Any]]:
 
 
 def _names(uses: Sequence[ToolUse]) -> list[dict[str, Any]]:
-    """Stand-ins for functions that were called earlier and are not offered now: a conversation with calls needs their names."""
+    """Return stand-ins for functions that were called earlier and are not offered now: a conversation with calls needs their names."""
     return [{"name": name, "description": "", "input_schema": {"type": "object"}} for name in sorted({use.name for use in uses})]
 
 
@@ -232,7 +232,7 @@ def _message(turn: Turn) -> dict[str, Any]:
 
 @contextmanager
 def named(key: str) -> Iterator[None]:
-    """Turn what the client raises into an error that does not hold the key. Its cause is left out: its text may quote it."""
+    """Convert an error of the client to one that does not hold the key. The cause is left out: its text may quote the key."""
     try:
         yield
     except VoxbridgeError:

@@ -1,8 +1,8 @@
-"""The seam to language models: a conversation in, text and calls out. Each vendor is one class behind it.
+"""The interface to language models: a conversation in, text and calls out. Each vendor is one class behind it.
 
-Owns what all of them share: the protocol, the bounds, the conversation as turns that alternate, and how an HTTP failure becomes a
-`VoxbridgeError`. Does not own which model is asked (`models`) nor with which key (`endpoints`). A crash here loses the answer that
-was being written; it is asked for again.
+Owns what all of them share: the protocol, the limits, the conversation as alternating turns, and the conversion of an HTTP failure to a
+`VoxbridgeError`. Does not own which model is asked (`models`) nor with which key (`endpoints`). A crash here loses the answer in
+progress; it is requested again.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ CONNECT_TIMEOUT_S: Final = 3.0
 READ_TIMEOUT_S: Final = 60.0
 RETRIES: Final = 1
 RETRY_WAIT_S: Final = 2.0
-"""A wait that a vendor asks for and that is waited out before the one retry; a longer one is an error at once."""
+"""Longest wait, in seconds, that a vendor may ask for before the one retry; a longer one is an error at once."""
 
 RETRY_AFTER_LIMIT_MS: Final = 60_000
-"""At most this is handed on of the wait that a vendor asks for."""
+"""Milliseconds to which the wait that a vendor asks for is cut before it is passed on."""
 
 ARGUMENTS_LIMIT: Final = 64 * 1024
 """Characters of the arguments of one call."""
@@ -37,12 +37,12 @@ WORDS_LIMIT: Final = 300
 
 OPENING: Final = "(The call begins.)"
 GO_ON: Final = "(Go on.)"
-"""What the user is taken to say where a vendor wants the user first or last, and the user said nothing."""
+"""Texts that stand for the user's turn where a vendor wants the user first or last, and the user said nothing."""
 
 UNANSWERED: Final = '{"success":false,"error":"The call was interrupted; it has no result.","code":"INTERRUPTED"}'
 
 TOO_LONG: Final = ("context_length", "context length", "context window")
-"""Words of servers that refuse a conversation for its length with no status of its own."""
+"""Phrases of servers that refuse a conversation for its length without a status of its own."""
 
 _BUSY: Final = frozenset({408, 409, 425, 429})
 _KEY_REFUSED: Final = frozenset({401, 403})
@@ -51,18 +51,18 @@ Written = TextDelta | ToolRequested | Completed
 
 
 class LanguageModel(Protocol):
-    """One vendor's language models."""
+    """The language models of one vendor."""
 
     def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
-        """Run the model; yields inputs for the core as they come: text, then all calls, then `Completed`. Calls come only when every
-        one of them could be read. Raises `VoxbridgeError`."""
+        """Run the model; yield inputs for the core as they come: text, then all calls, then `Completed`. Calls come only if every one
+        of them could be read. Raises `VoxbridgeError`."""
 
     async def close(self) -> None:
         """Close the connections."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call gave: JSON as `text`. `failed`: it is an error."""
+    """Result of a call: JSON as `text`. `failed` marks an error."""
 
     use: ToolUse
     text: str
@@ -70,7 +70,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything one side said before the other went on. Only the user's has `results`, only the assistant's has `uses`."""
+    """Everything one side said before the other went on. Only turns of the user have `results`, only those of the assistant have `uses`."""
 
     role: Literal["user", "assistant"]
     text: str = ""
@@ -79,8 +79,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def turns(messages: Sequence[Message]) -> tuple[str, list[Turn]]:
-    """The standing instructions, and the conversation as turns that alternate, the user's first and last. All calls of a turn are
-    answered in the next one: a result that is missing is made up as an interruption, one that nobody asked for is left out."""
+    """Return the standing instructions, and the conversation as alternating turns, the first and the last by the user. All calls of a
+    turn are answered in the next one: a missing result is replaced by an interruption, and a result without a call is left out."""
     results = {message.call_id: message.text for message in messages if message.role == "tool"}
     found: list[Turn] = []
     for message in messages:
@@ -114,19 +114,19 @@ def _result(use: ToolUse, text: str) -> Result:
         value = msgspec.json.decode(text, type=dict[str, Any])
         failed = value.get("success") is False or bool(value.get("error"))
     except msgspec.DecodeError:
-        failed = text.startswith(('{"success":false', '{"error":'))  # a long result was cut
+        failed = text.startswith(('{"success":false', '{"error":'))  # the JSON of a long result was cut
     return Result(use=use, text=text, failed=failed)
 
 
 def bounded(arguments: str) -> None:
-    """Refuse arguments that have grown beyond the bound."""
+    """Refuse arguments that have grown beyond `ARGUMENTS_LIMIT`."""
     if len(arguments) > ARGUMENTS_LIMIT:
         message = f"The language model wrote more than {ARGUMENTS_LIMIT} characters of arguments."
         raise VoxbridgeError(Code.PROVIDER_REFUSED, message, limit=ARGUMENTS_LIMIT)
 
 
 def arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call as the model wrote them; none are an empty object."""
+    """Return the arguments of a call as the model wrote them; an empty text gives an empty object."""
     try:
         found = msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.DecodeError as error:
@@ -135,34 +135,34 @@ def arguments(text: str) -> dict[str, Any]:
 
 
 def cut_off(part: str = "language") -> VoxbridgeError:
-    """The error of an answer that stopped without its end."""
+    """Return the error for an answer that stopped before its end."""
     return VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model stopped in the middle of its answer.")
 
 
 def refused(words: str) -> VoxbridgeError:
-    """The error of a language model that will not go on, however often it is asked."""
+    """Return the error for a language model that refuses to go on, however often it is asked."""
     return VoxbridgeError(Code.PROVIDER_REFUSED, f"The language model {words}"[:WORDS_LIMIT], retryable=False)
 
 
 def timed_out(part: str) -> VoxbridgeError:
-    """The error of a silent model."""
+    """Return the error for a model that did not answer in time."""
     return VoxbridgeError(Code.TIMED_OUT, f"The {part} model did not answer in time.")
 
 
 def unreachable(part: str, error: Exception, key: str = "") -> VoxbridgeError:
-    """The error of a connection that could not be made, or broke."""
+    """Return the error for a connection that could not be made, or broke."""
     return VoxbridgeError(Code.PROVIDER_UNAVAILABLE, f"The {part} model cannot be reached: {without(key, str(error))}")
 
 
 def unreadable(part: str, error: Exception, key: str = "") -> VoxbridgeError:
-    """The error of an answer that makes no sense."""
+    """Return the error for an answer that cannot be read."""
     told = without(key, f"{error!r:.200}")
     return VoxbridgeError(Code.PROVIDER_REFUSED, f"The {part} model answered something that cannot be read: {told}", retryable=False)
 
 
 def failed(part: str, status: int, words: str, *, key: str = "", headers: Mapping[str, str] | None = None) -> VoxbridgeError:
-    """The error of an HTTP status: overload and failure pass, the rest does not. What is said of a refused key is never repeated,
-    since vendors quote the key."""
+    """Return the error for an HTTP status: overload and server failures may pass, all others do not. The text about a refused key is
+    never repeated, since vendors quote the key."""
     if status in _KEY_REFUSED:
         return VoxbridgeError(Code.PROVIDER_REFUSED, f"The {part} model refused the key (HTTP {status}).", retryable=False)
     told = without(key, words)[:WORDS_LIMIT]
@@ -176,12 +176,12 @@ def failed(part: str, status: int, words: str, *, key: str = "", headers: Mappin
 
 
 def without(key: str, words: str) -> str:
-    """The words without the key."""
+    """Return the words without the key."""
     return words.replace(key, "[key]") if key else words
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How long a vendor asks to wait, in seconds from now; nothing where it does not say."""
+    """Return how many seconds from now a vendor asks to wait; None if it does not say."""
     for name, divisor in (("retry-after-ms", 1_000), ("retry-after", 1)):
         text = headers.get(name, "")
         try:

@@ -1,7 +1,7 @@
 """Language models behind OpenAI's chat completions: voxbridge/services/models, Ollama, vLLM, OpenAI itself.
 
 Owns the encoding of a conversation and the reading of the stream. Does not own the connection (`endpoints`). A crash here loses the
-answer that was being written.
+answer in progress.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ MAX_TOKENS: Final = 320
 VENDOR_MAX_TOKENS: Final = 1_024
 
 _WITHOUT_REASONING: Final = ("gpt-5.", "gpt-6")
-"""Models that reason unless they are told not to, and that call functions over chat completions only if they are."""
+"""Models that reason unless they are told not to, and that call functions over chat completions only if they are told not to reason."""
 
 Client = Callable[[], AbstractAsyncContextManager[endpoints.Held[AsyncOpenAI]]]
 
 
 def client(url: str, key: str, *, hook: bool = True) -> AsyncOpenAI:
-    """A client of the SDK with this installation's time-outs."""
+    """Return a client of the SDK with this installation's timeouts."""
     timeout = openai.Timeout(base.READ_TIMEOUT_S, connect=base.CONNECT_TIMEOUT_S)
     http = DefaultAsyncHttpxClient(timeout=timeout, event_hooks={"response": [endpoints.no_long_wait]}) if hook else None
     return AsyncOpenAI(base_url=url, api_key=key or "local", max_retries=base.RETRIES, timeout=timeout, http_client=http)
 
 
 class ChatCompletions:
-    """One endpoint. `vendor`: it is OpenAI's own, whose newer models refuse what older ones and other servers need. `keeps`: it is
-    voxbridge/services/models, which keeps prompts on disk where it is told that it may."""
+    """The language models of an endpoint. `vendor` marks OpenAI's own, whose newer models refuse parameters that older ones and other
+    servers need. `keeps` marks voxbridge/services/models, which keeps prompts on disk where it is told that it may."""
 
     def __init__(self, client: Client, default_model: str, *, vendor: bool = False, keeps: bool = False) -> None:
         self._client = client
@@ -49,10 +49,10 @@ class ChatCompletions:
         self._keeps = keeps
 
     async def close(self) -> None:
-        """The client is its owner's to close."""
+        """Do nothing: the owner of the client closes it."""
 
     async def warm(self, model: str, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
-        """Have the model read what every request of a session begins with. `shared` as with `Complete`."""
+        """Have the model read what every request of a session begins with. `shared` is as in `Complete`."""
         async with self._client() as held:
             with named("language", held.key):
                 await held.client.chat.completions.create(
@@ -65,7 +65,7 @@ class ChatCompletions:
                 )
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
-        """As `LanguageModel.complete`."""
+        """Run the model, as `LanguageModel.complete` says."""
         calls: dict[int, dict[str, str]] = {}
         usage: Any = None
         finished = ""
@@ -98,7 +98,7 @@ class ChatCompletions:
             raise base.refused("was stopped by its content filter.")
         if finished == "length" and calls:
             raise base.refused("reached its limit of tokens in the middle of a call.")
-        # All are read before the first is called: a reply with a broken call has no effect at all.
+        # All calls are parsed before the first is made: a reply with a broken call has no effect at all.
         requested = [
             ToolRequested(effect=effect, name=parts["name"], arguments=base.arguments(parts["arguments"])) for parts in calls.values()
         ]
@@ -140,8 +140,8 @@ def _tool(function: Function) -> Any:
 
 @contextmanager
 def named(part: str, key: str = "") -> Iterator[None]:
-    """Turn what the clients raise, and what they stumble over in an answer that is none, into an error that names the part and
-    does not hold the key. With a key the cause is left out too: its text may quote it."""
+    """Convert an error of the clients, or one from a malformed answer, to an error that names the part and does not hold the key. With
+    a key the cause is left out too: its text may quote the key."""
     try:
         yield
     except VoxbridgeError:

@@ -1,4 +1,4 @@
-"""Who is asked for what: the vendors that are built in, the endpoints that an installation names, and a client for the key of the day.
+"""Providers by name: the built-in vendors, the endpoints that an installation names, and a client for the current key of each.
 
 Owns names, default models and the clients' lifetimes. Does not own the keys: they come from a function, once per request, and may
 change at any time. A crash here loses connections, which are made again.
@@ -21,19 +21,19 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
 
 Keys = Callable[[str], Awaitable[str]]
-"""The API key of a provider by its name, empty where there is none."""
+"""Function that returns the API key of a provider by its name, empty if there is none."""
 
 C = TypeVar("C")
 
 LOCAL: Final = "local"
-"""The installation's own endpoints, as the empty name."""
+"""Name of the installation's own endpoints, as is the empty name."""
 
 ENDPOINTS_LIMIT: Final = 32
 
 
 class Vendor(msgspec.Struct, frozen=True, kw_only=True):
-    """A built-in provider: where it is, the variable that says otherwise, and the models that are asked when nobody names one. An
-    empty model: the vendor is not asked for that part."""
+    """A built-in provider: its URL, the environment variable that overrides it, and the default models. With an empty model the vendor
+    is not asked for that part."""
 
     url: str
     url_variable: str
@@ -44,7 +44,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def base_url(self) -> str:
-        """Where it is reached. A variable that is empty counts as unset."""
+        """URL of the provider. An empty environment variable counts as unset."""
         return os.environ.get(self.url_variable) or self.url
 
 
@@ -73,7 +73,7 @@ VENDORS: Final[dict[str, Vendor]] = {
 
 
 def parse(text: str) -> dict[str, str]:
-    """The endpoints of `VOXBRIDGE_ENDPOINTS`, `name=https://host/v1,other=http://...`, by name. Raises `INVALID_ARGUMENT`."""
+    """Return the endpoints of `VOXBRIDGE_ENDPOINTS`, `name=https://host/v1,other=http://...`, by name. Raises `INVALID_ARGUMENT`."""
     found: dict[str, str] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, _, url = (part.strip() for part in entry.partition("="))
@@ -98,12 +98,12 @@ def _invalid(rule: str, entry: str) -> VoxbridgeError:
 
 
 async def environment_keys(provider: str) -> str:
-    """A provider's key from the environment."""
+    """Return a provider's key from the environment, empty if there is none."""
     return next(filter(None, (os.environ.get(name, "").strip() for name in variables(provider))), "")
 
 
 async def key_of(provider: str, keys: Keys, *, needed: bool = True) -> str:
-    """A provider's key, fit to be sent. Raises `PROVIDER_REFUSED` where there is none, or none that could be one."""
+    """Return a provider's key, fit to be sent. Raises `PROVIDER_REFUSED` if a needed key is missing, or if the key cannot be valid."""
     key = (await keys(provider)).strip()
     if not key and needed:
         message = f"no key for {provider}; set {variables(provider)[0]} or POST /api/config/keys"
@@ -131,8 +131,8 @@ class _Made(Generic[C]):
 
 
 class KeyedClient(Generic[C]):
-    """One provider's client, for its key of the moment. When the key changes, a new one is made, and the old one is closed once
-    what runs over it has ended. `build` runs in a thread: reading the certificates would hold up the loop for tens of ms."""
+    """Client of a provider for its current key. When the key changes, a new client is made, and the old one is closed once its requests
+    have ended. `build` runs in a thread: reading the certificates would hold up the loop for tens of ms."""
 
     def __init__(
         self, provider: str, keys: Keys, build: Callable[[str], C], close: Callable[[C], Awaitable[None]], *, needs_key: bool = True
@@ -146,7 +146,7 @@ class KeyedClient(Generic[C]):
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Held[C]]:
-        """The client, open until the end of the block. Raises `PROVIDER_REFUSED` where there is no key, or no client can be made."""
+        """Yield the client, open until the end of the block. Raises `PROVIDER_REFUSED` if there is no key, or no client can be made."""
         key = await key_of(self._provider, self._keys, needed=self._needs_key)
         before = made = self._made
         if made is None or made.key != key:
@@ -162,7 +162,7 @@ class KeyedClient(Generic[C]):
                 await self._retire(made)
 
     async def close(self) -> None:
-        """Close the client, or let the last one who still uses it do so."""
+        """Close the client, or leave that to the last request that still uses it."""
         made, self._made = self._made, None
         if made is not None:
             await self._retire(made)
@@ -184,8 +184,8 @@ class KeyedClient(Generic[C]):
 
 
 async def no_long_wait(response: Any) -> None:
-    """A hook of the SDKs' HTTP clients: what a vendor asks to wait longer than `RETRY_WAIT_S` for is not tried again here. The SDKs
-    would wait as long as they are told."""
+    """Keep an SDK from a retry if the vendor asks for a longer wait than `RETRY_WAIT_S`: a hook of the SDKs' HTTP clients, which would
+    wait as long as they are told."""
     wait = base.retry_after_s(response.headers)
     if wait is not None and wait > base.RETRY_WAIT_S:
         response.headers["x-should-retry"] = "false"

@@ -1,7 +1,7 @@
 """Gemini as a language model of the cascade: text in, text and calls out, through google-genai.
 
 Owns the encoding of a conversation and the reading of the stream. Does not own the key (`endpoints`) nor Gemini Live. A crash
-here loses the answer that was being written.
+here loses the answer in progress.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.log.storable import storable
 
 MAX_TOKENS: Final = 4_096
-"""Of one answer, with what the model thinks."""
+"""Tokens of one answer, including the model's thoughts."""
 
 _UNSIGNED: Final = base64.urlsafe_b64decode("skip_thought_signature_validator")
-"""Stands for the signature that Gemini 3 wants back with each of its calls: the conversation keeps none, since other models and
-other workers go on with it. These are the words that Google's documentation has for that; the SDK sends bytes as base64."""
+"""Placeholder for the signature that Gemini 3 wants back with each of its calls: the conversation keeps no signatures, since other models
+and other workers continue it. Google's documentation gives this text for that case; the SDK sends bytes as base64."""
 
 _ENDS: Final = frozenset({types.FinishReason.STOP, types.FinishReason.MAX_TOKENS})
 
 
 class Gemini:
-    """Google's service."""
+    """Google's language models."""
 
     def __init__(self, keys: endpoints.Keys) -> None:
         self._clients = endpoints.KeyedClient("gemini", keys, _client, _close)
 
     async def close(self) -> None:
-        """As `LanguageModel.close`."""
+        """Close the connections."""
         await self._clients.close()
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
-        """As `LanguageModel.complete`."""
+        """Run the model, as `LanguageModel.complete` says."""
         model = request.model or endpoints.VENDORS["gemini"].llm
         instructions, turns = base.turns(request.messages)
         called: list[types.FunctionCall] = []
@@ -93,7 +93,7 @@ async def _close(client: genai.Client) -> None:
 
 
 async def _quick_to_connect(request: httpx2.Request) -> None:
-    # The SDK has one time-out for everything, and silence may last longer than a connection.
+    # The SDK has one timeout for everything, but a model may stay silent for longer than connecting may take.
     request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "connect": base.CONNECT_TIMEOUT_S}
 
 
@@ -110,7 +110,7 @@ def _parts(chunk: types.GenerateContentResponse) -> Sequence[types.Part]:
 
 
 def _calls(effect: int, called: list[types.FunctionCall], ended: types.FinishReason | None) -> list[ToolRequested]:
-    """The calls of an answer that is whole. Raises what keeps it from being one."""
+    """Return the calls of a complete answer. Raises the error that an answer ended with instead."""
     if ended is None:
         raise base.cut_off()
     if ended not in _ENDS:
@@ -138,7 +138,7 @@ def _config(functions: tuple[Function, ...], instructions: str, model: str) -> t
 
 
 def _thinking(model: str) -> types.ThinkingConfig | None:
-    """As little as the model lets itself be told; one that is not known is told nothing."""
+    """Return the least thinking that the model can be told to do; None for an unknown model."""
     if model.startswith("gemini-3"):
         return types.ThinkingConfig(thinking_level=types.ThinkingLevel.LOW)
     if model.startswith("gemini-2.5-flash"):
@@ -169,7 +169,7 @@ def _response(result: Result) -> types.FunctionResponse:
 
 @contextmanager
 def named(key: str) -> Iterator[None]:
-    """Turn what the client raises into an error that does not hold the key. Its cause is left out: its text may quote it."""
+    """Convert an error of the client to one that does not hold the key. The cause is left out: its text may quote the key."""
     try:
         yield
     except VoxbridgeError:
@@ -186,7 +186,7 @@ def _error(key: str, error: Exception) -> VoxbridgeError:
             return base.unreachable("language", error, key)
         case errors.APIError():
             headers = getattr(error.response, "headers", None) or {}
-            # A key that is not one is a bad request here, and the words say which key it was.
+            # An invalid key is a bad request (400) here, and the message says which key it was.
             code = error.code or 500
             status = 401 if code == 400 and "api key" in (error.message or "").lower() else code
             return base.failed("language", status, error.message or str(error.status or ""), key=key, headers=headers)

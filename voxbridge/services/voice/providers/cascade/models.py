@@ -1,8 +1,8 @@
-"""The models behind the cascade: transcription, language, speech, end of turn, each asked of whom the agent names.
+"""The models behind the cascade: transcription, language, speech, end of turn, each from the provider that the agent names.
 
-Without a name the installation's own endpoints are asked, OpenAI-compatible HTTP whoever serves it: voxbridge/services/models, Ollama,
-vLLM. With one it is a built-in vendor or an endpoint of `VOXBRIDGE_ENDPOINTS`. Errors come out as `VoxbridgeError` with the part's name, so
-that the session can say what failed. A crash here loses the requests that were open; the session asks again.
+Without a name the installation's own endpoints are asked by OpenAI-compatible HTTP, whichever server it is: voxbridge/services/models,
+Ollama, vLLM. A name is that of a built-in vendor or of an endpoint of `VOXBRIDGE_ENDPOINTS`. Errors are raised as `VoxbridgeError` with
+the part's name, so that the session can say what failed. A crash here loses the open requests; the session asks again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from typing import Final, TypeVar
 
-import httpx  # noqa: F401 - one SDK looks at it while the others' threads may still be loading it: it has to be whole by then
+import httpx  # noqa: F401 - loaded here in full, since one SDK looks at it while another SDK's thread may still be loading it
 import httpx2
 import msgspec
 from openai import AsyncOpenAI
@@ -35,14 +35,14 @@ TEXT_LIMIT: Final = 64 * 1024
 """Characters of one transcript; the core bounds a reply itself."""
 
 WHY_S: Final = 1.0
-"""For voxbridge/services/models to say why a model is late."""
+"""Seconds that voxbridge/services/models may take to say why a model is late."""
 
 _CHUNK: Final = 4_800
-"""Bytes of speech handed on at a time: 100 ms."""
+"""Bytes of speech passed on at a time: 100 ms."""
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """What a transcription gave."""
+    """Result of a transcription."""
 
     text: str
     language: str = ""
@@ -50,13 +50,13 @@ class Transcript(msgspec.Struct, frozen=True):
 
 
 class _Health(msgspec.Struct, frozen=True):
-    """What voxbridge/services/models says of itself; `late`: why an answer may be."""
+    """Health of voxbridge/services/models; `late` tells why an answer may be late."""
 
     late: str = ""
 
 
 class _Http(msgspec.Struct, frozen=True, kw_only=True):
-    """An OpenAI-compatible endpoint for one part, and what it is asked for when nobody says."""
+    """An OpenAI-compatible endpoint for one part, with its default model and voice."""
 
     use: Callable[[], AbstractAsyncContextManager[Held[AsyncOpenAI]]]
     model: str
@@ -64,7 +64,7 @@ class _Http(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Later:
-    """A vendor whose SDK is loaded when it is first asked: that takes seconds, which a worker that takes over calls does not have."""
+    """A vendor whose SDK is loaded when it is first needed: loading takes seconds, which a worker that takes over calls does not have."""
 
     def __init__(self, provider: str, keys: Keys, load: Callable[[Keys], LanguageModel]) -> None:
         self._provider = provider
@@ -73,7 +73,7 @@ class _Later:
         self._loading: asyncio.Future[LanguageModel] | None = None
 
     async def load(self) -> LanguageModel:
-        """The vendor. Raises `PROVIDER_REFUSED`, without loading anything, where there is no key."""
+        """Return the vendor, loaded if needed. Raises `PROVIDER_REFUSED`, without loading anything, if there is no key."""
         if self._loading is None:
             await endpoints.key_of(self._provider, self._keys)
         if self._loading is None:
@@ -81,19 +81,19 @@ class _Later:
         return await asyncio.shield(self._loading)
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
-        """As `LanguageModel.complete`."""
+        """Run the model, as `LanguageModel.complete` says."""
         async with aclosing((await self.load()).complete(effect, request)) as written:
             async for input in written:
                 yield input
 
     async def close(self) -> None:
-        """As `LanguageModel.close`."""
+        """Close the vendor's connections, if it was loaded."""
         if self._loading is not None:
             await (await self._loading).close()
 
 
 class Models:
-    """All endpoints of one installation, shared by all sessions of a process. `keys` gives the vendors' keys, once per request."""
+    """All endpoints of one installation, shared by all sessions of a process. `keys` returns a vendor's key, and is called per request."""
 
     def __init__(self, config: Config, keys: Keys = endpoints.environment_keys) -> None:
         self._config = config
@@ -131,7 +131,7 @@ class Models:
 
     @property
     def local(self) -> bool:
-        """Whether the language model is this installation's own: keeping a vendor's warm would cost money and change nothing."""
+        """True if the language model is this installation's own: keeping a vendor's model warm would cost money and change nothing."""
         return not self._config.llm_url
 
     async def close(self) -> None:
@@ -139,14 +139,13 @@ class Models:
         await asyncio.gather(*(close() for close in self._closing))
 
     async def prepare(self) -> None:
-        """Load the SDKs of the vendors that there are keys for, so that the first who asks them need not wait."""
+        """Load the SDKs of the vendors that have keys, so that the first request to them need not wait."""
         for later in self._later.values():
             with suppress(VoxbridgeError):
                 await later.load()
 
     async def transcribe(self, pcm: bytes, provider: str = "", model: str = "", language: str = "") -> Transcript:
-        """The words in PCM16 at 16 kHz. Empty names stand for the installation's own endpoint, and for its default model and
-        language."""
+        """Transcribe PCM16 at 16 kHz. Empty names stand for the installation's own endpoint, and for its default model and language."""
         where = _of(self._stt, provider, "transcription")
         spoken = language or self._config.language
         chosen = _model(model or where.model, provider)
@@ -155,7 +154,7 @@ class Models:
                 found = await held.client.audio.transcriptions.create(
                     model=chosen,
                     file=("speech.wav", _wav(pcm), "audio/wav"),
-                    # Whoever transcribes knows languages, and refuses what is said of a region.
+                    # Transcription models know languages, and refuse a tag with a region.
                     language=spoken.partition("-")[0],
                     response_format="json",
                 )
@@ -167,14 +166,14 @@ class Models:
         return Transcript(text=text, language=spoken)
 
     async def judge_turn(self, pcm: bytes) -> float:
-        """How likely the speaker has finished, from 0 to 1; `UNAVAILABLE` where the installation has no such model."""
+        """Return the probability that the speaker has finished, from 0 to 1. Raises `PROVIDER_UNAVAILABLE` if there is no such model."""
         with named("end-of-turn"):
             response = await self._http.post(self._turns_url, files={"file": ("speech.wav", _wav(pcm), "audio/wav")})
             response.raise_for_status()
             return float(response.json()["probability"])
 
     async def why_late(self, provider: str) -> str:
-        """Why a model that was asked shows no sign of life, as the installation's own service says; empty where nobody can tell."""
+        """Return why a model does not answer, as the installation's own service says; empty if that is not known."""
         if provider not in ("", endpoints.LOCAL):
             return ""
         try:
@@ -185,12 +184,12 @@ class Models:
             return ""
 
     async def warm(self, model: str, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
-        """Have the language model read what every request of a session begins with, so that the first answer need not wait. `shared` as
-        with `Complete`."""
+        """Have the language model read what every request of a session begins with, so that the first answer need not wait. `shared` is
+        as in `Complete`."""
         await self._own.warm(model, instructions, functions, shared=shared)
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
-        """Run the language model that the request names; yields inputs for the core as they come, `Completed` last."""
+        """Run the language model that the request names; yield inputs for the core as they come, `Completed` last."""
         where = _of(self._llm, request.provider, "language")
         if request.provider and request.provider not in VENDORS and where is not self._own:
             _model(request.model, request.provider)
@@ -199,7 +198,7 @@ class Models:
                 yield input
 
     async def synthesize(self, text: str, voice: str, provider: str = "", model: str = "") -> AsyncGenerator[bytes, None]:
-        """Speech as PCM16 at 24 kHz, in even pieces, as it is made. Empty names as with `transcribe`."""
+        """Yield speech as PCM16 at 24 kHz, in pieces of whole samples, as it is made. Empty names are as in `transcribe`."""
         where = _of(self._tts, provider, "speech")
         chosen = _model(model or where.model, provider)
         async with where.use() as held:
@@ -217,13 +216,13 @@ class Models:
 
 
 def _claude(keys: Keys) -> LanguageModel:
-    from voxbridge.services.voice.providers.cascade.anthropic import Claude  # here, because of what `_Later` says
+    from voxbridge.services.voice.providers.cascade.anthropic import Claude  # imported here for the reason that `_Later` gives
 
     return Claude(keys)
 
 
 def _gemini(keys: Keys) -> LanguageModel:
-    from voxbridge.services.voice.providers.cascade.gemini import Gemini  # here, because of what `_Later` says
+    from voxbridge.services.voice.providers.cascade.gemini import Gemini  # imported here for the reason that `_Later` gives
 
     return Gemini(keys)
 

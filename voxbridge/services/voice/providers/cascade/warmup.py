@@ -1,7 +1,7 @@
-"""Keeping the language model warm: it reads the standing part of a conversation before anybody waits for its answer.
+"""Warm-up of the language model: it reads the standing part of a conversation before a user waits for its answer.
 
-A cold prompt of 400 tokens costs a small machine seconds, a warm one nothing. This is never needed for a right answer, so
-a failure is logged and tried again, and a crash loses a few seconds of one answer.
+A cold prompt of 400 tokens costs a small machine seconds, a warm one nothing. A right answer never depends on this, so
+a failure is logged and retried, and a crash loses a few seconds of one answer.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.store.store import Store
 
 LOOK_S: Final = 2.0
-"""Between two looks at whether the catalogue changed or the model came back."""
+"""Seconds between two checks whether the catalogue changed or the model came back."""
 
 LOOKS_UNTIL_REFRESHED: Final = 15
-"""Looks after which the prompt is read again, in case the model was restarted or forgot it; costs nothing if it did not."""
+"""Number of checks after which the prompt is read again, in case the model was restarted or forgot it; costs nothing if it did not."""
 
 READ_AHEAD_TRIES: Final = 3
 
@@ -28,10 +28,10 @@ _log = logging.getLogger(__name__)
 
 
 class Warmth:
-    """Warms the standing prompt of the installation, again whenever its functions change."""
+    """Warm-up of the installation's standing prompt, repeated whenever its functions change."""
 
     def __init__(self, models: Models, store: Store, model: str, instructions: str, *, idle: Callable[[], bool]) -> None:
-        """`idle` says that no conversation is going on, whose own words the model would forget for these."""
+        """Create the warm-up. `idle` tells whether no conversation is going on, whose prompt the model would forget for this one."""
         self._models = models
         self._store = store
         self._model = model
@@ -51,15 +51,15 @@ class Warmth:
     async def warm_session(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
         """Warm the prompt of one session, while its greeting plays.
 
-        Not the standing one, which `keep` reads, and not while another is read: prompts that wait in line at the model would delay
-        the answers they are read for.
+        Skips the standing prompt, which `keep` reads, and skips all while another prompt is read: prompts queued at the model would
+        delay the answers that they are read for.
         """
         if instructions != self._instructions and not self._reading.locked():
             await self._read(instructions, functions, shared=shared)
 
     async def read_ahead(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
-        """Warm the prompt of an agent who may be handed a session, behind what is being read: nobody waits for that one yet. What a busy
-        machine does not finish in one request, it has half read for the next."""
+        """Warm the prompt of an agent who may be handed a session, after any prompt being read: no user waits for this one yet. If a busy
+        machine does not finish it in one request, the next request finds part of it read."""
         for _ in range(READ_AHEAD_TRIES):
             if await self._read(instructions, functions, shared=shared):
                 return

@@ -1,9 +1,9 @@
-"""The seam to realtime models: speech in, speech out, one connection per session. Each provider is one class behind it.
+"""The interface to realtime models: speech in, speech out, one connection per session. Each provider is one class behind it.
 
 `RealtimeModel.connect` opens a connection and returns when it takes audio; `Connection.run` then reports what the model says until
-the connection is over. What is said comes as `voxbridge.services.voice.core.provider_events` inputs, audio beside them, both in the order
-in which the provider sent them. A provider decides nothing: when to reconnect, with what, and what is said again is `live`'s. A crash loses
-the connection; the session goes on over a new one.
+the connection is over. Reports are `voxbridge.services.voice.core.provider_events` inputs, with audio beside them, both in the order in
+which the provider sent them. A provider decides nothing: `core.realtime` decides when to reconnect, with what, and what is repeated. A
+crash loses the connection; the session continues over a new one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a connection is opened with. `handle` is the provider's own, secret; empty for a new conversation, which `history` may
-    seed."""
+    """Parameters of a new connection. `handle` is the provider's own, and secret; it is empty for a new conversation, which `history`
+    may seed."""
 
     model: str
     voice: str
@@ -31,12 +31,12 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     history: tuple[Message, ...] = ()
     handle: str = ""
     closed: Callable[[], Awaitable[None]] | None = None
-    """Returns when the conversation of `handle` has no other connection: only then a provider takes it up. Dialling need not wait."""
+    """Waits until the conversation of `handle` has no other connection: only then does a provider resume it. Dialling need not wait."""
     manual_activity: bool = False
-    """The installation's own detector says when the user speaks (`Connection.activity`), not the provider's."""
+    """True if the installation's own detector, not the provider's, reports when the user speaks (`Connection.activity`)."""
 
     search: bool = False
-    """Ground answers by the provider's own web search, where it has one."""
+    """True to ground answers by the provider's own web search, where it has one."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,75 +48,75 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listener(Protocol):
-    """Who a connection reports to; called from `Connection.run` only, in order, and never blocking."""
+    """Receiver of a connection's reports. It is called from `Connection.run` only, in order, and never blocks."""
 
     effect: int
-    """The id that every input carries."""
+    """Effect id that every input carries."""
 
     @property
     def audio_ms(self) -> int:
-        """Microphone audio heard so far, ms."""
+        """Milliseconds of microphone audio heard so far."""
 
     def take(self, input: ProviderInput) -> None:
-        """What the model says."""
+        """Take an input that reports what the model says."""
 
     def play(self, pcm: bytes) -> None:
-        """Audio of the model's response: PCM16 at 24 kHz. Before the first of a response `AgentAudio` is taken."""
+        """Play audio of the model's response: PCM16 at 24 kHz. `AgentAudio` is taken before the first piece of a response."""
 
     def keep_handle(self, handle: str) -> str:
-        """Keep a resumption handle; returns the reference under which it is known, for `HandleUpdated`."""
+        """Keep a resumption handle; return the reference under which it is known, for `HandleUpdated`."""
 
 
 class Connection(Protocol):
     """An open connection. Every method may raise `ConnectionLost`; then `run` does too."""
 
     resumed: bool
-    """Whether the provider took up the conversation of `Setup.handle`."""
+    """True if the provider resumed the conversation of `Setup.handle`."""
 
     async def run(self, listener: Listener) -> None:
         """Report until cancelled. Raises `ConnectionLost` when the connection is over."""
 
     def send_audio(self, pcm: bytes | memoryview) -> None:
-        """Microphone audio: PCM16 at 16 kHz. Never waits: a connection that takes none for long is over."""
+        """Send microphone audio: PCM16 at 16 kHz. Never waits; a connection that accepts no audio for long is over."""
 
     async def say(self, text: str, *, respond: bool = True) -> None:
-        """Add what the user typed, or what the agent is to know; with `respond` the model answers to it."""
+        """Add text that the user typed, or that the agent is to know; with `respond` the model answers it."""
 
     async def answer(self, answers: Sequence[Answer]) -> None:
-        """Give the results of calls of this connection; the model goes on when it has all of them."""
+        """Send the results of calls of this connection; the model goes on when it has all of them."""
 
     async def activity(self, *, speaking: bool) -> None:
-        """With `manual_activity`: the user began or ceased to speak."""
+        """Report that the user began or stopped speaking; used with `manual_activity`."""
 
     async def end_audio(self) -> None:
-        """The microphone was paused: what was being said is finished, do not wait for silence."""
+        """Report that the microphone was paused: the utterance is finished, and the provider need not wait for silence."""
 
     async def cut_short(self, heard_ms: int) -> None:
-        """Of the response that was stopped, the user heard this much: forget the rest, where the provider can."""
+        """Report how much of the stopped response the user heard, so that the model forgets the rest, where the provider can."""
 
     async def interrupt(self) -> None:
-        """Stop the response that is being made, where the provider can."""
+        """Stop the response in progress, where the provider can."""
 
     async def close(self) -> None:
-        """Close the socket; returns when it is closed, at the latest after 1 s. Never raises."""
+        """Close the socket; returns when it is closed, after 1 s at the latest. Never raises."""
 
 
 class RealtimeModel(Protocol):
-    """A provider."""
+    """The realtime models of one provider."""
 
     async def connect(self, setup: Setup) -> Connection:
         """Open a connection; returns when it takes audio. Raises `ConnectionLost`."""
 
     async def prepare(self) -> None:
-        """Make what connections share, so that the first one need not wait. Never raises."""
+        """Create the resources that connections share, so that the first one need not wait. Never raises."""
 
     async def close(self) -> None:
-        """Give up what connections share."""
+        """Release the resources that connections share."""
 
 
 class ConnectionLost(VoxbridgeError):
-    """A connection is over or was refused. `close_code` is that of the socket (1006: none came). `retryable` says whether the same
-    setup may work in a moment; `handle_refused` whether it may work without its handle."""
+    """Error of a connection that is over or was refused. `close_code` is that of the socket (1006: none came). `retryable` tells
+    whether the same setup may work in a moment, and `handle_refused` whether it may work without its handle."""
 
     def __init__(self, message: str, *, close_code: int = 1006, retryable: bool = True, handle_refused: bool = False) -> None:
         super().__init__(Code.PROVIDER_UNAVAILABLE if retryable else Code.PROVIDER_REFUSED, message, retryable=retryable)

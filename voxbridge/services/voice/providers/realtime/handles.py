@@ -1,7 +1,7 @@
-"""Resumption handles of realtime models: kept here and in Valkey, known to everybody else by a reference.
+"""Resumption handles of realtime models: kept here and in Valkey, and known elsewhere by a reference only.
 
-A handle opens a conversation to whoever has it, so it is in no event, no journal and no log line. Valkey's copy is what a successor
-resumes with; losing it costs a conversation seeded from the log instead. A crash loses the handles that Valkey was not told of yet.
+A handle opens a conversation to anyone who has it, so it is in no event, no journal and no log line. A successor resumes with the copy
+in Valkey; if that is lost, the conversation is seeded from the log instead. A crash loses the handles that Valkey does not have yet.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.store.store import Store
 
 TTL_S: Final = 7_200
-"""Providers forget a session two hours after it ended."""
+"""Seconds that Valkey keeps a handle: providers forget a session two hours after it ended."""
 
 KEPT: Final = 4_096
-"""Sessions whose handle is kept in this process."""
+"""Number of sessions whose handle is kept in this process."""
 
 _log = logging.getLogger(__name__)
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """A handle, and for what it is good. `position` is that of the session's newest event when it was issued; `at` in µs."""
+    """A handle, and what it is good for. `position` is that of the session's newest event when it was issued; `at` is in µs."""
 
     ref: str
     handle: str
@@ -55,7 +55,7 @@ class Handles:
             self._kept.popitem(last=False)
 
     async def save(self, sid: str) -> None:
-        """Keep the newest one in Valkey too; a Valkey that does not answer is logged and left."""
+        """Keep the newest handle in Valkey too; if Valkey does not answer, log that and go on."""
         kept = self._kept.get(sid)
         if kept is not None:
             try:
@@ -64,7 +64,7 @@ class Handles:
                 _log.warning("session %s: its resumption handle is not in Valkey: %s", sid, error.message)
 
     async def find(self, sid: str, ref: str) -> Kept | None:
-        """The handle of this reference; nothing when nobody has it any more."""
+        """Return the handle of this reference; None when it is kept nowhere any more."""
         kept = self._kept.get(sid)
         if kept is None or kept.ref != ref:
             try:
@@ -76,9 +76,9 @@ class Handles:
         return kept if kept is not None and kept.ref == ref else None
 
     async def forget(self, sid: str) -> None:
-        """The session is over."""
+        """Forget the handle of a session that is over."""
         if self._kept.pop(sid, None) is None:
-            return  # what another worker kept runs out by itself
+            return  # a handle that another worker kept expires by itself
         try:
             await self._store.forget_handle(sid)
         except VoxbridgeError as error:
@@ -86,5 +86,5 @@ class Handles:
 
 
 def reference(handle: str) -> str:
-    """By what a handle is known: tells nothing of it."""
+    """Return the reference of a handle, which reveals nothing of it."""
     return sha256(handle.encode()).hexdigest()[:16]

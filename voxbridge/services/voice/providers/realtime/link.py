@@ -1,8 +1,8 @@
-"""One session's connection to its realtime model, at work: opened, fed with the microphone, listened to, closed.
+"""The link of a session to its realtime model: a connection is opened, fed with the microphone, listened to, closed.
 
-Owns the socket's life, the last seconds of the microphone, and the order in which things are sent: what waits to be said goes before
-audio, and audio in the order it was heard. Decides nothing (`live`, `dialogue`) and knows no provider (`realtime`). A crash loses
-the connection; the bus keeps the audio.
+Owns the life of the socket, the last seconds of the microphone, and the order of sending: waiting messages go before audio, and audio
+goes in the order it was heard. Decides nothing (the core does) and knows no provider (`base`). A crash loses the connection; the bus
+keeps the audio.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.events.voice import Failure
 
 KEPT_MS: Final = 10_000
-"""Of the microphone, for a connection that is opened in the middle of speech."""
+"""Milliseconds of the microphone that are kept for a connection opened in the middle of speech."""
 
 RESTING_MS: Final = 3_000
-"""The same while a connection hears it and nobody waits for an answer: what is heard again then is `live.REPLAY_MS`, or begins a second
-before words that came a moment ago."""
+"""The same while a connection hears the audio and the user waits for no answer. The audio that is replayed then is the last
+`core.realtime.connection.REPLAY_MS`, or begins a second before words that came a moment ago."""
 
 KEPT_LIMIT: Final = 4_096
-"""Frames, and what is said between them, that are kept of it; of tiny frames the oldest go sooner."""
+"""Number of frames, and of messages between them, that are kept; of tiny frames the oldest are dropped sooner."""
 
 CONNECT_S: Final = 10.0
 CLOSE_S: Final = 1.0
 WAITING_LIMIT: Final = 128
-"""Things that may wait to be sent; a connection that takes none for so long is dead."""
+"""Number of messages that may wait to be sent; a connection that lets more pile up is dead."""
 
 REPORT_MS: Final = 1_000
 QUIET: Final = 64
-"""Of 32,768: a response whose sampled audio stays below is silent to the ear."""
+"""Peak, of 32,768, below which the sampled audio of a response is silent to the ear."""
 
 FAILURE_LIMIT: Final = 1_000
 _SAMPLES_PER_MS: Final = INPUT_RATE // 1_000
@@ -53,32 +53,32 @@ _log = logging.getLogger(__name__)
 
 
 class House(Protocol):
-    """The session that this serves."""
+    """The session that the link serves."""
 
     sid: str
 
     def take(self, input: Any) -> None:
-        """An input for the core."""
+        """Give the core an input."""
 
     def play(self, generation: int, pcm: bytes) -> None:
-        """Have this heard."""
+        """Play this audio to the client."""
 
     def position(self) -> int:
-        """The newest position of the session's log."""
+        """Return the newest position of the session's log."""
 
     def asking(self) -> bool:
-        """Whether the user says, or said, something that is not answered yet."""
+        """Tell whether the user says, or said, something that is not answered yet."""
 
     def now_us(self) -> int:
-        """The time, µs."""
+        """Return the time, µs."""
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something beside."""
+        """Run a coroutine in the background."""
 
 
 @dataclass(frozen=True)
 class _Activity:
-    """The user began or ceased to speak."""
+    """Message that the user began or stopped speaking."""
 
     speaking: bool
 
@@ -87,7 +87,7 @@ class _Activity:
 
 
 class Heard:
-    """The `Listener` of one connection: once another one is opened, nothing of it counts."""
+    """The `Listener` of one connection. Once another one is opened, its reports are ignored."""
 
     def __init__(self, uplink: Uplink, effect: int) -> None:
         self.effect = effect
@@ -95,26 +95,26 @@ class Heard:
 
     @property
     def audio_ms(self) -> int:
-        """Microphone audio heard so far, ms."""
+        """Milliseconds of microphone audio heard so far."""
         return self._uplink.audio_ms
 
     def take(self, input: provider_events.ProviderInput) -> None:
-        """What the model says."""
+        """Take an input that reports what the model says."""
         if self.effect == self._uplink.effect:
             self._uplink.take(input)
 
     def play(self, pcm: bytes) -> None:
-        """Audio of the model's response."""
+        """Play audio of the model's response."""
         if self.effect == self._uplink.effect:
             self._uplink.play(pcm)
 
     def keep_handle(self, handle: str) -> str:
-        """Keep a resumption handle; returns its reference."""
+        """Keep a resumption handle; return its reference."""
         return self._uplink.keep_handle(handle) if self.effect == self._uplink.effect else reference(handle)
 
 
 class Uplink:
-    """Keeps one connection at a time."""
+    """Holder of a session's connection, one at a time."""
 
     def __init__(self, house: House, models: Vendors, handles: Handles) -> None:
         self.effect = 0
@@ -124,15 +124,15 @@ class Uplink:
         self._connection: Connection | None = None
         self._running: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
-        """The tasks that close the connections before."""
+        """Tasks that close earlier connections."""
 
         self._kept: deque[tuple[int, int, bytes | _Saying]] = deque(maxlen=KEPT_LIMIT)
-        """Microphone frames, and between them what is said where they are, such as that speech ends: each with its number and the sample
-        it ends at. A connection that hears the audio again is told these again."""
+        """Microphone frames, and between them the messages that belong there, such as the end of speech: each with its number and the
+        sample it ends at. A connection that hears the audio again gets these messages again."""
 
         self._number = 0
         self._opened = 0
-        """The number of what came last before this connection was asked for."""
+        """Number of the last entry before this connection was asked for."""
 
         self._samples = 0
         self._asked: out.Connect | None = None
@@ -144,23 +144,23 @@ class Uplink:
 
     @property
     def audio_ms(self) -> int:
-        """Microphone audio heard so far, ms."""
+        """Milliseconds of microphone audio heard so far."""
         return self._samples // _SAMPLES_PER_MS
 
     def open(self, effect: int, asked: out.Connect) -> None:
-        """Open a connection in place of the one there is."""
+        """Open a connection in place of the current one."""
         self.close(self.effect)
         self.effect, self._asked = effect, asked
         self._waiting = asyncio.Queue(WAITING_LIMIT)
         self._opened = self._number
-        # What the last one was told is not so for this one, whose `Connect` says whether the user speaks.
+        # Activity reported to the last connection does not hold for this one: its `Connect` says whether the user speaks.
         self._kept = deque((one for one in self._kept if not isinstance(one[2], _Activity)), maxlen=KEPT_LIMIT)
         self._generation = self._made = self._reported = 0
         self._loud = False
         self._running = asyncio.create_task(self._serve(effect, asked))
 
     def close(self, effect: int) -> None:
-        """Close this connection, if it is the one there is."""
+        """Close this connection, if it is the current one."""
         if effect != self.effect:
             return
         self.effect = 0
@@ -173,14 +173,14 @@ class Uplink:
             self._house.background(_over(closing))
 
     async def _until_closed(self) -> None:
-        """Return when no connection before is open, or after `CLOSE_S`: providers refuse to resume what is open still."""
+        """Return when no earlier connection is open, or after `CLOSE_S`: providers refuse to resume a conversation that is still open."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 while self._closing:
                     await asyncio.wait(self._closing)
 
     def restore(self, start: int, frames: Iterable[bytes]) -> int:
-        """What nobody, or a dead worker, heard: frames from the sample `start` on. Returns the sample where they end."""
+        """Keep frames from the sample `start` on that no worker, or only a dead one, heard. Return the sample at which they end."""
         self._samples = start
         for frame in frames:
             self._samples += samples_of(frame)
@@ -188,7 +188,7 @@ class Uplink:
         return self._samples
 
     def hear(self, frame: bytes, samples: int) -> None:
-        """A microphone frame, which ends at this sample of the session."""
+        """Send and keep a microphone frame, which ends at this sample of the session."""
         kept = self._kept
         self._samples = samples
         self._keep(frame)
@@ -202,10 +202,10 @@ class Uplink:
             try:
                 connection.send_audio(memoryview(frame)[PREFIX_SIZE:])
             except ConnectionLost:
-                self._connection = None  # `run` says so
+                self._connection = None  # `run` reports it
 
     def do(self, output: Any) -> None:
-        """What the core wants said over the connection `output.effect`."""
+        """Perform an output of the core for the connection `output.effect`."""
         if output.effect != self.effect:
             return
         match output:
@@ -227,9 +227,9 @@ class Uplink:
                 self._mark(lambda connection: connection.end_audio())
 
     def take(self, input: provider_events.ProviderInput) -> None:
-        """What the model says."""
+        """Pass a report of the model to the core, with the durations of audio that are counted here."""
         if isinstance(input, provider_events.AgentAudio):
-            return  # told by `play`, which counts for itself
+            return  # reported by `play`, which has its own count
         if isinstance(input, provider_events.GenerationDone | provider_events.ModelTurnDone):
             ms = self._made // _OUT_BYTES_PER_MS
             if isinstance(input, provider_events.GenerationDone):
@@ -255,14 +255,14 @@ class Uplink:
         self._house.take(input)
 
     def play(self, pcm: bytes) -> None:
-        """Audio of the model's response."""
+        """Play audio of the model's response, and report it to the core."""
         if not self._made or self._made - self._reported >= REPORT_MS * _OUT_BYTES_PER_MS:
             self._reported = self._made
             ms, effect = (self._made + len(pcm)) // _OUT_BYTES_PER_MS, self.effect
             piece_ms = max(1, len(pcm) // _OUT_BYTES_PER_MS)
             self._house.take(provider_events.AgentAudio(effect=effect, ms=max(1, ms), audio_ms=self.audio_ms, piece_ms=piece_ms))
             if effect != self.effect:
-                return  # with it the call went on to another connection, of which this is none
+                return  # the report moved the call to another connection, to which this audio does not belong
         self._made += len(pcm)
         if not self._loud:
             self._loud = _is_loud(pcm)
@@ -270,7 +270,7 @@ class Uplink:
             self._house.play(self._generation, pcm)
 
     def keep_handle(self, handle: str) -> str:
-        """Keep a resumption handle; returns its reference."""
+        """Keep a resumption handle; return its reference."""
         asked, house = self._asked, self._house
         ref = reference(handle)
         if asked is not None:
@@ -318,7 +318,7 @@ class Uplink:
             self._lost(effect, error)
         except VoxbridgeError as error:
             self._lost(effect, ConnectionLost(error.message, retryable=error.retryable))
-        except Exception as error:  # noqa: BLE001 - whatever it was, the core must know that the connection is over
+        except Exception as error:  # noqa: BLE001 - whatever the error, the core must know that the connection is over
             _log.exception("session %s: its connection to the model failed", self._house.sid)
             self._lost(effect, ConnectionLost(f"The connection failed: {type(error).__name__}."))
         finally:
@@ -354,7 +354,7 @@ class Uplink:
             raise ConnectionLost(f"The connection was not there within {CONNECT_S:.0f} s.") from None
 
     async def _converse(self, effect: int, asked: out.Connect, connection: Connection) -> None:
-        await self._say_what_waits(connection)  # before what else became due with the connection has its turn: the caller waits for this
+        await self._say_what_waits(connection)  # before anything else that became due with the connection: the caller waits for this
         listening = asyncio.create_task(connection.run(Heard(self, effect)))
         sending = asyncio.create_task(self._send(asked, connection))
         try:
@@ -376,7 +376,7 @@ class Uplink:
         sent = next((number for number, end, _ in self._kept if end > start or number > opened), self._number + 1) - 1
         if asked.speaking:
             await connection.activity(speaking=True)
-        # More comes while what was kept is sent: live audio begins when none is left.
+        # More frames arrive while the kept ones are sent: live audio begins when none are left.
         while late := [(number, what) for number, _, what in self._kept if number > sent]:
             for number, what in late:
                 sent = number
@@ -409,7 +409,7 @@ async def _over(task: asyncio.Task[None]) -> None:
 
 
 async def _shut(connection: Connection) -> None:
-    """Close a connection, also where the next one is asked for meanwhile."""
+    """Close a connection, even if this task is cancelled meanwhile because the next one is asked for."""
     closing = asyncio.create_task(connection.close())
     try:
         await asyncio.shield(closing)

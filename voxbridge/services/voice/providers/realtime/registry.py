@@ -1,7 +1,7 @@
 """The realtime models by the name of their provider, each loaded when it is first needed.
 
 A vendor's SDK takes a second or more of CPU to load, which a worker that replaces a dead one does not have. So the SDKs of the
-providers that have keys are loaded beside the work, right after the start, and those of the others never.
+providers with keys are loaded in the background, right after the start, and those of the others are not preloaded.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _PLACES: Final[dict[Realtime, tuple[str, str]]] = {
     "gemini": ("voxbridge.services.voice.providers.realtime.gemini.connection", "Gemini"),
     "openai": ("voxbridge.services.voice.providers.realtime.openai.model", "OpenAIRealtime"),
 }
-"""Provider: module and class. A new provider is a line here, a class, and a row of `capabilities`."""
+"""Module and class of each provider. A new provider is a line here, a class, and a row of `capabilities`."""
 
-# At the level of debug it writes each header and each message: the keys, the handles, and what is said.
+# At debug level this logger writes each header and each message: keys, handles, and what is said.
 logging.getLogger("websockets.client").setLevel(logging.INFO)
 
 
 class Vendors:
-    """The realtime models of one process. `keys` gives the key of a provider by name."""
+    """The realtime models of one process. `keys` returns the key of a provider by name."""
 
     def __init__(self, keys: Callable[[str], Awaitable[str]]) -> None:
         self._keys = keys
@@ -34,7 +34,7 @@ class Vendors:
         self._loading = asyncio.Lock()
 
     async def get(self, provider: str) -> RealtimeModel | None:
-        """The model of a provider; nothing for one that is not known here."""
+        """Return the model of a provider, loading it first if needed; None for an unknown provider."""
         place = {str(name): where for name, where in _PLACES.items()}.get(provider)
         if place is None:
             return None
@@ -45,14 +45,14 @@ class Vendors:
         return self._models[provider]
 
     async def prepare(self, providers: Iterable[str]) -> None:
-        """Load these now."""
+        """Load these providers now."""
         for provider in providers:
             model = await self.get(provider)
             if model is not None:
                 await model.prepare()
 
     async def close(self) -> None:
-        """Give up what connections share."""
+        """Release the resources that connections share."""
         await asyncio.gather(*(model.close() for model in self._models.values()))
 
 

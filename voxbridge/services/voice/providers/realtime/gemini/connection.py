@@ -1,11 +1,11 @@
-"""Gemini Live behind the seam, through the google-genai SDK.
+"""Gemini Live behind the interface of realtime models, through the google-genai SDK.
 
-The SDK opens the connection, sets it up and sends what is rare. Microphone audio is written and all messages are read on the SDK's
-socket by hand: the SDK spends about 100 µs on a frame there and back, more than everything else together, and its `receive` ends at
+The SDK opens the connection, sets it up and sends rare events. Microphone audio is written and all messages are read directly on the
+SDK's socket: the SDK spends about 100 µs on a frame there and back, more than everything else together, and its `receive` ends at
 every turn. A crash loses the connection; Google keeps the conversation for the handle.
 
-What Google closes a connection with, in the order of how often others reported it: 1006 and 1001 for cuts, 1011 for its own errors,
-quota and the end of a session, 1007 for what it cannot take, 1008 for what it does not allow (docs/providers.md).
+Close codes of Google, in the order of how often others reported them: 1006 and 1001 for cuts, 1011 for its own errors, quota and the
+end of a session, 1007 for data that it cannot take, 1008 for requests that it does not allow (docs/providers.md).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from voxbridge.shared.log.storable import storable
 
 PROVIDER: Final = "gemini"
 API_VERSION: Final = "v1beta"
-"""Said on purpose: the SDK's default has changed between versions."""
+"""Version of the API, set explicitly: the SDK's default has changed between versions."""
 
 SETUP_S: Final = 8.0
 CLOSE_S: Final = 1.0
@@ -48,19 +48,19 @@ REFUSALS: Final = frozenset({1007, 1008})
 """Close codes after which the same setup is refused again."""
 
 UNRESUMABLE: Final = 1008
-"""What a model was reported to answer to a conversation that is to be resumable and has no handle yet."""
+"""Close code with which a model was reported to refuse a conversation that is to be resumable and has no handle yet."""
 
 UNRESUMABLE_S: Final = 3_600
-"""So long a model that did so is not asked for handles again: it may have been a fault that passed."""
+"""Seconds for which such a model is not asked for handles. After that it is tried again: the refusal may have been a passing fault."""
 
 UNRESUMABLE_LIMIT: Final = 16
-"""Models of which this is remembered."""
+"""Number of models of which this is remembered."""
 
 NO_KEY: Final = "There is no key for Gemini. Set GEMINI_API_KEY, or give the key to POST /api/config/keys."
 _AUDIO_HEAD: Final = b'{"realtime_input":{"audio":{"mimeType":"audio/pcm;rate=16000","data":"'
 _AUDIO_TAIL: Final = b'"}}}'
 _SOCKET: Final = {"create_connection": ProviderSocket, "compression": None, "ping_timeout": PONG_S}
-"""Base64 of speech hardly shrinks, at the price of more than everything else that is done to a frame."""
+"""Options of the socket. No compression: base64 of speech hardly shrinks, and compressing costs more than all other work on a frame."""
 
 _FIRST_USED: Final = (
     types.LiveConnectParameters,
@@ -84,20 +84,21 @@ _log = logging.getLogger(__name__)
 
 
 class Gemini:
-    """Google's Live API. One SDK client is kept for the key that is in use."""
+    """Google's Live API. One SDK client is kept, for the key in use."""
 
     def __init__(self, keys: Callable[[str], Awaitable[str]], *, now: Callable[[], float] = time.monotonic) -> None:
-        """`keys` gives the key of a provider, asked at each connection so that a new one counts at once. `now` is in s."""
+        """Create the provider. `keys` returns the key of a provider; it is called at each connection, so that a new key counts at once.
+        `now` is in s."""
         self._keys = keys
         self._now = now
         self._key = ""
         self._client: genai.Client | None = None
         self._unresumable: dict[str, float] = {}
-        """Models that begin no resumable conversation, the latest found out last, and when that was."""
+        """Models that begin no resumable conversation, the newest finding last, with its time."""
 
     async def connect(self, setup: Setup) -> GeminiConnection:
-        """Open a connection; returns when Google says that the setup is complete. Where a model begins no resumable conversation, it is
-        one that cannot be resumed."""
+        """Open a connection; returns when Google says that the setup is complete. If the model begins no resumable conversation, the
+        connection cannot be resumed."""
         key = await self._keys(PROVIDER)
         if not key:
             raise ConnectionLost(NO_KEY, close_code=0, retryable=False)
@@ -113,14 +114,14 @@ class Gemini:
         return connection
 
     def _able(self, model: str) -> Capabilities:
-        """What a model can do, as far as it is known by now."""
+        """Return what a model can do, as far as it is known by now."""
         can, found_at = capabilities.of(PROVIDER, model), self._unresumable.get(model)
         if found_at is not None and self._now() - found_at < UNRESUMABLE_S:
             return msgspec.structs.replace(can, resumes=False)
         return can
 
     def _remember(self, model: str) -> None:
-        """That a model begins no resumable conversation."""
+        """Remember that a model begins no resumable conversation."""
         self._unresumable.pop(model, None)
         self._unresumable[model] = self._now()
         while len(self._unresumable) > UNRESUMABLE_LIMIT:
@@ -128,7 +129,7 @@ class Gemini:
         _log.warning("%s refuses to begin a conversation that can be resumed: it goes on without handles", model)
 
     async def prepare(self) -> None:
-        """Make the SDK's client, which takes 100 ms, and the validators of what is said over a connection."""
+        """Create the SDK's client, which takes 100 ms, and the validators of the messages of a connection."""
         await asyncio.to_thread(_build)
         with suppress(VoxbridgeError):
             key = await self._keys(PROVIDER)
@@ -136,14 +137,14 @@ class Gemini:
                 self._of(key)
 
     async def close(self) -> None:
-        """Give up the SDK's client."""
+        """Close the SDK's client."""
         client, self._client, self._key = self._client, None, ""
         if client is not None:
             await client.aio.aclose()
 
     def _of(self, key: str) -> genai.Client:
         if self._client is None or self._key != key:
-            # Connections that are open keep what they need of the client before.
+            # Open connections keep what they need of the previous client.
             self._client = genai.Client(
                 api_key=key, http_options=types.HttpOptions(api_version=API_VERSION, async_client_args={**_SOCKET, "proxy": proxied()})
             )
@@ -152,7 +153,7 @@ class Gemini:
 
 
 async def _open(client: genai.Client, setup: Setup, can: Capabilities, until: float) -> GeminiConnection:
-    """One connection, set up and told what was said before, by a time of the event loop. Raises `ConnectionLost`."""
+    """Open a connection, set it up and tell it the history, by the event loop time `until`. Raises `ConnectionLost`."""
     stack = AsyncExitStack()
     try:
         async with asyncio.timeout_at(until):
@@ -185,7 +186,7 @@ async def _open(client: genai.Client, setup: Setup, can: Capabilities, until: fl
 
 
 class GeminiConnection:
-    """One open connection."""
+    """An open connection to Gemini Live."""
 
     def __init__(self, session: Any, stack: AsyncExitStack, setup: Setup, can: Capabilities) -> None:
         self.resumed = bool(setup.handle)
@@ -196,18 +197,18 @@ class GeminiConnection:
         self._manual = setup.manual_activity
         self._tasks = {function.name for function in setup.functions if function.kind == "async"}
         self._spoken = False
-        """The model has had a turn: some models take no more content from then on."""
+        """True once the model has had a turn: some models take no more content from then on."""
         self._making = False
-        """It is in one."""
+        """True while the model is in a turn."""
 
         self._half = b""
-        """Half a sample, whose other half is in the next piece."""
+        """Half a sample, whose other half is in the next piece of audio."""
 
         self._counted = messages.Usage()
 
     async def seed(self, turns: list[types.Content]) -> None:
-        """Tell a new conversation what was said before. Where that was declared, its end is said, too: the model waits for it, and hears
-        nothing until then."""
+        """Tell a new conversation its history. If the history was declared in the setup, its end is marked too: the model waits for
+        that, and hears nothing until then."""
         if turns:
             await self._session.send_client_content(turns=turns, turn_complete=self._can.history == "declared")
 
@@ -235,7 +236,7 @@ class GeminiConnection:
         if content is not None:
             self._content(content, listener)
         if message.usage_metadata is not None and content is None and message.tool_call is None and not self._making:
-            counted, self._counted = self._counted, messages.Usage()  # behind the turn that it is of
+            counted, self._counted = self._counted, messages.Usage()  # reported after its turn ended
             listener.take(said.TokensCounted(effect=effect, input_tokens=counted.input_tokens, output_tokens=counted.output_tokens))
         if message.tool_call is not None:
             for call in message.tool_call.function_calls:
@@ -288,7 +289,7 @@ class GeminiConnection:
             )
 
     def send_audio(self, pcm: bytes | memoryview) -> None:
-        """Microphone audio: PCM16 at 16 kHz."""
+        """Send microphone audio: PCM16 at 16 kHz."""
         try:
             self._socket.send_now(b"".join((_AUDIO_HEAD, b2a_base64(pcm, newline=False), _AUDIO_TAIL)))
         except ConnectionClosed as error:
@@ -297,8 +298,8 @@ class GeminiConnection:
             raise ConnectionLost(str(error)) from None
 
     async def say(self, text: str, *, respond: bool = True) -> None:
-        """Add text. Models that take no content after their first turn get it as realtime input, which they always answer; those that
-        take it in a declared history only, from the beginning."""
+        """Add text. Models that take no content after their first turn then get it as realtime input, which they always answer. Models
+        that take content in a declared history only get realtime input from the beginning."""
         turn = types.Content(role="user", parts=[types.Part(text=text)])
         if self._can.late_content or (self._can.history == "plain" and not (self._spoken or self.resumed)):
             await self._sent(self._session.send_client_content(turns=turn, turn_complete=respond))
@@ -306,7 +307,7 @@ class GeminiConnection:
             await self._sent(self._session.send_realtime_input(text=text))
 
     async def answer(self, answers: Sequence[Answer]) -> None:
-        """Give the results of calls."""
+        """Send the results of calls."""
         responses = [types.FunctionResponse(id=one.ref, name=one.name, response=self._result(one)) for one in answers]
         if self._can.nonblocking_calls == "default":
             for response in responses:
@@ -318,23 +319,23 @@ class GeminiConnection:
         await self._sent(self._session.send_tool_response(function_responses=responses))
 
     async def activity(self, *, speaking: bool) -> None:
-        """The user began or ceased to speak."""
+        """Report that the user began or stopped speaking."""
         if speaking:
             await self._sent(self._session.send_realtime_input(activity_start=types.ActivityStart()))
         else:
             await self._sent(self._session.send_realtime_input(activity_end=types.ActivityEnd()))
 
     async def end_audio(self) -> None:
-        """The microphone was paused."""
+        """Report that the microphone was paused."""
         if self._manual:
-            return  # the stream has no end where activity is told
+            return  # with reported activity the stream has no end
         await self._sent(self._session.send_realtime_input(audio_stream_end=True))
 
     async def cut_short(self, heard_ms: int) -> None:
-        """Google trims an interrupted response by itself."""
+        """Do nothing: Google trims an interrupted response by itself."""
 
     async def interrupt(self) -> None:
-        """Nothing stops a response but speech or text; what is left of it is not played."""
+        """Do nothing: only speech or text stops a response. The rest of the response is not played."""
 
     async def close(self) -> None:
         """Close the socket."""
@@ -358,7 +359,7 @@ class GeminiConnection:
 
 
 def _build() -> None:
-    """Have pydantic build what it would build in the middle of the first session, 30 ms a piece."""
+    """Have pydantic build now what it would build in the middle of the first session, at 30 ms apiece."""
     for model in _FIRST_USED:
         model.model_rebuild()
     "localhost".encode("idna")
@@ -402,14 +403,14 @@ def _declared(function: Function, can: Capabilities) -> types.FunctionDeclaratio
 
 
 def _instructions(setup: Setup, can: Capabilities) -> str:
-    """Those of the agent. A model whose history is plain was reported not to recall it when it is asked aloud, so it is told it here,
-    too, shortened."""
+    """Return the agent's instructions. A model whose history is plain was reported not to recall it when asked aloud, so the
+    instructions repeat it, shortened."""
     told = prompt.told(setup.history, newest=len(setup.history)) if can.history == "plain" else ""
     return f"{setup.instructions}\n\n## The conversation so far\n{told}" if told else setup.instructions
 
 
 def _seed(setup: Setup, can: Capabilities) -> list[types.Content]:
-    """The conversation so far. Where it is plain it has to end with a turn of the user's, be it empty."""
+    """Return the conversation so far. A plain history has to end with a turn of the user, even an empty one."""
     turns = [_content(one) for one in setup.history if one.role != "system"]
     if turns and can.history == "plain" and turns[-1].role != "user":
         turns.append(types.Content(role="user", parts=[types.Part(text=" ")]))
@@ -426,10 +427,10 @@ def _content(message: Message) -> types.Content:
 
 
 def _cut(text: str) -> str:
-    """The beginning of a text that has `RESULT_LIMIT` bytes as JSON, where quotes count twice."""
+    """Return the beginning of a text that has at most `RESULT_LIMIT` bytes as JSON, where quotes count twice."""
     kept = text[:RESULT_LIMIT]
     while (over := len(msgspec.json.encode(kept)) - RESULT_LIMIT) > 0:
-        kept = kept[: -(over // 6 + 1)]  # no character takes more
+        kept = kept[: -(over // 6 + 1)]  # no character takes more than 6 bytes
     return kept
 
 
@@ -440,7 +441,7 @@ def _pcm(data: str) -> bytes:
 
 
 def _closed(error: ConnectionClosed) -> ConnectionLost:
-    # Google's reason may quote the key, or the handle: it is left out.
+    # Google's reason is left out: it may quote the key or the handle.
     code = error.rcvd.code if error.rcvd is not None else 1006
     return ConnectionLost(f"Gemini closed the connection with {code}.", close_code=code, retryable=code not in REFUSALS)
 

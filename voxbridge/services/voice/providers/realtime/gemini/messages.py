@@ -1,4 +1,4 @@
-"""What Gemini Live sends, as far as it is listened to: the wire's own names, read by msgspec. Unknown fields are passed over."""
+"""The messages of Gemini Live that are used here, with the wire's own names, read by msgspec. Unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Blob(msgspec.Struct, frozen=True, rename="camel"):
-    """Audio, base64."""
+    """Audio, in base64."""
 
     data: str = ""
     mime_type: str = ""
@@ -36,7 +36,7 @@ class Transcription(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ServerContent(msgspec.Struct, frozen=True, rename="camel"):
-    """What the model makes."""
+    """Output of the model."""
 
     model_turn: Content | None = None
     turn_complete: bool = False
@@ -63,26 +63,26 @@ class ToolCall(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ToolCallCancellation(msgspec.Struct, frozen=True, rename="camel"):
-    """Calls that are not wanted any more."""
+    """Calls that are no longer wanted."""
 
     ids: tuple[str, ...] = ()
 
 
 class GoAway(msgspec.Struct, frozen=True, rename="camel"):
-    """The connection is about to be closed; a duration such as `50s` or `9.5s`."""
+    """Notice that the connection is about to be closed. `time_left` is a duration such as `50s` or `9.5s`."""
 
     time_left: str = ""
 
 
 class ResumptionUpdate(msgspec.Struct, frozen=True, rename="camel"):
-    """Whether the session can be resumed now, and with which handle."""
+    """News of resumption: whether the session can be resumed now, and with which handle."""
 
     new_handle: str = ""
     resumable: bool = False
 
 
 class Usage(msgspec.Struct, frozen=True, rename="camel"):
-    """Tokens so far. What a function's result adds is read, and what the model thinks is written, by the price list."""
+    """Tokens so far. By the price list, the result of a function counts as input, and the model's thoughts as output."""
 
     prompt_token_count: int | None = None
     tool_use_prompt_token_count: int | None = None
@@ -91,17 +91,17 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def input_tokens(self) -> int:
-        """All that was read."""
+        """All tokens that were read."""
         return (self.prompt_token_count or 0) + (self.tool_use_prompt_token_count or 0)
 
     @property
     def output_tokens(self) -> int:
-        """All that was made."""
+        """All tokens that were made."""
         return (self.response_token_count or 0) + (self.thoughts_token_count or 0)
 
 
 class ServerMessage(msgspec.Struct, frozen=True, rename="camel"):
-    """One message; any of its fields may be there together."""
+    """A message; any of its fields may be present together."""
 
     server_content: ServerContent | None = None
     tool_call: ToolCall | None = None
@@ -112,13 +112,13 @@ class ServerMessage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 DEFAULT_LEFT_MS: Final = 10_000
-"""Of a go-away that does not say how long."""
+"""Milliseconds left after a go-away that does not say how long."""
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)s")
 decode: Final = msgspec.json.Decoder(ServerMessage).decode
 
 
 def duration_ms(text: str) -> int:
-    """ms of a duration as protobuf writes it."""
+    """Return the ms of a duration as protobuf writes it; `DEFAULT_LEFT_MS` for any other text."""
     found = _DURATION.fullmatch(text)
     return round(float(found.group(1)) * 1_000) if found else DEFAULT_LEFT_MS

@@ -1,7 +1,7 @@
-"""One session with OpenAI Realtime: what it is told, and what it reports as inputs of the voice core.
+"""A session with OpenAI Realtime: what is sent to it, and what it reports as inputs of the voice core.
 
-Owns the translation. `openai_wire` owns the socket, `openai_responses` whose turn it is, `openai_spoken` how much of a response was
-played. A crash loses the connection and what the model was about to say.
+Owns the translation. `wire` owns the socket, `responses` whose turn it is, `truncation` how much of a response was played. A crash loses
+the connection and what the model was about to say.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ CALLS_LIMIT: Final = 32
 """Calls without a result at a time."""
 
 REFUSALS_LIMIT: Final = 3
-"""Calls in a row that cannot be made, after which the model is not asked to go on."""
+"""Consecutive calls that cannot be made, after which the model is not asked to go on."""
 
 _REMEMBERED: Final = 256
 _SILENT: Final = float("-inf")
 _TAIL_S: Final = 0.5
-"""Sound comes out of a loudspeaker this much later than it came here, at most."""
+"""Seconds, at most, after which audio that arrived here comes out of the user's loudspeaker."""
 
 _SHORTEST: Final = 100 * BYTES_PER_MS
-"""Bytes of audio below which the API commits nothing."""
+"""Bytes of audio below which the API does not commit a turn."""
 
 _BEFORE: Final = 400 * BYTES_PER_MS
-"""Bytes of audio from before a turn that go with it: a detector is sure only after speech began."""
+"""Bytes of audio from before a turn that are sent with it: a detector is sure only after speech began."""
 
 _MARGIN_MS: Final = 200
 _CUT_S: Final = 2.0
-"""How much of a response was heard is known so soon after it was stopped, at the latest."""
+"""Seconds, at most, after the stop of a response until it is known how much of it was heard."""
 
 _BUSY: Final = "conversation_already_has_active_response"
 _arguments: Final = msgspec.json.Decoder(dict[str, Any])
@@ -65,7 +65,7 @@ _log = logging.getLogger(__name__)
 
 
 class OpenAIConnection:
-    """One session. `resumed` is never true: the vendor has no handles."""
+    """A session with OpenAI Realtime. `resumed` is never true: the vendor has no handles."""
 
     resumed: bool = False
 
@@ -83,7 +83,7 @@ class OpenAIConnection:
         self._talked_over = False
         self._telling = False
         self._told = ""
-        """The last response of which sound, words or a call were reported."""
+        """Id of the last response of which sound, words or a call were reported."""
 
         self._input_tokens = self._output_tokens = 0
         self._calls = _Recent()
@@ -104,14 +104,14 @@ class OpenAIConnection:
         }
 
     async def set_up(self, setup: Setup) -> None:
-        """Send the session and its history, and wait until both are taken. Raises `ConnectionLost`: it starts whole or not at all."""
+        """Send the session and its history, and wait until both are accepted. Raises `ConnectionLost` if any part is refused."""
         self._manual = setup.manual_activity
         items = shapes.history(setup.history)
         events: list[RealtimeClientEventParam] = [{"type": "session.update", "session": shapes.session(setup)}]
         for number, item in enumerate(items):
             item["id"] = f"past_item_{number}"
             events.append({"type": "conversation.item.create", "item": item})
-        # Beside the reading: each item is answered, so a long history would fill the socket both ways.
+        # Sent while reading: each item is answered, so a long history would otherwise fill the socket both ways.
         sending = asyncio.create_task(self._send_all(events))
         try:
             await self._until_taken(items)
@@ -140,7 +140,7 @@ class OpenAIConnection:
                 listener.take(AgentText(effect=listener.effect, text=event.delta))
 
     def send_audio(self, pcm: bytes | memoryview) -> None:
-        """Microphone audio: PCM16 at 16 kHz, which the vendor takes at 24 kHz only."""
+        """Send microphone audio, PCM16 at 16 kHz, converted to the 24 kHz that the vendor requires."""
         heard = self._upsampler.feed(pcm)
         if self._manual and not self._responses.user_speaks:
             self._before += heard
@@ -149,14 +149,14 @@ class OpenAIConnection:
             self._append(heard)
 
     async def say(self, text: str, *, respond: bool = True) -> None:
-        """Add a text on the user's side; with `respond` a response that is being made is stopped, and the model answers this."""
+        """Add a text of the user; with `respond`, stop a response in progress and have the model answer the text."""
         await self._create(shapes.said("user", text))
         if respond:
             self._refusals = 0
             await self._responses.take_turn()
 
     async def answer(self, answers: Sequence[Answer]) -> None:
-        """Give results. The model is asked once to go on, when all calls of the response that made them have one."""
+        """Send results. The model is asked once to go on, when all calls of the response that made them have a result."""
         for one in answers:
             if not self._responses.waits_for(one.ref):
                 _log.warning("OpenAI: a result of %s came for a call that is not open", one.name)
@@ -166,7 +166,7 @@ class OpenAIConnection:
         await self._responses.go_on()
 
     async def activity(self, *, speaking: bool) -> None:
-        """With `manual_activity`: what is heard from now on is a turn of the user's, or that turn is over and to be answered."""
+        """Begin a turn of the user with the audio from now on, or end the turn and have it answered; used with `manual_activity`."""
         self._responses.user_speaks = speaking
         if speaking:
             self._talked_over = self._audible()
@@ -183,12 +183,12 @@ class OpenAIConnection:
         await self._responses.take_turn()
 
     async def end_audio(self) -> None:
-        """The microphone was paused: the vendor's detector is given the silence that it would wait for. With `manual_activity` nothing."""
+        """Send the silence that the vendor's detector would wait for: the microphone was paused. With `manual_activity`, do nothing."""
         if not self._manual:
             self._append(bytes((shapes.SILENCE_MS + _MARGIN_MS) * BYTES_PER_MS))
 
     async def cut_short(self, heard_ms: int) -> None:
-        """Truncate at what was heard: the response that was just stopped, though the next may have begun, or the last one."""
+        """Truncate a response at `heard_ms`: the one that was just stopped, even if the next has begun, or else the last one."""
         now = asyncio.get_running_loop().time()
         spoken = self._stopped if now < self._stopped_at + _CUT_S else self._spoken
         self._stopped_at = _SILENT
@@ -198,12 +198,12 @@ class OpenAIConnection:
             )
 
     async def interrupt(self) -> None:
-        """Stop the response that is being made; nothing more of it is played."""
+        """Stop the response in progress; nothing more of it is played."""
         self._silence()
         await self._responses.stop()
 
     async def close(self) -> None:
-        """Close the socket; returns when it is closed, at the latest after 1 s."""
+        """Close the socket; returns when it is closed, after 1 s at the latest."""
         await self._wire.close()
 
     def _append(self, pcm: bytes) -> None:
@@ -219,7 +219,7 @@ class OpenAIConnection:
             await self._wire.send(event)
 
     async def _until_taken(self, items: Sequence[ConversationItemParam]) -> None:
-        """Items are taken in order: with the last all were."""
+        """Wait until the session and all items are accepted. Items are accepted in order, so only the last one is looked for."""
         last = items[-1].get("id") if items else ""
         updated = False
         while not updated or last:
@@ -241,7 +241,7 @@ class OpenAIConnection:
             await handler(self._wire.parse(message))
         except (AttributeError, TypeError, ValueError) as error:
             if self._telling:
-                raise  # the listener's own
+                raise  # an error of the listener itself
             _log.warning("OpenAI: an event %s could not be read: %s", plain(kind), type(error).__name__)
             raise unreadable() from error
 
@@ -266,7 +266,7 @@ class OpenAIConnection:
         try:
             msgspec.convert(msgspec.structs.asdict(input), type(input))
         except msgspec.ValidationError as error:
-            raise unreadable() from error  # the SDK takes what comes; a journal with it in could not be read again
+            raise unreadable() from error  # the SDK validates nothing; a journal with this input could not be read again
         self._telling = True
         self._listener.take(input)
         self._telling = False
@@ -282,7 +282,7 @@ class OpenAIConnection:
             self._report(spoken)
 
     def _audible(self) -> bool:
-        """Whether a response is being made, or may still be heard."""
+        """Tell whether a response is in progress, or may still be heard."""
         return self._responses.busy or asyncio.get_running_loop().time() < self._audible_until + _TAIL_S
 
     def _silence(self) -> None:
@@ -313,7 +313,7 @@ class OpenAIConnection:
         self._user_voice(speaking=False)
 
     async def _cleared(self, event: Any) -> None:
-        """Comes in answer to `activity`: here the interruption has its place among what the model says."""
+        """Report the interruption by `activity`, which this event answers: here it has its right place among the model's reports."""
         if self._talked_over:
             self._talked_over = False
             self._interrupted()
@@ -323,7 +323,7 @@ class OpenAIConnection:
             self._user_words(event.item_id, event.delta, whole=False)
 
     async def _heard(self, event: Any) -> None:
-        # An item may be said to be complete twice; the same words in another item were said twice.
+        # One item may be reported as complete twice; the same words in another item were really said twice.
         if self._transcribed.add(event.item_id):
             self._user_words(event.item_id, event.transcript, whole=True)
 
@@ -350,7 +350,7 @@ class OpenAIConnection:
         if response.usage:
             self._input_tokens += response.usage.input_tokens or 0
             self._output_tokens += response.usage.output_tokens or 0
-        # A response that was stopped before anything came of it, or that is to be made again, is no turn: who waits for one waits on.
+        # A response that was stopped before any output, or from which the model is to go on, is no turn: the core still waits for one.
         if self._told == response.id or not (response.status == "cancelled" or self._responses.goes_on(response.id)):
             self._turn_done(response, spoken)
         await self._responses.ended(response.id)
@@ -368,7 +368,7 @@ class OpenAIConnection:
         self._take(ModelTurnDone(effect=effect, reason=reason, ms=spoken.ms, quiet=spoken.quiet, input_tokens=read, output_tokens=made))
 
     async def _call(self, item: Any, response: str) -> None:
-        """A call that is whole. One that an interruption cut off is told of too, as `incomplete`: that is not made."""
+        """Take a complete call. A call that an interruption cut off arrives too, as `incomplete`, and is not made."""
         if item.type != "function_call" or item.status not in (None, "completed") or not self._calls.add(item.call_id):
             return
         problem, arguments = self._read(item.arguments)
@@ -386,7 +386,7 @@ class OpenAIConnection:
         self._take(CallRequested(effect=listener.effect, ref=item.call_id, name=item.name, arguments=arguments))
 
     def _read(self, text: str) -> tuple[str, dict[str, Any]]:
-        """What is wrong with a call, for the model; or its arguments."""
+        """Return what is wrong with a call, for the model, or an empty text and the arguments of the call."""
         if len(text) > ARGUMENTS_LIMIT:
             return f"The arguments have more than {ARGUMENTS_LIMIT} characters.", {}
         if self._responses.calls >= CALLS_LIMIT:
@@ -412,7 +412,7 @@ class _Recent:
         self._ids: OrderedDict[str, None] = OrderedDict()
 
     def add(self, id: str) -> bool:
-        """Whether it is new."""
+        """Add an id; return whether it is new."""
         if id in self._ids:
             return False
         self._ids[id] = None

@@ -1,8 +1,8 @@
-"""OpenAI Realtime behind the seam of realtime models: the vendor, its address and its keys. It has no handles: a new connection is told the
-history.
+"""OpenAI Realtime behind the interface of realtime models: the vendor, its address and its keys. It has no handles: a new connection is
+told the history.
 
-Owns how a connection is opened. What goes over it is `openai_connection`'s, and whether to open another is `live`'s. A crash loses the
-connections.
+Owns how a connection is opened. `connection` owns what goes over it, and `core.realtime` decides whether to open another. A crash loses
+the connections.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from voxbridge.services.voice.providers.realtime.websocket import PONG_S, Provid
 
 BASE_URL: Final = "https://api.openai.com/v1"
 CONNECT_S: Final = 5.0
-"""For the socket."""
+"""Seconds for opening the socket."""
 
 SETUP_S: Final = 5.0
-"""For the session and its history."""
+"""Seconds for setting up the session and its history."""
 
 MESSAGE_LIMIT: Final = 4 * 1024 * 1024
 """Bytes of one event; a longer one ends the connection (1009)."""
 
 
 class OpenAIRealtime:
-    """The vendor. `keys` gives the key of a provider by name, empty if there is none; it is asked for each connection."""
+    """The vendor. `keys` returns the key of a provider by name, empty if there is none; it is called for each connection."""
 
     def __init__(self, keys: Callable[[str], Awaitable[str]]) -> None:
         self._keys = keys
-        # The SDK would take an empty variable at its word; the key of a connection takes the place of this one.
+        # The SDK would use an empty OPENAI_BASE_URL as it is. Each connection replaces this key with its own.
         self._client = AsyncOpenAI(api_key="none", base_url=os.environ.get("OPENAI_BASE_URL") or BASE_URL, max_retries=0)
         self._options: dict[str, Any] = {
             "max_size": MESSAGE_LIMIT,
@@ -53,9 +53,9 @@ class OpenAIRealtime:
             "proxy": proxied(),
         }
         if self._client.base_url.scheme in ("https", "wss"):
-            # Reading the certificates takes 20 ms: once, not for each connection. OpenSSL honours SSL_CERT_FILE.
+            # Reading the certificates takes 20 ms, so it is done once, not for each connection. OpenSSL honours SSL_CERT_FILE.
             self._options["ssl"] = ssl.create_default_context()
-        # What the SDK loads and builds when it is first needed (70 ms): now, not in the first session.
+        # Have the SDK load and build now what it would on first use (70 ms), not in the first session.
         self._client.with_options(api_key="none").realtime.connect(model="")
         import_module("openai.lib._websocket")
         AsyncRealtimeConnection(cast("Any", None)).parse_event(b'{"type":"session.updated","event_id":"","session":{"type":"realtime"}}')
@@ -92,8 +92,8 @@ class OpenAIRealtime:
         return connection
 
     async def prepare(self) -> None:
-        """The constructor has made it all."""
+        """Do nothing: the constructor has made everything."""
 
     async def close(self) -> None:
-        """Close what the connections share."""
+        """Close the client that the connections share."""
         await self._client.close()

@@ -1,7 +1,7 @@
-"""What is sent to OpenAI Realtime to set up a session, in the shapes of its GA protocol, and what its refusals mean. Pure.
+"""Payloads that set up a session with OpenAI Realtime, in the shapes of its GA protocol, and the meaning of its refusals. Pure.
 
-Owns the mapping from `Setup` to `session.update` and to conversation items, and the judgement whether a refusal may pass. Messages of the
-provider are never passed on: they may quote a key or what was said. Their codes are.
+Owns the mapping from `Setup` to `session.update` and to conversation items, and the judgement whether a refusal may pass. Codes of the
+provider's errors are passed on. Its messages never are: they may quote a key or what was said.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from voxbridge.services.voice.providers.realtime.base import ConnectionLost, Set
 from voxbridge.shared.agents.functions import Function
 
 TRANSCRIPTION: Final = "gpt-transcribe"
-"""Hears the user for the record; the model itself hears the audio."""
+"""Model that transcribes the user for the log; the realtime model itself hears the audio."""
 
 SILENCE_MS: Final = 500
-"""After which the vendor's detector takes the user to have ended."""
+"""Milliseconds of silence after which the vendor's detector takes the user to have finished."""
 
 NO_KEY: Final = "There is no key for OpenAI. Set OPENAI_API_KEY, or give one with POST /api/config/keys."
 BAD_KEY: Final = "OpenAI refused the key. Check OPENAI_API_KEY, or give another with POST /api/config/keys."
@@ -36,7 +36,7 @@ _FORMAT: Final = "audio/pcm"
 
 
 def session(setup: Setup) -> RealtimeSessionCreateRequestParam:
-    """The session of a `session.update`. Both directions are PCM16 at 24 kHz, the only rate the API has."""
+    """Return the session of a `session.update`. Both directions are PCM16 at 24 kHz, the only rate the API has."""
     transcription: AudioTranscriptionParam = {"model": TRANSCRIPTION}
     instructions = setup.instructions
     if setup.language:
@@ -64,7 +64,7 @@ def session(setup: Setup) -> RealtimeSessionCreateRequestParam:
 
 
 def said(role: str, text: str) -> ConversationItemParam:
-    """A message of `user`, `assistant` or `system`, as text."""
+    """Return a message of `user`, `assistant` or `system`, as text."""
     if role == "assistant":
         return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
     if role == "system":
@@ -73,13 +73,13 @@ def said(role: str, text: str) -> ConversationItemParam:
 
 
 def result(call_id: str, content: dict[str, Any]) -> ConversationItemParam:
-    """The result of a call."""
+    """Return the result of a call as an item."""
     return {"type": "function_call_output", "call_id": call_id, "output": msgspec.json.encode(content).decode()}
 
 
 def history(messages: Sequence[Message]) -> list[ConversationItemParam]:
-    """The conversation so far as items, in order. Calls get short ids of their own, since the API takes no long ones; a result whose
-    call is not there is told as text, since the API would refuse it."""
+    """Return the conversation so far as items, in order. Calls get short ids of their own, since the API takes no long ones. A result
+    whose call is missing becomes a text, since the API would refuse it."""
     items: list[ConversationItemParam] = []
     known: dict[str, str] = {}
     for message in messages:
@@ -99,7 +99,7 @@ def history(messages: Sequence[Message]) -> list[ConversationItemParam]:
 
 
 def refused(status: int, body: bytes) -> ConnectionLost:
-    """What an HTTP status in place of a socket means."""
+    """Return the error for an HTTP status that came in place of a socket."""
     code = _code(body)
     if status in (401, 403) or code in _KEY_CODES:
         return ConnectionLost(BAD_KEY, retryable=False)
@@ -111,7 +111,7 @@ def refused(status: int, body: bytes) -> ConnectionLost:
 
 
 def closed(code: int, reason: str) -> ConnectionLost:
-    """What the end of a socket means. The vendor's own closes, from 3000 on, name the error in their reason."""
+    """Return the error for a closed socket. The vendor's own close codes, from 3000 on, name the error in their reason."""
     kind = reason.rpartition(".")[2]
     if code == 3_000 or kind in _KEY_CODES:
         return ConnectionLost(BAD_KEY, close_code=code, retryable=False)
@@ -120,7 +120,7 @@ def closed(code: int, reason: str) -> ConnectionLost:
 
 
 def fatal(kind: str, code: str) -> ConnectionLost | None:
-    """What an `error` event means for an open connection; nothing for one that the connection outlives."""
+    """Return the error that an `error` event means for an open connection; None if the connection outlives it."""
     if kind == "authentication_error" or code in _KEY_CODES:
         return ConnectionLost(BAD_KEY, retryable=False)
     if code == EXPIRED:
@@ -131,7 +131,7 @@ def fatal(kind: str, code: str) -> ConnectionLost | None:
 
 
 def unset(kind: str, code: str, param: str) -> ConnectionLost:
-    """What an `error` event means while a session is set up: it starts whole or not at all."""
+    """Return the error for an `error` event while a session is set up: a session starts whole or not at all."""
     passing = code in _PASSING_CODES or kind in _PASSING_CODES
     where = f" at {param}" if param else ""
     return fatal(kind, code) or ConnectionLost(f"OpenAI refused the session ({code or kind}{where}).", retryable=passing)

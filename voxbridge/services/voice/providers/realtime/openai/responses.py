@@ -1,7 +1,7 @@
-"""Whose turn it is in an OpenAI Realtime session: the response that is being made, the one that is due, and the calls in between.
+"""Turns of an OpenAI Realtime session: the response in progress, the response that is due, and the calls in between.
 
-The vendor makes one response at a time, begins one itself after speech that its detector ended, and otherwise has to be asked. Owns when to
-ask, and which response is not to be heard any more. Does not own what a response holds. A crash loses it with its connection.
+The vendor makes one response at a time. It begins one itself after speech that its detector ended, and otherwise has to be asked. Owns
+when to ask, and which response is not to be heard any more. Does not own the content of a response. A crash loses it with its connection.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from voxbridge.services.voice.providers.realtime.openai.wire import Wire
 
 CANCEL_S: Final = 2.0
-"""How long a response that is stopped may take to end before the next is asked for all the same."""
+"""Seconds that a stopped response may take to end before the next one is asked for anyway."""
 
 
 class Responses:
@@ -22,10 +22,10 @@ class Responses:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self.active = ""
-        """The response that is being made."""
+        """Id of the response in progress."""
 
         self.muted = ""
-        """The last response that was stopped: what still comes of it is not for the user."""
+        """Id of the last response that was stopped: its remaining output is not for the user."""
 
         self.user_speaks = False
         self._asked = ""
@@ -40,24 +40,24 @@ class Responses:
 
     @property
     def busy(self) -> bool:
-        """Whether a response is being made or was asked for."""
+        """True if a response is in progress or was asked for."""
         return not self._idle.is_set()
 
     @property
     def calls(self) -> int:
-        """Calls without a result."""
+        """Number of calls without a result."""
         return len(self._open)
 
     def mute(self) -> None:
-        """Nothing more of the response that is being made may be heard: the user speaks, and the vendor stops it itself. One that was
-        only asked for is begun after the user began; nobody else stops that."""
+        """Mute the response in progress: the user speaks, and the vendor stops it itself. A response that was only asked for begins
+        after the user began to speak, and the vendor does not stop it: it is cancelled when it begins."""
         if self.active:
             self.muted = self.active
         elif self._asked:
             self._stop_next = True
 
     async def stop(self) -> None:
-        """Cancel the response that is being made, or the one that was asked for as soon as it is begun."""
+        """Cancel the response in progress, or the one that was asked for as soon as it begins."""
         self._due = False
         goes_on = self.active not in ("", self.muted)
         self.mute()
@@ -65,8 +65,8 @@ class Responses:
             await self._cancel()
 
     async def take_turn(self) -> None:
-        """Ask for a response to what was just added, in place of one that is being made: that is stopped, and given 2 s to end. While
-        the user speaks nothing is asked for: the response to that answers both."""
+        """Ask for a response to what was just added. A response in progress is stopped first, and given 2 s to end. While the user
+        speaks nothing is asked for: the response to that speech answers both."""
         if self.user_speaks:
             await self.stop()
             return
@@ -82,7 +82,7 @@ class Responses:
         await self._ask()
 
     async def go_on(self) -> None:
-        """Ask for the response that is due, if one is and the model is free: after the last result of the calls of a response."""
+        """Ask for the response that is due, if there is one and the model is free: after the last result of a response's calls."""
         if self.busy or self._waiting:
             return
         ready = self._owed.difference(self._open.values())
@@ -96,7 +96,7 @@ class Responses:
         await self._ask()
 
     async def begun(self, response: str) -> None:
-        """The vendor makes a response, whoever asked for it."""
+        """Note that the vendor has begun a response, whether or not it was asked for."""
         self.active, self._asked = response, ""
         self._idle.clear()
         if self._stop_next:
@@ -105,14 +105,14 @@ class Responses:
             await self._cancel()
 
     async def ended(self, response: str) -> None:
-        """A response is over."""
+        """Note that a response is over, and ask for the next one if it is due."""
         if self.active in ("", response):
             self.active = ""
             self._rest()
         await self.go_on()
 
     def refused(self, event_id: str, *, because_busy: bool) -> None:
-        """The vendor refused an event, perhaps a request for a response; one that came too early is repeated when there is room."""
+        """Note that the vendor refused an event. A request for a response that came too early is repeated when the model is free."""
         if because_busy:
             self._due = True
         if event_id and event_id == self._asked:
@@ -120,23 +120,23 @@ class Responses:
             self._rest()
 
     def called(self, call: str, response: str) -> None:
-        """A response made a call; the model waits for its result."""
+        """Note a call that a response made; the model waits for its result."""
         self._open[call] = response
 
     def waits_for(self, call: str) -> bool:
-        """Whether a call has no result yet."""
+        """Tell whether a call has no result yet."""
         return call in self._open
 
     def answered(self, call: str) -> None:
-        """The result of an open call was sent."""
+        """Note that the result of an open call was sent."""
         self._owed.add(self._open.pop(call))
 
     def goes_on(self, response: str) -> bool:
-        """Whether the model is to be asked to go on from this response without anybody's doing: a call of it was refused here."""
+        """Tell whether the model is to be asked to go on from this response with no further input, since a call of it was refused here."""
         return response in self._owed and response not in self._open.values()
 
     def owe(self, response: str) -> None:
-        """A call of this response was refused here: the model is to be asked to go on all the same."""
+        """Note that a call of this response was refused here: the model is to be asked to go on anyway."""
         self._owed.add(response)
 
     async def _ask(self) -> None:

@@ -1,6 +1,6 @@
-"""What came of one response of OpenAI Realtime: how much audio, in which items, and how loud. Pure.
+"""Audio of a response of OpenAI Realtime: how much of it there is, in which items, and how loud it is. Pure.
 
-Keeps the durations that a truncation must not exceed, and says when the audio is due for a report. A crash loses it with its
+Keeps the durations that a truncation must not exceed, and tells when the audio is due for a report. A crash loses it with its
 connection.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 BYTES_PER_MS: Final = 48
 QUIET_PEAK: Final = 128
-"""Of 32,768: audio that stays below is next to silence."""
+"""Peak, of 32,768, below which audio is next to silence."""
 
 _REPORT_MS: Final = 1_000
 
@@ -30,34 +30,34 @@ class Spoken:
 
     @property
     def ms(self) -> int:
-        """Audio that was played, whole ms."""
+        """Whole milliseconds of audio that were played."""
         return self._bytes // BYTES_PER_MS
 
     @property
     def quiet(self) -> bool:
-        """All that was played is next to silence; not so where nothing was."""
+        """True if audio was played and all of it is next to silence."""
         return self._quiet and self._bytes > 0
 
     def count(self, item: str, content_index: int, size: int) -> None:
-        """So many bytes of an item exist, heard or not."""
+        """Count `size` more bytes of an item, heard or not."""
         part = (item, content_index)
         self._items[part] = self._items.get(part, 0) + size
 
     def play(self, delta: bytes) -> bytes:
-        """The samples of a delta that is played. Half a sample waits for its other half."""
+        """Count a delta that is played, and return its samples. Half a sample waits for its other half."""
         if self._odd or len(delta) & 1:
             delta = self._odd + delta
             whole = len(delta) & ~1
             self._odd = delta[whole:]
             delta = delta[:whole]
         self._bytes += len(delta)
-        # Once it was loud it stays so: most deltas are never looked at.
+        # Checked only until the response was loud once, so most deltas are not scanned.
         if self._quiet and delta and int(np.abs(np.frombuffer(delta, "<i2").astype(np.int32)).max()) >= QUIET_PEAK:
             self._quiet = False
         return delta
 
     def due(self, *, last: bool = False) -> bool:
-        """Whether the audio is to be reported now: the first, each second, and the last."""
+        """Tell whether the audio is to be reported now: the first, each second, and the last."""
         ms = self.ms
         if self._reported < 0 or ms - self._reported >= _REPORT_MS or (last and ms != self._reported):
             self._reported = ms
@@ -65,7 +65,7 @@ class Spoken:
         return False
 
     def cut(self, heard_ms: int) -> list[tuple[str, int, int]]:
-        """Forget what lies beyond `heard_ms`: item, content index and where each item that changes ends, in ms. Never beyond what came."""
+        """Forget the audio beyond `heard_ms`. Return item, content index and end (ms) of each item that changes, never beyond its audio."""
         changed: list[tuple[str, int, int]] = []
         start = 0
         for (item, content_index), size in self._items.items():

@@ -1,7 +1,7 @@
 """The socket of an OpenAI Realtime session: what goes over it, and what its end means.
 
-The vendor's SDK opens the socket and reads most events. Two things it does not do, since they come fifty times a second and session and
-their cost bounds sessions per core. A microphone frame is encoded by hand, base64 between two constants: 1 µs for 20 ms of sound, where
+The vendor's SDK opens the socket and reads most events. Two things are done without it, since they occur fifty times a second in each
+session and their cost limits sessions per core. A microphone frame is encoded here, base64 between two constants: 1 µs for 20 ms, where
 the SDK takes 110 µs to build a dict, transform it by its type hints and dump it. Deltas of audio and words are read by msgspec, base64
 included: 1 µs, where the SDK takes 44 µs to build its model of one.
 """
@@ -38,14 +38,14 @@ class AudioDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="r
 
 
 class WordsDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="response.output_audio_transcript.delta"):
-    """More of what the audio of a response says."""
+    """More words of the audio of a response."""
 
     response_id: str
     delta: str
 
 
 class TextDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="response.output_text.delta"):
-    """More of what a response writes and does not say."""
+    """More text that a response writes and does not speak."""
 
     response_id: str
     delta: str
@@ -63,14 +63,14 @@ _kind: Final = msgspec.json.Decoder(Kind)
 
 
 class Wire:
-    """One open socket. Every method but `close` raises `ConnectionLost` when the socket is closed."""
+    """Open socket of a session. Every method but `close` raises `ConnectionLost` when the socket is closed."""
 
     def __init__(self, sdk: AsyncRealtimeConnection) -> None:
         self._sdk = sdk
         self._socket = cast("ProviderSocket", sdk._connection)
 
     def append(self, pcm: bytes) -> None:
-        """Microphone audio: PCM16 at 24 kHz."""
+        """Send microphone audio: PCM16 at 24 kHz."""
         try:
             self._socket.send_now(b"".join((_HEAD, b2a_base64(pcm, newline=False), _END)))
         except ConnectionClosed as error:
@@ -79,14 +79,14 @@ class Wire:
             raise ConnectionLost(str(error)) from error
 
     async def send(self, event: RealtimeClientEventParam) -> None:
-        """Any other event, in the SDK's shape; its own sending would load another 100 ms of modules with the first session."""
+        """Send any other event, in the SDK's shape. The SDK's own sending would load another 100 ms of modules in the first session."""
         try:
             await self._socket.send(msgspec.json.encode(event), text=True)
         except ConnectionClosed as error:
             raise _over(error) from error
 
     async def receive(self) -> tuple[AudioDelta | WordsDelta | TextDelta | Kind, bytes]:
-        """The next event: a delta, or the type of what `parse` reads from the message beside it."""
+        """Return the next event, as a delta or as its type, and the message that `parse` reads."""
         try:
             message = await self._socket.recv(decode=False)
         except ConnectionClosed as error:
@@ -99,14 +99,14 @@ class Wire:
             raise unreadable() from error
 
     def parse(self, message: bytes) -> Any:
-        """The SDK's model of an event. Nothing is validated: a field may be missing or of another type. Raises `ConnectionLost`."""
+        """Return the SDK's model of an event. Nothing is validated: a field may be missing or of another type. Raises `ConnectionLost`."""
         try:
             return self._sdk.parse_event(message)
         except (ValueError, TypeError, RecursionError) as error:
             raise unreadable() from error
 
     async def close(self) -> None:
-        """Close the socket; cut it off where the vendor does not answer within 1 s."""
+        """Close the socket; abort it if the vendor does not answer within 1 s."""
         try:
             async with asyncio.timeout(CLOSE_S):
                 await self._sdk.close()
@@ -126,21 +126,21 @@ class Wire:
 
 
 def named(event: Any) -> tuple[str, str, str]:
-    """Type, code and parameter of an `error` event; not its message, which may quote what was said."""
+    """Return type, code and parameter of an `error` event, but not its message, which may quote what was said."""
     return plain(event.error.type), plain(event.error.code), plain(event.error.param)
 
 
 def plain(value: object) -> str:
-    """A name that the vendor gave, cut to 64 characters, without anything that is no name."""
+    """Return a name that the vendor gave, cut to 64 characters, without characters that no name has."""
     return "".join(letter for letter in str(value or "") if letter.isalnum() or letter in "._-[]")[:_NAME_LIMIT]
 
 
 def unreadable() -> ConnectionLost:
-    """The vendor, or somebody in its place, does not keep to the protocol. After that the state of the session is anybody's guess."""
+    """Return the error for a vendor, or a server in its place, that breaks the protocol. The state of the session is unknown then."""
     return ConnectionLost("OpenAI sent something that cannot be read.")
 
 
 def _over(error: ConnectionClosed) -> ConnectionLost:
-    """The close that the vendor sent, else the one that was sent to it, else none."""
+    """Return the error for the close frame that the vendor sent, else the one that was sent to it, else none."""
     frame = error.rcvd or error.sent
     return shapes.closed(frame.code, frame.reason) if frame else shapes.closed(1006, "")
