@@ -1,4 +1,4 @@
-"""Who waits for a model, and which slot works on what."""
+"""Queues of a model's requests, and the assignment of slots."""
 
 from __future__ import annotations
 

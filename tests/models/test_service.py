@@ -1,4 +1,4 @@
-"""The running service, asked by OpenAI's own client: real weights, real engines."""
+"""The running service through OpenAI's own client: real weights, real engines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.browser.speech import shared_words
 from tests.running_models import RunningModels
 from voxbridge.services.models.api import audio
 
-# The first run on a machine fetches 1.3 GB.
+# The first run on a machine downloads 1.3 GB.
 pytestmark = pytest.mark.timeout(900)
 
 SYSTEM: Final = "You are a voice assistant. Be brief."
@@ -49,17 +49,17 @@ CLOCK: Final[ChatCompletionToolParam] = {
 
 
 def ask(text: str, system: str = SYSTEM) -> list[ChatCompletionMessageParam]:
-    """A conversation of one question."""
+    """Return a conversation of one question."""
     return [{"role": "system", "content": system}, {"role": "user", "content": text}]
 
 
 def say(openai: OpenAI, text: str) -> bytes:
-    """A WAV of the text, spoken."""
+    """Return a WAV of the spoken text."""
     return openai.audio.speech.create(model="piper", voice="joe", input=text, response_format="wav").content
 
 
 def as_wav(samples: Any) -> bytes:
-    """A WAV at 16 kHz of samples from -1 to 1."""
+    """Return a WAV at 16 kHz of samples from -1 to 1."""
     out = io.BytesIO()
     with wave.open(out, "wb") as stream:
         stream.setnchannels(1)
@@ -70,7 +70,7 @@ def as_wav(samples: Any) -> bytes:
 
 
 def plain(text: str) -> str:
-    """Letters and digits, in small letters."""
+    """Return only letters and digits, in lower case."""
     return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 
@@ -163,7 +163,7 @@ def test_the_two_voices_sound_unlike_and_say_the_same_in_the_same_time(openai: O
 
 
 def pitch_of(samples: audio.Samples) -> float:
-    """The median pitch of a voice in Hz, by autocorrelation of 40 ms at a time."""
+    """Return the median pitch of a voice in Hz, by autocorrelation of 40 ms windows."""
     size, low, high = audio.RATE // 25, audio.RATE // 60, audio.RATE // 400
     found = []
     for start in range(0, samples.size - size, size // 2):
@@ -184,7 +184,7 @@ def test_piper_is_started_again_when_it_dies(openai: OpenAI, models_service: Run
 
 
 def piper_pid(service: RunningModels) -> int:
-    """The process id of the service's Piper."""
+    """Return the process id of the service's Piper."""
     import psutil
 
     children = psutil.Process(service.process.pid).children(recursive=True)
@@ -330,7 +330,7 @@ def test_an_answer_cancelled_before_its_first_word_frees_its_slot_too(
 
 
 def requests_at(http: httpx.Client, role: str) -> float:
-    """Requests at work and waiting for a role."""
+    """Return the number of running and waiting requests for a role."""
     found = re.search(rf'voxbridge_model_requests{{role="{role}"}} ([\d.]+)', http.get("/metrics").text)
     assert found
     return float(found[1])

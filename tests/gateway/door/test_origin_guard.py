@@ -1,4 +1,4 @@
-"""Foreign origins and hosts are refused ahead of everything else."""
+"""Foreign origins and hosts are refused before all other checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The REST interface over a real log: what it lists, what it refuses, and that its own document is true."""
+"""The REST interface over a real log: its lists, its refusals, and the correctness of its OpenAPI document."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ async def test_a_complete_installation_is_ready_and_shows_its_voices(complete: R
 
 
 def examples(schema: Any, *, count: int) -> list[schemathesis.Case[Any]]:
-    """Generated requests for every operation, right ones and wrong ones."""
+    """Return generated requests for every operation, valid and invalid ones."""
     cases: list[schemathesis.Case[Any]] = []
     for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
         for found in schema.get_all_operations():

@@ -1,8 +1,8 @@
-"""Why a call was silent: the stretches in which somebody waited and nothing was heard, each with its cause and what to do. Pure.
+"""Silences of a call: the stretches in which the user waited and nothing was heard, each with its cause and what to do. Pure.
 
-Everything comes from the log, so an old call is explained like one that goes on. Somebody waits from the moment that the user has
-spoken or typed until the turn is over; a stretch counts in which neither of the two is heard for longer than `LONGEST_MS`. The CLI
-(`voxbridge sessions why`), the REST interface and Studio say the same, since they ask here.
+Everything comes from the log, so an old call is explained like one in progress. The user waits from the end of their speech or text until
+the turn is over. A stretch of that counts as a silence when neither the user nor the agent is heard for longer than `LONGEST_MS`. The CLI
+(`voxbridge sessions why`), the REST interface and Studio give the same answer, since all of them ask here.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from voxbridge.shared import events
 from voxbridge.shared.events import gateway, tools, voice
 
 LONGEST_MS: Final = 2_500
-"""A pause up to here is none."""
+"""Milliseconds up to which a pause is no silence."""
 
 LIMIT: Final = 100
-"""Silences of one call that are told, the newest."""
+"""Silences of one call that are returned at most: the newest."""
 
 REPORT_MS: Final = 1_000
-"""A client that plays reports so often."""
+"""Milliseconds between two playback reports of a client that plays audio."""
 
 NOISE_US: Final = 2_000_000
-"""What stopped the agent this long before a silence began may have been a noise."""
+"""Microseconds before a silence within which a barge-in may have been a noise."""
 
 Cause = Literal[
     "worker",
@@ -63,7 +63,7 @@ WHAT_TO_DO: Final[dict[Cause, str]] = {
 
 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
-    """One stretch, in ms since the first event. `turn` is 0 where none was open; `open`: it goes on."""
+    """A silence, in ms since the first event. `turn` is 0 when none was open; `open` is true while it goes on."""
 
     from_ms: int
     to_ms: int
@@ -72,13 +72,14 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
     todo: str
     turn: int = 0
     seq: int = 0
-    """The position of the event that explains it; 0 where none does."""
+    """Position of the event that explains it; 0 when none does."""
 
     open: bool = False
 
 
 def silences(log: Sequence[events.Recorded], now_us: int | None = None) -> list[Silence]:
-    """The silences of a call in the order of time. `now_us` is the time where the call goes on; else it ends with its last event."""
+    """Return the silences of a call in order of time. `now_us` is the current time of a call in progress; without it the call ends with its
+    last event."""
     if not log:
         return []
     ended = isinstance(log[-1].event, voice.SessionEnded) or any(isinstance(one.event, voice.SessionEnded) for one in log)
@@ -89,7 +90,7 @@ def silences(log: Sequence[events.Recorded], now_us: int | None = None) -> list[
         for begin, over in _without(stretch, _heard(log, end)):
             if (over - begin) // 1_000 > LONGEST_MS:
                 cause, why, seq = _cause(log, begin, over, stretch.turn)
-                open_ = over >= end and not ended
+                open_ = over >= end and not ended and now_us is not None
                 found.append(
                     Silence(
                         from_ms=(begin - start) // 1_000,
@@ -112,7 +113,7 @@ class _Wait(msgspec.Struct, frozen=True):
 
 
 def _waits(log: Sequence[events.Recorded], end: int) -> list[_Wait]:
-    """From where the user ended, to where the turn did."""
+    """Return the waits of a call: from the end of the user's speech or text to the end of the turn."""
     found: list[_Wait] = []
     spoke: int | None = None
     begun: dict[int, int] = {}
@@ -142,7 +143,7 @@ def _waits(log: Sequence[events.Recorded], end: int) -> list[_Wait]:
 
 
 def _heard(log: Sequence[events.Recorded], end: int) -> list[tuple[int, int]]:
-    """When the agent, or the user, could be heard, µs."""
+    """Return the stretches in which the agent or the user could be heard, in µs."""
     found: list[tuple[int, int]] = []
     playing: dict[int, tuple[int, int]] = {}
     reported: set[int] = set()
@@ -260,7 +261,7 @@ _PARTS: Final = {"stt": "Speech to text failed", "tts": "The voice failed", "llm
 
 
 def _called(log: _Log, within: _Log, begin: int, over: int) -> _Found:
-    """A function that was open for more than half of the stretch."""
+    """Return the function call that was open longest, if that was more than half of the stretch."""
     longest: _Found = None
     most = 0
     for one in log:
@@ -303,7 +304,7 @@ def _noise(log: _Log, within: _Log, begin: int, over: int) -> _Found:
 
 
 def _late(log: _Log, begin: int, over: int, turn: int) -> tuple[Cause, str, int]:
-    """What the turn's own stamps say took longest; what has not come where it goes on."""
+    """Return the stage that took longest by the turn's latency stamps; for a turn in progress, the stage that has not finished."""
     done = next((one for one in log if isinstance(one.event, voice.TurnCompleted) and one.event.number == turn and turn), None)
     if done is not None and isinstance(done.event, voice.TurnCompleted):
         at, steps = 0, []
@@ -336,7 +337,7 @@ _STAGES: Final[tuple[tuple[str, Cause, str], ...]] = (
 
 
 def _muted(log: _Log, start: int, end: int) -> list[Silence]:
-    """The microphone was paused, nobody typed, and the call waited: ten seconds and more."""
+    """Return the stretches in which the microphone was paused and the user did not type for more than ten seconds."""
     found: list[Silence] = []
     since: events.Recorded | None = None
     for one in [*log, None]:

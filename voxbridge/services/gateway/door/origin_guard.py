@@ -19,10 +19,9 @@ class Guard:
     """The allow-lists of one listening address."""
 
     def __init__(self, config: Config) -> None:
-        names = [*_LOOPBACK, *_listed(config.allowed_hosts)]
-        self._hosts = frozenset(names) | {f"{name}:{config.port}" for name in names if not _has_port(name)}
-        if config.port != 80:
-            self._hosts -= frozenset(_LOOPBACK)
+        listed = _listed(config.allowed_hosts)
+        with_port = {f"{name}:{config.port}" for name in (*_LOOPBACK, *listed) if not _has_port(name)}
+        self._hosts = with_port | frozenset(listed) | frozenset(_LOOPBACK if config.port == 80 else ())
         own = {f"http://{name}:{config.port}" for name in _LOOPBACK}
         if config.port == 80:
             own |= {f"http://{name}" for name in _LOOPBACK}

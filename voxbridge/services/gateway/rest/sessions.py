@@ -124,7 +124,8 @@ class Sessions:
                 log.append(recorded)
             if len(log) == SILENCES_READ:
                 break
-        live = bool(log) and not any(isinstance(one.event, events.voice.SessionEnded) for one in log[-50:])
+        whole = len(log) < SILENCES_READ
+        live = bool(log) and whole and not any(isinstance(one.event, events.voice.SessionEnded) for one in log[-50:])
         found = silences(log, self._clock.now_us() if live else None)
         return {"silences": msgspec.to_builtins(found), "live": live}
 

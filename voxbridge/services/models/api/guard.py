@@ -24,7 +24,7 @@ class Door:
     """ASGI middleware that checks Host, Origin and the size of the body."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str] = ()) -> None:
-        self._app, self._hosts = app, frozenset((*LOOPBACK, *hosts))
+        self._app, self._hosts = app, frozenset(host.lower() for host in (*LOOPBACK, *hosts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -48,7 +48,7 @@ class Door:
         await self._app(scope, bounded, send)
 
     def _refused(self, headers: Headers) -> VoxbridgeError | None:
-        host = headers.get("host", "")
+        host = headers.get("host", "").lower()
         name = host if host.endswith("]") else host.rsplit(":", 1)[0]
         if name not in self._hosts:
             return VoxbridgeError(Code.FORBIDDEN_ORIGIN, f"The host name {name!r} is not one of this service's.", field="Host")

@@ -138,7 +138,7 @@ class Llm(Child):
     @property
     def reading(self) -> bool:
         """True while a prompt is being read for the first time."""
-        return self.slots.busy > 0 and any(self._at_first.values())
+        return any(first and self.slots.is_busy(index) for index, first in self._at_first.items())
 
     def _note(self, families: Sequence[str | None]) -> None:
         self._home.note(self.name, msgspec.json.encode(_Noted(self.url, tuple(families))))

@@ -40,6 +40,10 @@ class Slots:
         """Number of slots at work."""
         return sum(self._busy)
 
+    def is_busy(self, index: int) -> bool:
+        """Tell whether this slot is at work."""
+        return self._busy[index]
+
     def choose(self, family: str) -> int | None:
         """Return the slot for a family: its own, else the one idle longest. None when that slot is at work."""
         if family in self._families:
