@@ -1,6 +1,6 @@
 """The `voxbridge` command: its groups, and how an error ends it.
 
-Owns the words of the command line. Groups with heavy imports are loaded when they are called.
+Owns the command line interface. Groups with heavy imports are loaded when they are called.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LATER: Final = {
 
 
 class Commands(click.Group):
-    """The command with its groups; those of `_LATER` are imported when they are named."""
+    """The top command with its groups; those in `_LATER` are imported when they are named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *_LATER})
@@ -102,7 +102,7 @@ def config(markdown: bool) -> None:
 
 
 def main() -> None:
-    """Run the command; an error of ours is one line on standard error and exit code 1, wrong settings 2."""
+    """Run the command. A `VoxbridgeError` ends it with one line on standard error and exit code 1, or 2 for `INVALID_ARGUMENT`."""
     try:
         cli()
     except VoxbridgeError as error:

@@ -1,1 +1,1 @@
-"""The commands of `voxbridge`, one module each: their words, options and looks."""
+"""The commands of `voxbridge`, one module each: their words, options and output."""

@@ -1,4 +1,4 @@
-"""`voxbridge admin`: what an installation with users of their own needs done once, and what its containers run."""
+"""`voxbridge admin`: one-time setup of an installation whose services have users of their own, and the commands of its containers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`voxbridge agents`: the agents and pipelines of a folder, what the model of one is told, and what is wrong with the files.
+"""`voxbridge agents`: the agents and pipelines of a folder, the instructions of an agent's model, and the problems of the files.
 
-Owns the words and the look of these commands. Does not own what an agent is (`voxbridge.shared.agents.model`) nor what a right file is
+Owns the words and the look of these commands. Does not own what an agent is (`voxbridge.shared.agents.model`) nor what a valid file is
 (`voxbridge.shared.agents.files`). Exit status 1 means that a file is wrong or that there is no such agent.
 """
 

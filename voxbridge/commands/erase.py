@@ -1,6 +1,6 @@
-"""`voxbridge erase`: a session made unreadable, wherever it is kept.
+"""`voxbridge erase`: makes a session unreadable, wherever it is kept.
 
-Owns the words of the command. Does not own what is done (`voxbridge.sessions.erase`).
+Owns the words of the command. Does not own the erasing (`voxbridge.sessions.erase`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def erase(sid: str, by: str | None, yes: bool) -> None:
 
 
 def login_name() -> str:
-    """Who runs the command; in a container that may be a number alone."""
+    """Return the name of the user that runs the command; in a container that may be only a number."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -1,4 +1,4 @@
-"""`voxbridge health`: one service's own word, for the probes of containers and for people."""
+"""`voxbridge health`: readiness of one service by its own answer, for the probes of containers and for people."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`voxbridge keys`: the keys of providers, set and forgotten in the running gateway.
+"""`voxbridge keys`: the keys of providers, set and removed in the running gateway.
 
 Owns the words of these commands and how the gateway is found. Does not own the keys (`voxbridge.shared.secrets.provider_keys`). A key is
-read from standard input or a hidden prompt; it is never an argument, since every user of the machine sees those, and never printed.
+read from standard input or a hidden prompt. It is never an argument, since every user of the machine sees those, and never printed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from voxbridge.shared.secrets.secret_file import admin_token_file
 
 TIMEOUT_S: Final = 10.0
 _READ: Final = 4_096
-"""Characters that are read of standard input: more than any key has, so that what is too long is refused and not cut."""
+"""Characters that are read from standard input: more than any key has, so that a longer text is refused and not cut."""
 
 
 @click.group()
@@ -110,7 +110,7 @@ def set_key(ctx: click.Context, provider: str) -> None:
       voxbridge keys set gemini
       pass show gemini | voxbridge keys set gemini
     """
-    if ctx.args:  # click's own words would repeat it
+    if ctx.args:  # click's own error would repeat the key
         raise click.UsageError("A key is never an argument: every user of this machine sees those. It is read from standard input.")
     _ask("POST", "/api/config/keys", json={"provider": provider, "key": _read(provider)})
     click.echo(f"The key of {provider} is stored.")
@@ -130,7 +130,7 @@ def forget_key(provider: str) -> None:
 
 
 def at_a_terminal() -> bool:
-    """Whether somebody types what standard input holds."""
+    """Return whether standard input is a terminal."""
     return sys.stdin.isatty()
 
 
@@ -164,6 +164,7 @@ def _ask(method: str, path: str, **options: Any) -> httpx.Response:
 
 
 def _url(config: Config) -> str:
-    """Where the gateway of the data folder is; where none runs by `voxbridge up`, as in its own container, where the settings say."""
+    """Return the URL of the gateway that `voxbridge up` runs on the data folder; without one, as in the gateway's own container, the URL in
+    the settings."""
     found = runtime.told(config.data_dir) if is_running(config.data_dir) else None
     return found.url if found is not None else config.gateway_base_url

@@ -1,4 +1,4 @@
-"""`voxbridge models`: what models there are, fetching them, hashing them again.
+"""`voxbridge models`: listing, fetching and verifying the models.
 
 Owns the words of these commands. Exit status 1 means that something is missing or wrong, with one line that says what to do.
 """

@@ -1,6 +1,6 @@
-"""`voxbridge export`, `import` and `replay`: a call as a file, as a test, and taken again.
+"""`voxbridge export`, `import` and `replay`: a call as a file, as a test, and replayed.
 
-Owns the words and the exit codes of these commands: 0 when nothing differs, 1 when something does, 2 when it cannot be told.
+Owns the words and the exit codes of these commands: 0 when nothing differs, 1 when something does, 2 when the recording cannot be read.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ async def _export(sid: str, file: Path | None, folder: Path | None) -> None:
 
 
 async def _print_wav(sid: str) -> None:
-    # It is filled in place, and its head is known last.
+    # The file is filled in place and its header is written last, so it cannot be written to a pipe directly.
     with TemporaryDirectory(prefix="voxbridge-") as folder:
         path = Path(folder) / "call.wav"
         await _export_wav(sid, path, place="standard output")

@@ -1,6 +1,6 @@
-"""`voxbridge sessions`: the calls in the log, one call from its beginning to its end, a call as it happens, and its move elsewhere.
+"""`voxbridge sessions`: the list of calls in the log, one call in full, a call as it happens, and moving a call to another worker.
 
-Owns the words and the look of these commands. Does not own what is told (`voxbridge.sessions.report`) nor what is moved
+Owns the words and the look of these commands. Does not own what is reported (`voxbridge.sessions.report`) nor the moving
 (`voxbridge.sessions.move`).
 """
 
@@ -258,7 +258,7 @@ async def _follow(log: Log, sid: str, as_json: bool) -> None:
 
 
 def plain(recorded: events.Recorded) -> dict[str, object]:
-    """An event with nothing in it that JSON does not have."""
+    """Return an event as values that JSON can express."""
     data = msgspec.msgpack.decode(msgspec.msgpack.encode(recorded.event))
     whole = {name: getattr(recorded, name) for name in ("seq", "writer", "visible", "ts", "id", "type", "v", "cause")}
     return {**whole, "data": msgspec.to_builtins(data, str_keys=True)}

@@ -1,6 +1,6 @@
-"""How settings are shown: as the page of the documentation, and as a table with the values in force here.
+"""Display of the settings: as the page of the documentation, and as a table with the current values.
 
-Owns the words around them. The settings themselves are `voxbridge.shared.config`'s. Secrets are never printed.
+Owns the words around them. The settings themselves are in `voxbridge.shared.config`. Secrets are never printed.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ VOXBRIDGE_LLM_URL=http://127.0.0.1:11434/v1 VOXBRIDGE_LLM_MODEL=qwen2.5:7b make 
 
 
 def document(settings: str) -> str:
-    """The whole of `docs/configuration.md` around the table of settings."""
+    """Return the whole of `docs/configuration.md`, with the table of settings in the middle."""
     return f"{_HEAD}{settings}{_TAIL}"
 
 
 def table(config: Config) -> Table:
-    """Every setting with its value here; one that was changed is bold."""
+    """Return a table of all settings with their current values; changed values are bold."""
     grid = Table("variable", "value", "meaning", show_lines=False)
     for setting in fields(Config):
         value, default = getattr(config, setting.name), setting.default

@@ -1,7 +1,7 @@
-"""`voxbridge token`: an access token for somebody who is no administrator.
+"""`voxbridge token`: an access token for a user who is no administrator.
 
-Owns the words of this command. Does not own what a token says (`voxbridge.shared.secrets.access_tokens`). It asks nobody: who can read the
-file of the administrators' token can sign.
+Owns the words of this command. Does not own the content of a token (`voxbridge.shared.secrets.access_tokens`). It sends no request: a user
+that can read the file of the administrators' token can sign.
 """
 
 from __future__ import annotations
@@ -66,6 +66,6 @@ def _seconds(duration: str) -> int:
 
 
 def _studio(config: Config) -> str:
-    """Where people find Studio: the first of the allowed origins, where there is one."""
+    """Return the address at which people find Studio: the first of the allowed origins, if there is one."""
     first = config.allowed_origins.split(",")[0].strip()
     return first.rstrip("/") or config.own_url

@@ -1,6 +1,6 @@
-"""`voxbridge doctor`: shows what was found, as a table or as JSON.
+"""`voxbridge doctor`: shows the findings, as a table or as JSON.
 
-Owns the words of the command and its exit code: 0 where nothing fails, 1 where something does, 2 for settings that cannot be read.
+Owns the words of the command and its exit code: 0 if nothing fails, 1 if something does, 2 for settings that cannot be read.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _show(findings: list[Finding], begun: float, as_json: bool) -> None:
 
 
 def table(findings: list[Finding]) -> Table:
-    """The findings as they are shown."""
+    """Return the findings as a table."""
     grid = Table("", "what", "how it stands, and what to do", show_lines=False)
     area = ""
     for finding in findings:

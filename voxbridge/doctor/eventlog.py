@@ -1,6 +1,6 @@
-"""What NATS says: whether it answers, its streams and consumers, its disk, how far the services are behind, broken events, its clock.
+"""Checks of NATS: its answers, streams and consumers, its disk, the backlog of the services, broken events, its clock.
 
-Owns the questions to NATS. Changes nothing there. Where the server's system account is known, it is asked about itself too.
+Owns the requests to NATS. Changes nothing there. If the server's system account is known, the server is asked about itself too.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from voxbridge.shared.wait_for_server import host_and_port
 
 AREA: Final = "event log"
 BACKLOG: Final = 100
-"""Requests or calls that may wait for a service before that is said."""
+"""Requests or calls that may wait for a service without a warning."""
 
 SCANNED: Final = 2_048
-"""The newest events, which are read to find broken ones."""
+"""Number of newest events that are read to find broken ones."""
 
 SKEW_MS: Final = 500
 _ALMOST_FULL: Final = 0.85
 _ASK_S: Final = 3.0
-"""Two answers in a row are within the bound of the examination; on a quiet machine each takes milliseconds."""
+"""Seconds per request: two in a row stay within the bound of the examination; on a quiet machine each takes milliseconds."""
 
 _HTTP_OK: Final = 200
 _MAKE: Final = "Start the services, which make it; where each has a NATS user of its own, run `voxbridge admin streams`."
@@ -49,7 +49,7 @@ _RESTART: Final = "Restart NATS once there is room; `voxbridge up` does it by it
 
 
 async def look(config: Config, nc: Client) -> list[Finding]:
-    """Everything that NATS says."""
+    """Return all findings about NATS."""
     log = Log(nc, read_timeout_s=_ASK_S)
     parts = await asyncio.gather(
         _streams(config, nc), _consumers(nc), asyncio.to_thread(_server, config), _broken(nc, log), _clock(nc), return_exceptions=True
@@ -123,7 +123,7 @@ def _queue(name: str, info: ConsumerInfo, *, settled: bool) -> Finding:
 
 
 def _server(config: Config) -> list[Finding]:
-    """The embedded server about itself; nothing where it is another's."""
+    """Return the embedded server's findings about itself; none for a server of another installation."""
     parts = urlsplit(config.nats_url)
     try:
         password = (Path(config.data_dir) / "nats" / "system-password").read_text().strip()

@@ -1,6 +1,6 @@
-"""The whole examination: everything is asked side by side, and what does not answer costs its time-out and no more.
+"""The whole examination: all checks run in parallel, and a part that does not answer costs its timeout and no more.
 
-Owns the order and the bounds. Does not own the questions (the modules beside it) nor how findings are shown (`voxbridge.doctor.command`).
+Owns the order and the time limits. Does not own the checks (the modules beside it) nor how findings are shown (`voxbridge.doctor.command`).
 Changes nothing anywhere.
 """
 
@@ -33,7 +33,7 @@ _START: Final = "Start it with `make up`."
 
 
 async def examine(config: Config) -> list[Finding]:
-    """Every finding; takes `BOUND_S` at most, however much is dead."""
+    """Return all findings; takes at most `BOUND_S`, however many parts are dead."""
     running = machine.is_running(config.data_dir)
     told = runtime.told(config.data_dir) if running else None
     if told is not None:
@@ -69,7 +69,7 @@ async def _bounded(area: str, look: Awaitable[list[Finding]]) -> list[Finding]:
 async def _over_nats(config: Config, place: Place) -> list[Finding]:
     if not config.nats_url:
         return [fail("event log", "NATS", "Its address is not known.", f"Set VOXBRIDGE_NATS_URL. {_START}")]
-    # What the connection has to say is said by the findings.
+    # The findings already report what the connection would log.
     logging.getLogger("voxbridge.shared").addHandler(logging.NullHandler())
     logging.getLogger("voxbridge.shared").propagate = False
     try:

@@ -1,4 +1,4 @@
-"""What `voxbridge doctor` finds: one line for each thing it looked at, how it stands, and what to do about it. Pure data."""
+"""Findings of `voxbridge doctor`: for each thing that was checked its state and what to do about it. Pure data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEVELS: Final[tuple[Level, ...]] = ("OK", "WARN", "FAIL")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """`area` groups, `name` is the thing, `says` how it stands, `do` what mends it (empty where nothing is wrong)."""
+    """A finding. `area` groups, `name` is the thing, `says` its state, `do` the remedy (empty when nothing is wrong)."""
 
     area: str
     name: str
@@ -22,20 +22,20 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ok(area: str, name: str, says: str) -> Finding:
-    """Nothing is wrong."""
+    """Build the finding that nothing is wrong."""
     return Finding(area=area, name=name, level="OK", says=says)
 
 
 def warn(area: str, name: str, says: str, do: str) -> Finding:
-    """It works, and soon may not."""
+    """Build the finding that something works, and may fail soon."""
     return Finding(area=area, name=name, level="WARN", says=says, do=do)
 
 
 def fail(area: str, name: str, says: str, do: str) -> Finding:
-    """It does not work."""
+    """Build the finding that something does not work."""
     return Finding(area=area, name=name, level="FAIL", says=says, do=do)
 
 
 def worst(findings: Iterable[Finding]) -> Level:
-    """The worst level among them."""
+    """Return the worst level among the findings."""
     return max((finding.level for finding in findings), key=LEVELS.index, default="OK")

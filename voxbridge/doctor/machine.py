@@ -1,6 +1,6 @@
-"""What can be seen without asking any server: settings, folders, disks, ports, versions, weights of models.
+"""Checks of this machine without asking any server: settings, folders, disks, ports, versions, weights of models.
 
-Owns the questions to this machine. Does not own what is asked over a connection. Blocks: call it in a thread.
+Owns the checks of this machine. Does not own what is asked over a connection. Blocks: call it in a thread.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _VERSION_S: Final = 3.0
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a `voxbridge up` holds this data folder now."""
+    """Return whether a `voxbridge up` holds this data folder now."""
     try:
         handle = os.open(folder / "up.lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -46,12 +46,12 @@ def is_running(folder: Path) -> bool:
 
 
 def look(config: Config, *, running: bool) -> list[Finding]:
-    """Everything that this machine shows."""
+    """Return all findings about this machine."""
     return [*_versions(), _processors(), *_folder(config, running=running), *_ports(config, running=running), *_weights(config)]
 
 
 def own() -> list[Finding]:
-    """What is this command's own, where the product is elsewhere."""
+    """Return the findings about this command itself, when the product runs elsewhere."""
     return [ok(AREA, "versions", ", ".join(_own_versions()))]
 
 
@@ -109,7 +109,7 @@ def _folder(config: Config, *, running: bool) -> list[Finding]:
 
 def _ports(config: Config, *, running: bool) -> list[Finding]:
     if running:
-        return []  # they are its own; whether it answers on them is asked elsewhere
+        return []  # the ports are the product's own; other checks ask whether it answers on them
     found: list[Finding] = []
     wanted = [(config.host, config.port, "VOXBRIDGE_PORT")]
     if not config.models_url:

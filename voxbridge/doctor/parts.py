@@ -1,7 +1,7 @@
-"""What the services say of themselves: over the bus by `$SRV`, over HTTP by `/readyz`.
+"""Checks of the services by their own answers: over the bus by `$SRV`, over HTTP by `/readyz`.
 
-Owns the questions to services, and what is said of one that is late: a busy machine answers after seconds, and that is neither dead nor
-well. Changes nothing. A service that is dead costs its time-out and no more.
+Owns the requests to services, and the findings about a late answer: a busy machine answers after seconds, and is then neither dead nor
+well. Changes nothing. A dead service costs its timeout and no more.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from voxbridge.shared.secrets.secret_file import admin_token_file
 
 AREA: Final = "services"
 ANSWER_S: Final = 4.0
-"""How long an answer is waited for: several times what a busy machine takes, within the bound of the examination."""
+"""Seconds that an answer is waited for: several times what a busy machine takes, within the bound of the examination."""
 
 SLOW_S: Final = 1.0
-"""An answer that took longer is said to be late; on a quiet machine it takes milliseconds."""
+"""Seconds above which an answer is reported as late; on a quiet machine it takes milliseconds."""
 
 LISTEN_S: Final = 0.8
-"""How long more processes than are needed may take to say that they are there: nobody says how many there are."""
+"""Seconds to listen for further processes once the needed ones have answered: the number of processes is not known."""
 
 NEEDED: Final = {"voice": 2, "tools": 1, "gateway": 1}
-"""Processes of each service without which something is to be said; they are waited for as long as for any answer."""
+"""Processes of each service that are needed to avoid a warning; they are waited for as long as for any answer."""
 
 _NOBODY: Final = "503"
 _NAMES: Final = {"redis": "Valkey", "nats": "NATS", "log": "the event log"}
@@ -45,7 +45,7 @@ _OVERLOADED: Final = "See whether its machine is overloaded, and ask again."
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What was answered to one question: `answer`, or `why` there is none; `status` is that of HTTP."""
+    """Answer to one request: `answer`, or `why` there is none; `status` is that of HTTP."""
 
     answer: dict[str, Any] = {}
     took_s: float = 0.0
@@ -55,12 +55,12 @@ class Told(msgspec.Struct, frozen=True):
 
     @property
     def slow(self) -> bool:
-        """Whether it was answered, and late."""
+        """True if there was an answer, and it was late."""
         return not self.why and self.took_s > SLOW_S
 
 
 async def on_the_bus(nc: Client, place: Place) -> list[Finding]:
-    """Each process that is there, with its figures, and which service has none."""
+    """Return a finding for each service by the processes that answer on the bus, with their figures."""
     asked = [asyncio.gather(_stats(nc, name), _health(nc, name)) for name in NEEDED]
     found: list[Finding] = []
     for name, (stats, health) in zip(NEEDED, await asyncio.gather(*asked), strict=True):
@@ -72,7 +72,7 @@ async def on_the_bus(nc: Client, place: Place) -> list[Finding]:
 
 
 async def over_http(config: Config, place: Place) -> list[Finding]:
-    """The gateway and the models on their ports."""
+    """Return the findings about the ports of the gateway and the models."""
     async with httpx.AsyncClient(timeout=ANSWER_S, trust_env=False) as client:
         gateway, models = await asyncio.gather(
             _ready(client, f"{config.gateway_base_url}/readyz", host=f"127.0.0.1:{config.port}", token=_token(config)),
@@ -82,7 +82,7 @@ async def over_http(config: Config, place: Place) -> list[Finding]:
 
 
 async def _stats(nc: Client, name: str) -> list[dict[str, Any]] | None:
-    """The figures of each process that answers; nothing where NATS says that nobody hears the question."""
+    """Return the figures of each process that answers; None when NATS says that no process is subscribed."""
     answers: list[dict[str, Any]] = []
     inbox = nc.new_inbox()
     subscription = await nc.subscribe(inbox)
@@ -96,7 +96,7 @@ async def _stats(nc: Client, name: str) -> list[dict[str, Any]] | None:
             with suppress(ValueError):
                 answers.append(json.loads(message.data))
     except TimeoutError:
-        pass  # as many as there were
+        pass  # the processes that answered in time
     finally:
         await subscription.unsubscribe()
     return answers
@@ -157,7 +157,7 @@ def _service(name: str, health: Told, stats: list[dict[str, Any]] | None, place:
 
 
 def _token(config: Config) -> str:
-    """The administrators' token, where this process may read it."""
+    """Return the administrators' token, if this process may read it; otherwise an empty string."""
     try:
         return admin_token_file(config).read() or ""
     except VoxbridgeError:
@@ -165,7 +165,7 @@ def _token(config: Config) -> str:
 
 
 async def _ready(client: httpx.AsyncClient, url: str, *, host: str = "", token: str = "") -> Told:
-    # Between containers the gateway has a name that it need not let browsers use.
+    # In a container setup the gateway's host name is one that it need not accept from browsers.
     headers = ({"Host": host} if host else {}) | ({"Authorization": f"Bearer {token}"} if token else {})
     begun = time.monotonic()
     try:

@@ -1,6 +1,7 @@
-"""What Valkey says: whether it answers in time, its memory, what it keeps, and leases against live sessions.
+"""Checks of Valkey: the time of its answers, its memory, its persistence, and leases against live sessions.
 
-Owns the questions to Valkey. Changes nothing there but one key of a second. Losing Valkey costs a rebuild, so little here is fatal.
+Owns the requests to Valkey. Changes nothing there except one key that lives for a second. Losing Valkey costs a rebuild, so little here is
+fatal.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _LEVELS: Final[dict[str, Level]] = {"ok": "OK", "degraded": "WARN", "down": "FAI
 
 
 async def look(config: Config, redis: Redis, place: Place, *, now_us: int) -> list[Finding]:
-    """Everything that Valkey says."""
+    """Return all findings about Valkey."""
     condition = await valkey_condition(redis)
-    if condition.state == "down":  # this process asks everything at once as it begins, so it may be the one that was late
+    if condition.state == "down":  # this process sends all its requests at once as it begins, so the delay may be its own
         condition = await valkey_condition(redis)
     if condition.state != "ok":
         says, _, do = condition.detail.partition(". ")

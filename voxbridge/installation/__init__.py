@@ -1,1 +1,1 @@
-"""An installation: its streams, credentials, keys, and what must hold before it starts."""
+"""An installation: its streams, credentials, keys, and the checks before it starts."""

@@ -1,8 +1,8 @@
-"""The credentials of an installation whose services have users of their own: made once, kept as files, one folder for each reader.
+"""The credentials of an installation whose services have users of their own: created once, kept as files, one folder for each reader.
 
-Owns the files: nkey seeds, passwords of Valkey, the vault key of those who seal and open, the administrators' token, and the two
+Owns the files: nkey seeds, passwords of Valkey, the vault key of the users that seal and open, the administrators' token, and the two
 servers' configurations, which hold no secret but digests and public keys. Does not own what each user may do
-(`voxbridge.shared.bus.permissions`). A crash here leaves what was there: a file appears whole or not at all.
+(`voxbridge.shared.bus.permissions`). A crash here leaves what was there: a file appears completely or not at all.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ PASSWORD_FILE: Final = "redis.password"  # noqa: S105 - the name of a file
 VAULT_FILE: Final = "vault.key"
 TOKEN_FILE: Final = "admin.token"  # noqa: S105 - the name of a file
 VAULT_HOLDERS: Final = ("voice", RECORDINGS)
-"""Who opens what is sealed: keys of providers and of recordings. Valkey gives the last of these the sealed keys of recordings alone."""
+"""Users that open what is sealed: keys of providers and of recordings. Valkey gives the last of them only the sealed keys of recordings."""
 
 PUBLIC_FILE: Final = "vault.pub"
 SEALERS: Final = ("gateway",)
-"""Who seals keys of providers and opens none; releases before this one gave them the vault key."""
+"""Users that seal keys of providers and open none; earlier releases gave them the vault key."""
 
 TOKEN_HOLDERS: Final = ("gateway",)
 _SERVERS: Final = ("nats", "valkey")
@@ -48,7 +48,7 @@ _PUBLIC: Final = 0o444
 
 
 def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
-    """Make what is missing in `folder`, and write the servers' configurations anew; returns the names of users that are new.
+    """Create what is missing in `folder`, and rewrite the servers' configurations; return the names of users that are new.
 
     Raises `INTERNAL` when a folder cannot be written.
     """
@@ -76,7 +76,7 @@ def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
 
 
 def nats_configuration(keys: Mapping[str, str], place: Place, *, monitor: str = "127.0.0.1:8222") -> str:
-    """nats-server's configuration for these public keys. The monitor is on loopback: only the container's own probe reaches it."""
+    """Return nats-server's configuration for these public keys. The monitor is on loopback: only the container's own probe reaches it."""
     return configuration(replace(place, more=f'http: "{monitor}"\n'), {name: f"nkey: {key}" for name, key in keys.items()})
 
 
@@ -94,9 +94,9 @@ maxmemory-policy noeviction
 
 
 def valkey_users(passwords: Mapping[str, str]) -> str:
-    """Valkey's users: the services by their passwords, and a probe that may only ping."""
+    """Return Valkey's users: the services with their passwords, and a probe that may only ping."""
     digests = {name: sha256(password.encode()).hexdigest() for name, password in passwords.items()}
-    # As the user `default` Valkey reads its own file back, so it must be allowed all; nobody knows a password to this digest.
+    # Valkey reads its own file back as the user `default`, so that user needs all rights; no password for this digest is known.
     nobody = secrets.token_hex(32)
     return f"user default on #{nobody} ~* &* +@all\n{users_of_valkey(digests)}user health on nopass -@all +ping\n"
 
@@ -107,7 +107,7 @@ def _password(folder: Path, name: str) -> str:
     known = own.read_text().strip() if own.exists() else ""
     if known and known not in others:
         return known
-    # Releases before this one had one password for all, with which one service could act as another.
+    # Earlier releases had one password for all users, with which one service could act as another.
     password = secrets.token_hex(24)
     _write(own, password)
     return password
@@ -131,12 +131,12 @@ def _same(folder: Path, known_by: Sequence[str], file: str, holders: Sequence[st
 
 
 def new_seed() -> str:
-    """The seed of a user that nobody knows yet."""
+    """Return a new, random seed of a user."""
     return bytes(nkeys.encode_seed(random(_SEED_BYTES), nkeys.PREFIX_BYTE_USER)).decode()
 
 
 def public_key(seed_file: Path) -> str:
-    """The public nkey that belongs to a seed."""
+    """Return the public nkey that belongs to a seed."""
     pair = nkeys.from_seed(bytearray(seed_file.read_text().strip().encode()))
     public = bytes(pair.public_key).decode()
     pair.wipe()

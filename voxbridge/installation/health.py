@@ -1,6 +1,6 @@
-"""Whether the service of this name on this very machine is ready: the question a container's probe asks.
+"""Health check of one service on this machine, as the probe of a container runs it.
 
-Asks over the bus, as the service itself, where the service is on the bus, and over HTTP where it is not. Owns no state.
+Asks over the bus, as the service itself, for a service on the bus, and over HTTP for one that is not. Owns no state.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PENDING: Final = 64 * 1024
 
 
 async def ask(config: Config, name: str) -> tuple[bool, str]:
-    """Whether it is ready, and one line about it."""
+    """Return whether the service is ready, and one line about it."""
     return await _over_http(config) if name == "models" else await _over_bus(config, name)
 
 

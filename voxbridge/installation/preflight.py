@@ -1,4 +1,4 @@
-"""What must hold before anything is started: a folder to write to, room on the disk, free ports, nobody else on the folder.
+"""Checks before anything is started: a writable folder, room on the disk, free ports, no other process on the folder.
 
 Owns the checks and their one-line messages. Does not own the servers' own checks (`voxbridge.shared.embedded.servers`).
 """
@@ -21,14 +21,14 @@ _LISTEN: Final = "0A"
 
 
 class FolderLock:
-    """Held by the one `voxbridge up` of a data folder, for as long as its process lives."""
+    """Lock of a data folder, held by its one `voxbridge up` for as long as that process lives."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
     @classmethod
     def take(cls, folder: Path, url: str) -> Self:
-        """Take it, or raise `StartError` that names who has it."""
+        """Take the lock, or raise `StartError` that names its holder."""
         handle = os.open(folder / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -44,13 +44,13 @@ class FolderLock:
         return cls(handle)
 
     def release(self) -> None:
-        """Give it back; the file stays, empty."""
+        """Release the lock; the file stays, empty."""
         os.ftruncate(self._handle, 0)
         os.close(self._handle)
 
 
 def check_folder(folder: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
-    """Make the data folder and write to it; raises `StartError`."""
+    """Create the data folder and write to it; raises `StartError`."""
     probe = folder / f".write-{os.getpid()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,18 +70,18 @@ def check_folder(folder: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
 
 
 def check_secrets(config: Config) -> None:
-    """Raise `UNAVAILABLE` when there is a file of a secret that cannot be used; those that are missing are made when they are needed."""
+    """Raise `UNAVAILABLE` when the file of a secret exists and cannot be used; missing files are created when they are needed."""
     vault_key_file(config).read()
     admin_token_file(config).read()
 
 
 def make_vault(config: Config) -> None:
-    """Make the vault key if there is none, and its public half for those who only seal. Raises `UNAVAILABLE`."""
+    """Create the vault key if there is none, and its public half for processes that only seal. Raises `UNAVAILABLE`."""
     sealed_box.publish(vault_key_file(config), config.vault_public_key_path)
 
 
 def check_port(host: str, port: int, variable: str) -> None:
-    """Raise `StartError` unless a service can listen there; it names the process that has the port where the system tells."""
+    """Raise `StartError` unless a service can listen on the port; the error names the process that holds it, if the system tells."""
     try:
         free = port_is_free(port, host)
     except OSError as error:
@@ -94,13 +94,13 @@ def check_port(host: str, port: int, variable: str) -> None:
 
 
 def port_holder(port: int) -> str | None:
-    """`name (process 123)` of who listens on a port, where this user may see it."""
+    """Return `name (process 123)` of the process that listens on a port, if this user may see it."""
     inodes = _listening(port)
     for link in Path("/proc").glob("[0-9]*/fd/*"):
         try:
             if str(link.readlink()) in inodes:
                 return f"{(link.parents[1] / 'comm').read_text().strip()} (process {link.parents[1].name})"
-        except OSError:  # another user's, or gone since it was listed
+        except OSError:  # another user's process, or gone since it was listed
             continue
     return None
 

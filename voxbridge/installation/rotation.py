@@ -1,9 +1,9 @@
-"""Rotation of the vault key: a new one, and everything that was sealed for the one before sealed anew.
+"""Rotation of the vault key: a new key, with which everything sealed for the previous one is sealed again.
 
-Owns the order in which it is done. First the new key is where whoever opens looks, with the old one beside it; then its public half is
-where whoever seals looks; then each record is opened and sealed again, unless it changed meanwhile; and only when none is left is the
-old key removed. A crash in between leaves everything openable, and the next run goes on. Does not own the form of what is sealed
-(`voxbridge.shared.secrets.vault`).
+Owns the order of the steps. First the new key replaces the old one where processes open, with the old one kept beside it. Then its public
+half replaces the old one where processes seal. Then each record is opened and sealed again, unless it changed meanwhile. Only when none is
+left is the old key removed. A crash in between leaves everything readable, and the next run continues. Does not own the form of what is
+sealed (`voxbridge.shared.secrets.vault`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from voxbridge.shared.secrets.vault import OLD, Vault, WrongKey
 
 PATTERNS: Final = ("vx:key:*", "vx:datakey:*")
 LOOKS: Final = 20
-"""Times that all records are looked at, before it is said that some cannot be sealed anew."""
+"""Passes over all records before the rotation reports that some cannot be sealed again."""
 
 _REPLACE: Final = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then
@@ -35,20 +35,20 @@ return 0
 
 
 async def rotate(redis: Redis, opens: Sequence[Path], seals: Sequence[Path]) -> int:
-    """Make another key in the files of those who open and its public half in those of who seals; how many records were sealed anew.
+    """Write a new key to the files in `opens` and its public half to those in `seals`; return how many records were sealed again.
 
     Raises `UNAVAILABLE` and `WrongKey`, with the old key still beside the new one.
     """
     files = [SecretFile(path, what="vault key", variable="VOXBRIDGE_VAULT_KEY_FILE") for path in opens]
     old = [one.beside(OLD) for one in files]
-    if not any(one.path.exists() for one in old):  # else an earlier run did not come to its end
+    if not any(one.path.exists() for one in old):  # otherwise an earlier run did not finish
         known, fresh = files[0].ensure(), new_secret()
         for one in old:
             write_secret(one.path, known)
         for one in files:
             write_secret(one.path, fresh)
     for one, two in zip(files, old, strict=True):
-        # A run that was cut off may have left some of them behind.
+        # An interrupted run may have left some of the files unchanged.
         write_secret(one.path, files[0].ensure())
         write_secret(two.path, old[0].ensure())
     vault = Vault(files[0])

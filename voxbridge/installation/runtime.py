@@ -1,7 +1,7 @@
-"""What a running `voxbridge up` tells other commands of its machine: where its servers are.
+"""Runtime file of `voxbridge up`, which tells other commands on its machine where its servers are.
 
-Owns the file `runtime.json` of the data folder, readable by its owner only: the URLs hold passwords. It counts only while the
-folder's lock is held, so one that a crash left behind misleads nobody.
+Owns the file `runtime.json` of the data folder, readable by its owner only: the URLs hold passwords. It counts only while the folder's lock
+is held, so a file left behind by a crash misleads no command.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def forget(folder: Path) -> None:
 
 
 def told(folder: Path) -> Runtime | None:
-    """What the file says, if it is there and can be read."""
+    """Return the content of the file, if it exists and can be read."""
     try:
         return msgspec.json.decode((folder / _NAME).read_bytes(), type=Runtime)
     except (OSError, msgspec.DecodeError):

@@ -1,6 +1,6 @@
-"""A secret written into a file of its owner's, whole or not at all, in place of what was there.
+"""Writing a secret into a file for its owner, completely or not at all, in place of the old content.
 
-Owns how. Does not own which secrets there are.
+Owns how it is written. Does not own which secrets there are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _PRIVATE: Final = 0o400
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Have `text` in the file; raises `OSError`. A file that is there keeps its mode."""
+    """Replace the content of the file by `text`; raises `OSError`. An existing file keeps its mode."""
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else _PRIVATE
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""The one who makes the streams and the consumers where the services may not: at first, and again after the bus was away.
+"""Creation of the streams and the consumers where the services may not create them: at the start, and again after the bus was away.
 
-The stream of audio is kept in the server's memory, so that it is gone whenever the server started again. Owns nothing that lasts; a
-crash here leaves all as it is, and the next start looks again.
+The audio streams are kept in the server's memory, so they are gone whenever the server was restarted. Owns nothing that lasts; a crash here
+leaves everything as it is, and the next start checks again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 async def make_streams(config: Config) -> None:
-    """Make everything in JetStream once; raises `UNAVAILABLE`."""
+    """Create everything in JetStream once; raises `UNAVAILABLE`."""
     nc = await _connect(config)
     try:
         await _ensure(nc, config)
@@ -38,8 +38,8 @@ async def make_streams(config: Config) -> None:
 
 
 async def keep_streams(config: Config, ready: Path | None) -> None:
-    """Make everything, and look again whenever the bus was away and every `LOOK_S`, until SIGTERM. `ready` is a file that is there
-    while all is made."""
+    """Create everything, and check again whenever the bus was away and every `LOOK_S`, until SIGTERM. `ready` is a file that exists while
+    everything is in place."""
     stopping, again = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -69,18 +69,19 @@ async def keep_streams(config: Config, ready: Path | None) -> None:
 
 
 class Maker:
-    """Makes everything for the servers of this machine, at first, after each cut, and when something is gone, as often as it is asked."""
+    """Creator of everything for the servers of this machine: at the start, after each cut, and when something is gone; its caller polls
+    `made`."""
 
     def __init__(self, config: Config) -> None:
         self.trouble = ""
-        """Why something could not be made when it was last tried."""
+        """Reason why something could not be created at the last try."""
         self._config = config
         self._nc: Client | None = None
         self._made_at = -LOOK_S
         self._making = asyncio.Lock()
 
     async def made(self) -> bool:
-        """Whether everything is there, as far as is known; looked at again after `LOOK_S`, and after a cut at once."""
+        """Return whether everything is in place, as of the last check; checks again after `LOOK_S`, and after a cut at once."""
         try:
             async with self._making:
                 if self._nc is None:

@@ -1,1 +1,1 @@
-"""Sessions as operators need them: listed, exported, replayed, moved, erased, made a WAV or a trace."""
+"""Sessions for operators: listing, export, replay, moving, erasing, and conversion to a WAV or a trace."""

@@ -1,7 +1,7 @@
-"""Sessions out of the log into files and back, and as tests.
+"""Sessions written from the log into files and back, and as tests.
 
-Owns such files: reading, writing, and the test that is made of one. Does not own the format (`voxbridge.shared.log.session_file`). A file
-or an import that fails halfway leaves nothing behind.
+Owns such files: reading and writing them, and the test that is made of one. Does not own the format (`voxbridge.shared.log.session_file`).
+A file or an import that fails halfway leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _ACK_S: Final = 10.0
 
 
 class Recording(NamedTuple):
-    """A session that was read."""
+    """A session that was read from a file."""
 
     sid: str
     log: list[events.Recorded]
 
 
 async def count(log: Log, sid: str) -> int:
-    """How many events the log holds of a session now."""
+    """Return how many events of a session the log holds now."""
     try:
         info = await log.js.stream_info(subjects.EVENT_STREAM, subjects_filter=subjects.stored_subject(sid))
     except (TimeoutError, NatsError, APIError) as error:
@@ -50,9 +50,9 @@ async def count(log: Log, sid: str) -> int:
 
 
 async def export(log: Log, sid: str) -> AsyncIterator[bytes]:
-    """The lines of a session's file, read as they are asked for: what the log holds now, without what comes later.
+    """Yield the lines of a session's file, read as they are asked for: what the log holds now, without later events.
 
-    Raises `NOT_FOUND` when it holds nothing of it, `TOO_LARGE` for one that does not fit a file.
+    Raises `NOT_FOUND` when the log holds nothing of the session, `TOO_LARGE` for one that does not fit a file.
     """
     left = await count(log, sid)
     if not left:
@@ -74,7 +74,7 @@ async def export(log: Log, sid: str) -> AsyncIterator[bytes]:
 
 
 def lines(path: Path) -> Iterator[tuple[int, session_file.Header, session_file.Line]]:
-    """Each event of a file with the number of its line; raises `INVALID_ARGUMENT` or `TOO_LARGE` that names line and field."""
+    """Yield each event of a file with the number of its line; raises `INVALID_ARGUMENT` or `TOO_LARGE` that names line and field."""
     try:
         with path.open("rb") as file:
             header = session_file.read_header(_next(file, 1) or b"{}")
@@ -101,7 +101,7 @@ def _next(file: BinaryIO, number: int) -> bytes:
 
 
 def read(path: Path) -> Recording:
-    """A file, typed and brought to today's shape; raises as `lines`."""
+    """Return the session in a file, typed and upcast to the current version; raises as `lines`."""
     found: list[events.Recorded] = []
     sid = ""
     for number, header, line in lines(path):
@@ -111,11 +111,11 @@ def read(path: Path) -> Recording:
 
 
 async def load(log: Log, path: Path, *, sid: str = "") -> tuple[str, int, int]:
-    """Write a file into the log, under its own session id or under `sid`; returns the id, the events and when it began (µs).
+    """Write a file into the log, under its own session id or under `sid`; return the id, the events and when it began (µs).
 
     Raises `CONFLICT` when the log has a session with this id already; then, and after any other error, nothing of it is left.
     """
-    for _ in lines(path):  # all of it is in order before any of it is written
+    for _ in lines(path):  # check the whole file before writing any of it
         pass
     writing: _Import | None = None
     began = 0
@@ -150,21 +150,21 @@ class _Import:
     async def put(self, number: int, line: session_file.Line) -> None:
         if len(self._waiting) >= IN_FLIGHT or not self._waiting.keys().isdisjoint(session_file.named(line)):
             await self.settle()
-        # Positions only grow, and no reader of the payload needs this one: an event does not carry its own.
+        # The event's new position is not known yet and not needed: its payload does not hold it, and positions only grow.
         new = session_file.renumbered(line, line.seq, self.positions, number)
         subject = subjects.event_subject(self.sid, line.writer, line.visible, line.type)
         headers: dict[str, str] = {Header.MSG_ID: f"{line.id}.{self._mark}", subjects.IMPORTED: "1"}
         if not self.ours:
             headers |= {Header.EXPECTED_LAST_SUBJECT_SEQUENCE: "0", _FILTER: subjects.stored_subject(self.sid)}
         sending = self._log.js.publish(subject, session_file.payload(new, self.sid), timeout=_ACK_S, headers=headers)
-        # Tasks begin in the order they are made, and each sends before it waits; that it was so is checked when they have ended.
+        # Tasks begin in the order of their creation, and each sends before it waits; `settle` checks that order.
         self._waiting[line.seq] = asyncio.create_task(sending)
         if not self.ours:
             await self.settle()
             self.ours = True
 
     async def settle(self) -> None:
-        """Wait for what is on its way."""
+        """Wait for the appends that are under way."""
         waiting, self._waiting = self._waiting, {}
         acks = await asyncio.gather(*waiting.values(), return_exceptions=True)
         for seq, ack in zip(waiting, acks, strict=True):
@@ -178,7 +178,7 @@ class _Import:
             self.positions[seq] = self._last = ack.seq
 
     async def undo(self) -> None:
-        """Take what was written out of the log again."""
+        """Remove from the log what was written."""
         with suppress(TimeoutError, NatsError, APIError, VoxbridgeError):
             await asyncio.gather(*self._waiting.values(), return_exceptions=True)
             if not self.ours and not (await self._log.position(self.sid, "*"))[1].endswith(self._mark):
@@ -188,7 +188,7 @@ class _Import:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that is there once it is whole, and readable by its owner only: it holds what people said."""
+    """Open a file that appears only once it is complete, and is readable by its owner only: it holds what people said."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

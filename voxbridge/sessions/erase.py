@@ -1,9 +1,10 @@
 """Making every copy of an ended session unreadable, for good: `voxbridge erase` (docs/privacy.md).
 
-Owns the order: the keys in Valkey first, which closes the recording at once, then its bytes and the events, each overwritten in the
-files of the log, the ones that say what the session was last, and a tombstone in their place. Whoever makes the notes again from the
-log meanwhile cannot bring them back: Valkey refuses them, and they are looked for once the log has none. Cut off halfway, it leaves a
-session that is still listed; asked again, it goes on. Does not own what people exported, nor copies of the data folder.
+Owns the order. The keys in Valkey go first, which makes the recording unreadable at once. Then the events and the blocks of the recording
+are each overwritten in the files of the log; the events that identify the session go after its others, and a tombstone takes their place. A
+process that makes the notes again from the log meanwhile cannot bring them back: Valkey refuses them, and they are deleted once more when
+the log holds none. Interrupted halfway, it leaves a session that is still listed; a second run continues. Does not own exported files, nor
+copies of the data folder.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ from voxbridge.shared.store.connection import connect_redis
 from voxbridge.shared.store.store import Store
 
 UNTOUCHED_S: Final = 3_600
-"""A session that never ended may be erased when nothing came of it for so long; so may one whose function began so long ago."""
+"""Seconds without events after which a session that never ended may be erased; a function that began longer ago no longer prevents it."""
 
 EVENTS_LIMIT: Final = 1_000_000
 ROUNDS: Final = 3
-"""How often what came meanwhile is looked for."""
+"""Passes that look for what was written meanwhile."""
 
 REWRITE_S: Final = 60.0
 _API_S: Final = 10.0
 _POLL_S: Final = 0.02
 _NO_MESSAGE: Final = (10037, 10043, 10057)
-"""The server's codes for a message that is not there: it grew too old meanwhile."""
+"""The server's codes for a message that is not there: it expired meanwhile."""
 
 _FINISHED: Final = (
     tools.ToolCompleted | tools.ToolFailed | tools.ToolInterrupted
@@ -57,7 +58,7 @@ Progress = Callable[[int, int], None]
 
 
 class Erased(NamedTuple):
-    """What was made unreadable. `left` names what this command could not reach, in words."""
+    """Counts of what was made unreadable. `left` names what this command could not reach, in words."""
 
     sid: str
     events: int
@@ -68,11 +69,11 @@ class Erased(NamedTuple):
 
 @dataclass(slots=True)
 class _Held:
-    """What the log holds of a session."""
+    """Content of a session in the log."""
 
     positions: list[int] = field(default_factory=list)
     last: list[int] = field(default_factory=list)
-    """Those by which it is known; they go last."""
+    """Positions of the events that identify the session; they go last."""
 
     tombstone: events.Recorded | None = None
     began: int = 0
@@ -81,12 +82,12 @@ class _Held:
     newest: int = 0
     notes: list[tuple[str, str]] = field(default_factory=list)
     running: dict[str, int] = field(default_factory=dict)
-    """Calls and tasks that began and have no end, and when."""
+    """Calls and tasks that began and have not ended, with the time they began."""
 
 
 @asynccontextmanager
 async def stores(config: Config, *, user: str = ADMIN) -> AsyncIterator[tuple[Log, Redis]]:
-    """The event log and Valkey: those of the running product, of the servers that are named, or both at rest. `user` as for `opened`.
+    """Open the event log and Valkey: those of the running product, of the servers that are named, or both at rest. `user` as for `opened`.
     Raises `UNAVAILABLE`."""
     async with opened(config, user=user) as found:
         url, secret, server = found.redis_url, found.redis_password_file, None
@@ -107,10 +108,10 @@ async def stores(config: Config, *, user: str = ADMIN) -> AsyncIterator[tuple[Lo
 
 
 async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress: Progress = lambda done, of: None) -> Erased:
-    """Erase a session; `now` in µs. What came of an erased one later is erased too.
+    """Erase a session; `now` in µs. If it was erased before, erase what was written since.
 
-    Raises `NOT_FOUND`, `CONFLICT` for one that is live, has a function running or is written to all the while, `UNAVAILABLE` when a
-    store does not answer.
+    Raises `NOT_FOUND`, `CONFLICT` for a session that is live, has a function running or is being written to all the time, and `UNAVAILABLE`
+    when a store does not answer.
     """
     held = await _look(log, sid)
     store = Store(redis)
@@ -146,7 +147,7 @@ async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress
 
 
 async def _forget_notes(store: Store, sid: str, known: set[tuple[str, str]]) -> int:
-    """Delete the notes once more, now that nobody can read them from the log; returns how many had come back. Raises `UNAVAILABLE`."""
+    """Delete the notes once more, now that no process can read them from the log; return how many had come back. Raises `UNAVAILABLE`."""
     count = 0
     for _ in range(ROUNDS):
         count += await store.forget_notes(sorted({*known, *await store.notes_from([sid])}))
@@ -186,7 +187,7 @@ def _add(held: _Held, recorded: events.Recorded, *, ours: bool) -> None:
             held.ended = True
             held.last.append(recorded.seq)
             return
-        case tools.NoteRemembered(account=account, note_id=note_id) if ours:  # a copy's note is that of its original
+        case tools.NoteRemembered(account=account, note_id=note_id) if ours:  # the note of an imported copy belongs to the original session
             held.notes.append((account, note_id))
         case tools.ToolStarted(call_id=id) | tools.TaskStarted(task_id=id):
             held.running[id] = recorded.ts
@@ -216,7 +217,7 @@ async def _recorded(log: Log, sid: str) -> list[int]:
 
 
 async def _overwrite(log: Log, stream: str, positions: Sequence[int], progress: Callable[[int], None] = lambda done: None) -> None:
-    """Delete messages so that random bytes stand in the place of each in the stream's file: a purge would only let go of them."""
+    """Delete messages so that random bytes replace each of them in the stream's file: a purge would leave the bytes there."""
     for done, seq in enumerate(positions, 1):  # one at a time: the server does no more, and appends of live sessions come in between
         await _delete(log, stream, seq)
         progress(done)
@@ -242,7 +243,7 @@ async def _say(log: Log, sid: str, event: operator.SessionErased, now: int) -> N
 
 
 async def _rewrite(redis: Redis) -> tuple[str, ...]:
-    """Have Valkey write its file anew, so that it does not hold what was deleted; what stood in the way, in words."""
+    """Have Valkey rewrite its file, so that it does not hold what was deleted; return what prevented that, in words."""
     end = time.monotonic() + REWRITE_S
     started = False
     try:
@@ -254,7 +255,7 @@ async def _rewrite(redis: Redis) -> tuple[str, ...]:
             if not busy and started:
                 return () if about["aof_last_bgrewrite_status"] == "ok" else ("Valkey's append-only file: its rewrite failed",)
             if not busy:
-                with suppress(ResponseError):  # another one has just begun
+                with suppress(ResponseError):  # another rewrite has just begun
                     await redis.bgrewriteaof()
                     started = True
             await asyncio.sleep(_POLL_S)

@@ -1,7 +1,7 @@
 """The event log for a command: that of the running product, of a server that is named, or the one at rest in the data folder.
 
-Owns how it is found. A log at rest is opened with a nats-server of the command's own, on the folder's lock, for as long as the
-command runs. Nothing here writes to the log.
+Owns how the log is found. A log at rest is opened with a nats-server of the command's own, under the folder's lock, for as long as the
+command runs. This module writes nothing to the log.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from voxbridge.shared.log.reader import Log
 
 CONNECT_S: Final = 3.0
 TURN_S: Final = 5.0
-"""How long a command waits for another one that has the folder."""
+"""Seconds that a command waits for another one that holds the folder."""
 
 _POLL_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An open log. `live` says whether a product may be writing to it; `redis_url` is empty where its Valkey is not known."""
+    """An open log. `live` says whether a product may be writing to it; `redis_url` is empty if its Valkey is not known."""
 
     log: Log
     live: bool
@@ -43,12 +43,12 @@ class Found:
 
 @asynccontextmanager
 async def opened(config: Config, *, make: bool = False, live: bool = False, user: str = ADMIN) -> AsyncIterator[Found]:
-    """Open the event log. `make` begins one where there is none; `live` refuses one at rest. `user` is who the command signs in as where
-    users have rights of their own: the owner of the seed file.
+    """Open the event log. `make` creates one if there is none; `live` refuses one at rest. `user` is the user that the command signs in as
+    where users have rights of their own: the owner of the seed file.
 
     Raises `UNAVAILABLE` with one line that says what to do.
     """
-    # What the connection has to say is said by the error that ends the command.
+    # The error that ends the command already reports what the connection would log.
     logging.getLogger().addHandler(logging.NullHandler())
     async with AsyncExitStack() as stack:
         if config.nats_url:
@@ -70,7 +70,7 @@ async def opened(config: Config, *, make: bool = False, live: bool = False, user
 
 
 async def _running(stack: AsyncExitStack, folder: Path, *, make: bool) -> runtime.Runtime | None:
-    """The product that runs on the folder; without one, the folder's lock is held by this command."""
+    """Return the product that runs on the folder; if there is none, take the folder's lock and return None."""
     _check(folder, make=make)
     end = time.monotonic() + TURN_S
     while True:
@@ -82,7 +82,7 @@ async def _running(stack: AsyncExitStack, folder: Path, *, make: bool) -> runtim
                 return found
             if time.monotonic() > end:
                 raise Unavailable(f"{error.message.partition('. Stop')[0]}, and does not say where its event log is; try again.") from error
-            await asyncio.sleep(_POLL_S)  # it is starting, or it is a command like this one
+            await asyncio.sleep(_POLL_S)  # the product is starting, or another such command holds the folder
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise Unavailable(f"{folder} cannot be opened: {reason}. Set VOXBRIDGE_DATA_DIR to a folder that can.") from error

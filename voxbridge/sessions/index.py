@@ -1,6 +1,6 @@
-"""An imported session in the list of the running product.
+"""Listing of an imported session in the running product.
 
-Owns that one entry. Does not own the list (`voxbridge.shared.store.store`), which is built from the log again where Valkey has lost it.
+Owns that one entry. Does not own the list (`voxbridge.shared.store.store`), which is rebuilt from the log when Valkey has lost it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _TIMEOUT_S: Final = 10.0
 
 
 async def list_it(redis_url: str, sid: str, began: int, *, password_file: str = "") -> None:
-    """Put an imported session into the running product's list, where its Valkey is known; otherwise it is listed when the list is next
-    built from the log."""
+    """Put an imported session into the running product's list, if its Valkey is known; otherwise it is listed when the list is next built
+    from the log."""
     if redis_url:
         redis = await connect_redis(redis_url, timeout_s=_TIMEOUT_S, password_file=password_file)
         try:

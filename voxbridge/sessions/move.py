@@ -1,8 +1,8 @@
-"""A call is moved to another worker: the operator's side of `vx.svc.voice.move`.
+"""Move of a call to another worker: the operator's side of `vx.svc.voice.move`.
 
-Owns what is asked, and what is told once another worker goes on with the call. Does not own the moving
-(`voxbridge.services.voice.ownership.migration`) nor how it looks (`voxbridge.commands.sessions`). A crash here leaves the call with whoever
-has it.
+Owns the request, and the report once another worker goes on with the call. Does not own the moving
+(`voxbridge.services.voice.ownership.migration`) nor how it is shown (`voxbridge.commands.sessions`). A crash here leaves the call with the
+worker that has it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from voxbridge.shared.log.reader import Log
 SUBJECT: Final = "vx.svc.voice.move"
 STATS: Final = "$SRV.STATS.voxbridge-voice"
 ANSWER_S: Final = 8.0
-"""Until the owner must have given the session up: it asks the others, and may finish its turn."""
+"""Seconds within which the owner must have given the session up: it asks the others, and may finish its turn."""
 
 RESTORED_S: Final = 15.0
-"""Until another worker must go on with it: at worst once its lease has run out."""
+"""Seconds within which another worker must go on with the session: at worst once its lease has expired."""
 
 LISTEN_S: Final = 0.3
-"""How long the workers may take to say that they are there."""
+"""Seconds that the workers may take to answer."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"source": "from"}):
-    """What became of a move: `pause_ms` is the time between the log's `session.released` and its `session.restored`."""
+    """Result of a move. `pause_ms` is the time between the log's `session.released` and its `session.restored`."""
 
     session: str
     source: str
@@ -58,10 +58,10 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def move(log: Log, sid: str, to: str = "") -> Report:
-    """Have a session moved, to the worker `to` if one is named, and wait until it goes on there.
+    """Move a session, to the worker `to` if one is named, and wait until it goes on there.
 
-    Raises `NOT_FOUND` for a worker that is not there, `CONFLICT` for a session that has ended, `OVERLOADED` when no other worker has
-    room, `UNAVAILABLE` when nobody holds it, `TIMED_OUT` when it was given up and is not carried on yet.
+    Raises `NOT_FOUND` for an unknown worker, `CONFLICT` for a session that has ended, `OVERLOADED` when no other worker has room,
+    `UNAVAILABLE` when no worker holds it, `TIMED_OUT` when it was given up and is not carried on yet.
     """
     last = await log.last([subjects.stored_subject(sid, "voice", "c", end) for end in (subjects.SESSION, "session.ended")])
     for ended in (one.event for one in last):
@@ -83,7 +83,7 @@ async def move(log: Log, sid: str, to: str = "") -> Report:
 
 
 async def workers(nc: Client) -> list[Worker]:
-    """The voice workers that answer within `LISTEN_S`, those with the most room first."""
+    """Return the voice workers that answer within `LISTEN_S`, those with the most room first."""
     found: list[Worker] = []
 
     async def take(message: Msg) -> None:
@@ -105,7 +105,7 @@ def _worker(stats: dict[str, Any]) -> Worker:
 
 
 class _Waiting:
-    """Watches the log for a session's way from one worker to the next."""
+    """Observer of a session's events as it moves from one worker to the next."""
 
     def __init__(self) -> None:
         self.owner = ""
@@ -114,7 +114,7 @@ class _Waiting:
         self._done: asyncio.Future[events.Recorded] = asyncio.get_running_loop().create_future()
 
     def take(self, recorded: events.Recorded) -> None:
-        """One event of the voice service."""
+        """Take an event of the voice service."""
         match recorded.event:
             case SessionReleased(worker=worker):
                 self._from, self._released_at = worker, recorded.ts
@@ -124,7 +124,7 @@ class _Waiting:
                 self._done.set_result(recorded)
 
     async def report(self, sid: str) -> Report:
-        """What became of it, once that is known."""
+        """Return the result of the move, once it is known."""
         done = await self._done
         if isinstance(done.event, SessionEnded):
             raise Conflict(f"Session {sid} was given up and then ended ({done.event.reason}).")

@@ -1,8 +1,8 @@
 """A recorded call as an OpenTelemetry trace: `voxbridge export ID --otlp`.
 
-Owns which facts become spans, and their attributes by the GenAI semantic conventions. Reads nothing but the log, so that any old call
-becomes a trace, costs a live one nothing, and comes out the same to the byte however often it is exported. No words that were said
-leave in it, nor arguments and results of functions: they are in the log, under the same ids.
+Owns which events become spans, and their attributes by the GenAI semantic conventions. Reads only the log. So any old call can become a
+trace, tracing costs a live call nothing, and every export gives the same bytes. The trace contains no words that were said, nor arguments
+and results of functions: they are in the log, under the same ids.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from voxbridge.shared.events import gateway, operator, tools, voice
 
 SCOPE: Final = "voxbridge"
 EVENTS_LIMIT: Final = 1_000
-"""Span events of one span; what comes after them is counted as dropped."""
+"""Span events of one span; further ones are counted as dropped."""
 _INTERNAL, _SERVER, _CLIENT = 1, 2, 3
 _ERROR: Final = 2
 _PROVIDERS: Final = {
@@ -41,14 +41,14 @@ _MARKS: Final = (
     | gateway.ClientDisconnected
     | operator.SessionErased
 )
-"""Facts that become events of the session's span, with those of their fields that are figures or names."""
+"""Events that become span events of the session's span, with those of their fields that are figures or names."""
 _WORDS: Final = frozenset({"error", "lost", "reason"})
 """Fields that may hold sentences."""
 
 
 @dataclass(slots=True)
 class Span:
-    """One span; times in µs of the Unix clock, `end` 0 while it is open."""
+    """A span; times in µs of the Unix clock, `end` 0 while it is open."""
 
     id: str
     name: str
@@ -63,7 +63,7 @@ class Span:
 
 
 class Trace:
-    """The spans of one session, made of its facts in the order of the log."""
+    """The spans of one session, built from its events in the order of the log."""
 
     def __init__(self, sid: str) -> None:
         self._sid = sid
@@ -73,7 +73,7 @@ class Trace:
         self._agent: dict[str, Any] = {}
 
     def take(self, recorded: events.Recorded) -> None:
-        """Take the next fact."""
+        """Take the next event."""
         at, event = recorded.ts, recorded.event
         if not at or isinstance(event, events.Unreadable):
             return
@@ -130,7 +130,7 @@ class Trace:
                 self._agent |= {"gen_ai.agent.name": event.target, "gen_ai.request.model": event.model}
 
     def encode(self) -> bytes:
-        """Return the trace as OTLP in JSON, an `ExportTraceServiceRequest`; what is open ends with the last fact."""
+        """Return the trace as OTLP in JSON, an `ExportTraceServiceRequest`; open spans end with the last event."""
         self._root.end = self._root.end or self._last
         spans = [self._root, *sorted(self._spans.values(), key=lambda span: (span.start, span.id))]
         scope = {"scope": {"name": SCOPE}, "spans": [_span(self._sid, span, self._root.end) for span in spans]}
@@ -220,7 +220,7 @@ class Trace:
 
 
 def trace(sid: str, log: Iterable[events.Recorded]) -> bytes:
-    """Return the facts of a session as OTLP in JSON."""
+    """Return the events of a session as OTLP in JSON."""
     made = Trace(sid)
     for recorded in log:
         made.take(recorded)
@@ -253,7 +253,7 @@ def _span(sid: str, span: Span, last: int) -> dict[str, Any]:
 
 
 def _attributes(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Attributes by name; what is empty says nothing and is left out."""
+    """Return attributes sorted by name, without empty ones."""
     return [{"key": key, "value": _value(told[key])} for key in sorted(told) if told[key] not in ("", None)]
 
 

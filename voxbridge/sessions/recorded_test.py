@@ -1,6 +1,6 @@
 """A recorded call as a test: a recording, and beside it a module that replays it with plain pytest and no servers.
 
-Owns the names and the text of what is written.
+Owns the names and the text of the written files.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def test_the_call_replays_as_it_was_recorded(service: str) -> None:
 
 
 def recording_path(folder: Path, sid: str) -> Path:
-    """Where the recording of a session goes."""
+    """Return the path for the recording of a session."""
     return folder / f"call_{sid[:_SHORT]}.jsonl"
 
 
 def write(recording: Path) -> Path:
-    """Write the test of a recording beside it; returns its path. Raises `NOT_FOUND` when there is nothing in it to replay."""
+    """Write the test of a recording beside it; return its path. Raises `NOT_FOUND` when the recording holds nothing to replay."""
     sid, log = archive.read(recording)
     services = replay.took_part(log)
     if not services:

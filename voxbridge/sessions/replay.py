@@ -1,4 +1,4 @@
-"""Replaying a recording with the services' steps as they are now, and saying what differs so that a person sees why.
+"""Replay of a recording with the services' current steps, and a report of the differences that shows their causes.
 
 Owns which services can be replayed, and the words. Does not own the comparison (`voxbridge.shared.step.replay`) nor where a recording is
 kept (`voxbridge.sessions.archive`).
@@ -22,7 +22,7 @@ from voxbridge.shared.step.replay import Difference, Input, Replayed, Service, p
 
 NAMES: Final = ("voice", "tools")
 SHOWN: Final = 20
-"""Differences that are printed, unless told otherwise."""
+"""Differences that are printed by default."""
 
 _WIDTH: Final = 160
 _UNFINISHED: Final = (
@@ -31,7 +31,7 @@ _UNFINISHED: Final = (
 
 
 def services() -> dict[str, Service]:
-    """The services that can be replayed, as they are now."""
+    """Return the services that can be replayed, with their current steps."""
     return {
         "voice": Service(writer="voice", step=voice.step, initial=voice.initial, inputs=inputs.Input),
         "tools": Service(writer="tools", step=tools.step, initial=lambda sid: tools.State(), inputs=tools.Input),
@@ -39,7 +39,7 @@ def services() -> dict[str, Service]:
 
 
 def took_part(log: Sequence[events.Recorded]) -> list[str]:
-    """The services that took inputs in a session."""
+    """Return the services that took inputs in a session."""
     return [name for name in NAMES if any(isinstance(one.event, JOURNALS[name]) for one in log)]
 
 
@@ -49,7 +49,7 @@ def run(log: Sequence[events.Recorded], service: str) -> Replayed:
 
 
 def differences(path: Path, service: str) -> str:
-    """For tests: what differs between a recording and its replay, in words; empty when nothing does."""
+    """Return the differences between a recording and its replay, in words; empty when there are none. For tests."""
     from voxbridge.sessions.archive import read
 
     replayed = run(read(path).log, service)
@@ -57,12 +57,12 @@ def differences(path: Path, service: str) -> str:
 
 
 def same(replayed: Replayed, *, unfinished: bool = False) -> bool:
-    """Whether the replay gave what was recorded. With `unfinished` the log may lack the last events."""
+    """Return whether the replay gave what was recorded. With `unfinished` the log may lack the last events."""
     return not replayed.differences and (unfinished or not replayed.unfinished)
 
 
 def report(replayed: Replayed, *, unfinished: bool = False, limit: int = SHOWN) -> Iterator[str]:
-    """The outcome, line by line."""
+    """Yield the result, line by line."""
     found = replayed.differences if unfinished else [*replayed.differences, *replayed.unfinished]
     scope = f"{replayed.inputs:,} inputs, {replayed.events:,} events"
     if not found:
@@ -120,13 +120,13 @@ def _shown(value: Any) -> str:
 
 
 def moment(us: int) -> str:
-    """A time in a call, as `m:ss.mmm`."""
+    """Return a time in a call, as `m:ss.mmm`."""
     minutes, ms = divmod(max(0, us) // 1_000, 60_000)
     return f"{minutes}:{ms // 1_000:02d}.{ms % 1_000:03d}"
 
 
 def chosen(log: Sequence[events.Recorded], service: str | None) -> list[str]:
-    """The service named, or all that took part; raises `NOT_FOUND` when none did."""
+    """Return the named service, or all that took part; raises `NOT_FOUND` when none did."""
     found = [service] if service else took_part(log)
     if not found:
         raise VoxbridgeError(Code.NOT_FOUND, "No service that can be replayed took an input in this session.", field="service")

@@ -1,6 +1,6 @@
-"""The sessions of a log as a person at a terminal needs them: the list, one session as rows, and finding one by its id.
+"""The sessions of a log for a person at a terminal: the list, one session as rows, and finding one by its id.
 
-Owns what is told of a session and in which order. Does not own how it looks (`voxbridge.commands.sessions`). Only reads.
+Owns what is reported about a session and in which order. Does not own how it looks (`voxbridge.commands.sessions`). Only reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIMIT: Final = 10_000
 """Sessions in one list."""
 
 KNOWN_LIMIT: Final = 100_000
-"""Sessions among which one is looked for by a part of its id; the newest."""
+"""Sessions among which a part of an id is looked up: the newest."""
 
 NEAREST: Final = 3
 STAGES: Final = (
@@ -39,7 +39,7 @@ STAGES: Final = (
 
 _SID: Final = 32
 _SUMMARY: Final = (subjects.SESSION, subjects.SAID, "session.started", "turn.completed", "session.ended")
-"""Where the voice service says how a session goes; the last three in the first release."""
+"""Topics under which the voice service stores the state of a session; the last three in the first release."""
 
 _PER_READ: Final = LAST_LIMIT // len(_SUMMARY)
 
@@ -61,7 +61,7 @@ class Summary(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that happened, `at_ms` after the request. `stages` are the ms of a turn's stages, in order."""
+    """A row of a session's report, `at_ms` after the request. `stages` are the ms of a turn's stages, in order."""
 
     at_ms: int
     seq: int
@@ -72,7 +72,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 async def newest(log: Log, limit: int) -> list[Summary]:
-    """The newest sessions that the log holds, newest first."""
+    """Return the newest sessions that the log holds, newest first."""
     requests = await _requests(log, limit)
     found = {one.sid: Summary(id=one.sid, mode=getattr(one.event, "mode", ""), started_at_ms=one.ts // 1_000) for one in requests}
     sids = list(found)
@@ -101,7 +101,7 @@ def _add(summary: Summary, recorded: events.Recorded) -> None:
 
 
 async def find(log: Log, wanted: str) -> str:
-    """The session with this id, or the only one whose id begins so; raises `NOT_FOUND` that names the nearest ones."""
+    """Return the session with this id, or the only one whose id begins so; raises `NOT_FOUND` that names the nearest ones."""
     if len(wanted) == _SID and wanted.isalnum() and (await log.page(wanted, limit=1)).messages:
         return wanted
     known = [one.sid for one in reversed(await _requests(log, KNOWN_LIMIT))]
@@ -119,7 +119,7 @@ async def find(log: Log, wanted: str) -> str:
 
 
 def _shared(sid: str, wanted: str) -> int:
-    """How many characters they begin with alike."""
+    """Return the number of leading characters that both have in common."""
     return next((at for at, pair in enumerate(zip(sid, wanted, strict=False)) if pair[0] != pair[1]), min(len(sid), len(wanted)))
 
 
@@ -135,7 +135,7 @@ async def _requests(log: Log, limit: int) -> deque[events.Recorded]:
 
 
 def summary(log: Sequence[events.Recorded]) -> Summary:
-    """The summary of one session from all its events."""
+    """Return the summary of one session from all its events."""
     found = Summary(id=log[0].sid, mode=getattr(log[0].event, "mode", ""), started_at_ms=log[0].ts // 1_000)
     for recorded in log:
         _add(found, recorded)
@@ -143,7 +143,7 @@ def summary(log: Sequence[events.Recorded]) -> Summary:
 
 
 def rows(log: Sequence[events.Recorded]) -> Iterator[Row]:
-    """What happened in a session, in log order; journals and what only machines need are left out. A turn's words are one row."""
+    """Yield the rows of a session in log order, without journals and events that are only for machines. A turn's words are one row."""
     words = _words(log)
     for recorded in log:
         told = row(recorded, log[0].ts)
@@ -154,7 +154,7 @@ def rows(log: Sequence[events.Recorded]) -> Iterator[Row]:
 
 
 def _words(log: Sequence[events.Recorded]) -> dict[int, str]:
-    """All that the user said in each turn, by the position at which it began."""
+    """Return all that the user said in each turn, by the position of the turn's first words."""
     found: dict[int, str] = {}
     begun: dict[int, int] = {}
     for one in log:
@@ -168,7 +168,7 @@ def _words(log: Sequence[events.Recorded]) -> dict[int, str]:
 
 
 def row(recorded: events.Recorded, began: int) -> Row | None:
-    """What an event tells a person by itself, if anything. `began` in µs."""
+    """Return the row of a single event, or None if it has nothing to tell a person. `began` in µs."""
     told = _told(recorded.event)
     if told is None:
         return None
@@ -265,5 +265,5 @@ def _life(event: events.Event) -> tuple[Kind, str, str] | None:
 
 
 def is_journal(recorded: events.Recorded) -> bool:
-    """Whether an event is a service's own record of its inputs."""
+    """Return whether an event is a service's own record of its inputs."""
     return isinstance(recorded.event, tuple(JOURNALS.values()))

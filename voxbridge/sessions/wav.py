@@ -1,9 +1,9 @@
 """A recorded session as a WAV file: both voices on the clock of the log (docs/privacy.md, "A recording as a file").
 
-Owns what is in the file: stereo, 16 bits, 24 kHz, the user on the left (made from 16 kHz), the agent on the right as it was sent. Sample
-0 is `session.started`; where nothing came there is silence. Of a reply that was cut off there is what its client says it played, or else
-what was sent before the cut. Does not own where a frame lies (`voxbridge.shared.audio.timeline`). The file is filled in place, so its
-length costs no memory.
+Owns the content of the file: stereo, 16 bits, 24 kHz, the user on the left (resampled from 16 kHz), the agent on the right as it was sent.
+Sample 0 is `session.started`; stretches without frames are silence. Of a reply that was cut off, the file has what its client says it
+played, otherwise what was sent before the cut. Does not own where a frame lies (`voxbridge.shared.audio.timeline`). The file is filled in
+place, so its length costs no memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from voxbridge.shared.log.reader import Log
 
 RATE: Final = frames.OUTPUT_RATE
 LONGEST_MS: Final = 6 * 3_600_000
-"""Of a longer session, the first six hours: 2 GB."""
+"""Milliseconds of a session that are written at most: the first six hours, 2 GB."""
 
 _BLOCKS: Final = 16
 _HEADER: Final = struct.Struct("<4sI4s4sIHHIIHH4sI")
@@ -38,8 +38,8 @@ _WIDTH: Final = 2
 
 
 class Facts(NamedTuple):
-    """What the log says of a session's audio. `length_ms` is its length, nothing while it is not over; `played` is what the client played
-    of each generation that was cut off, ms."""
+    """Facts in the log about a session's audio. `length_ms` is its length, None while the session goes on; `played` is what the client
+    played of each generation that was cut off, ms."""
 
     began_us: int
     length_ms: int | None
@@ -47,8 +47,8 @@ class Facts(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What is in the file. `sealed` counts blocks of the recording that did not open, `missing` those that are not there although blocks
-    before and after them are."""
+    """Content of the file. `sealed` counts blocks of the recording that did not open, `missing` those that are absent although blocks
+    before and after them exist."""
 
     seconds: float
     sealed: int
@@ -56,7 +56,7 @@ class Written(NamedTuple):
 
 
 async def facts(log: Log, sid: str) -> Facts:
-    """Read them; raises `NOT_FOUND` for a session that never started, or was erased."""
+    """Read the facts from the log; raises `NOT_FOUND` for a session that never started, or was erased."""
     began, ended = 0, None
     played: dict[int, int] = {}
     async for recorded in _told(log, sid):
@@ -82,7 +82,7 @@ async def _told(log: Log, sid: str) -> AsyncIterator[events.Recorded]:
 
 
 async def write(log: Log, keys: DataKeys, sid: str, path: Path) -> Written:
-    """Write the file, for its owner alone to read; it is there once it is whole.
+    """Write the file, readable by its owner only; it appears once it is complete.
 
     Raises `NOT_FOUND` for a session that was not recorded, never started, or was erased, `WrongKey` when its key cannot be opened, and
     `OSError` when the file cannot be written.
@@ -122,7 +122,7 @@ async def _fill(log: Log, key: bytes, sid: str, canvas: _Canvas) -> Written:
 
 
 class _Canvas:
-    """The samples of the file while it is filled."""
+    """Samples of the file while it is filled."""
 
     def __init__(self, path: Path, known: Facts) -> None:
         self._path = path
@@ -136,21 +136,21 @@ class _Canvas:
         self._voices = {name: _Voice(self, name, known) for name in CHANNELS}
 
     def take(self, channel: str, frame: bytes) -> None:
-        """A frame of one voice, in the order in which they were sent."""
+        """Take a frame of one voice, in the order in which they were sent."""
         self._voices[channel].take(frame)
 
     def put(self, column: int, at: int, pcm: bytes) -> None:
-        """Samples of one voice from `at` on, as far as the file goes."""
+        """Write samples of one voice from `at` on, as far as the file goes."""
         found = np.frombuffer(pcm, "<i2")[: max(0, self._size - at)]
         self._samples[at : at + len(found), column] = found
         self._end = max(self._end, at + len(found))
 
     def silence(self, column: int, at: int, to: int) -> None:
-        """Nothing is heard of one voice in this stretch."""
+        """Silence one voice in this stretch."""
         self._samples[at : max(at, to), column] = 0
 
     def close(self) -> int:
-        """Write the head; returns how many samples of each voice there are: to the end of the session, or of its audio so far."""
+        """Write the header; return the number of samples of each voice: to the end of the session, or of its audio so far."""
         size = self._size if self._known.length_ms is not None else self._end
         self._samples.flush()
         self._samples = None
@@ -163,7 +163,7 @@ class _Canvas:
 
 
 class _Voice:
-    """One channel as it is written."""
+    """Writer of one channel."""
 
     def __init__(self, canvas: _Canvas, name: str, known: Facts) -> None:
         self._canvas = canvas
@@ -173,7 +173,7 @@ class _Voice:
         self._rising: Upsampler | None = None
         self._next = 0
         self._began: dict[int, int] = {}
-        """Where each generation begins, in samples."""
+        """Start of each generation, in samples."""
 
     def take(self, frame: bytes) -> None:
         found = self._placing.take(frame)

@@ -1,1 +1,1 @@
-"""What the services have in common: one room for each subject, and beside the rooms what every module may need."""
+"""Code that the services share: a package for each subject, and top-level modules that any module may need."""

@@ -1,9 +1,9 @@
-"""Ending tasks for good.
+"""Cancellation of tasks that cannot be lost.
 
-A cancellation can be lost: `asyncio.wait_for` of Python 3.11 returns its result and swallows the cancellation where both come at the same
-moment, and the clients of NATS and Valkey use it for every request. A loop that asks one of them goes on then, and whoever waits for its
-end would wait for ever. Owns repeating the cancellation, and the time limit of whoever waits. A crash here leaves tasks to the end of the
-process.
+A cancellation can be lost: `asyncio.wait_for` of Python 3.11 returns its result and swallows the cancellation when both come at the same
+moment, and the clients of NATS and Valkey use it for every request. A loop that awaits such a request then goes on, and a caller that waits
+for its end would wait forever. Owns repeating the cancellation, and the caller's time limit. A crash here leaves tasks running until the
+process ends.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import asyncio
 from typing import Any, Final
 
 AGAIN_S: Final = 0.1
-"""After so long without its end, a task is cancelled again."""
+"""Seconds after which a task that has not ended is cancelled again."""
 
 
 async def ended(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks until all have ended. Raises nothing of theirs."""
+    """Cancel tasks until all have ended. Their exceptions are not raised."""
     while going := [task for task in tasks if not task.done()]:
         for task in going:
             task.cancel()
@@ -24,7 +24,7 @@ async def ended(*tasks: asyncio.Task[Any]) -> None:
 
 
 async def ended_within(seconds: float, *tasks: asyncio.Task[Any]) -> list[asyncio.Task[Any]]:
-    """Cancel tasks until all have ended, for so long at most. Returns those that have not."""
+    """Cancel tasks until all have ended, for at most `seconds`. Return those that have not."""
     ending = asyncio.create_task(ended(*tasks))
     await asyncio.wait({ending}, timeout=seconds)
     ending.cancel()

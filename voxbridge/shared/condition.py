@@ -14,24 +14,24 @@ LEVELS: Final[tuple[Level, ...]] = ("ok", "degraded", "down")
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """How it stands. `degraded` still serves; `down` does not. `detail` is for a person."""
+    """State of a dependency. `degraded` still serves; `down` does not. `detail` is for a person."""
 
     state: Level = "ok"
     detail: str = ""
 
     @property
     def ok(self) -> bool:
-        """Whether it serves."""
+        """True unless it is down."""
         return self.state != "down"
 
 
 def worst(*conditions: Condition) -> Condition:
-    """The worst of them; the first of those that are equally bad."""
+    """Return the worst condition; of equally bad ones the first."""
     return max(conditions, key=lambda one: LEVELS.index(one.state), default=Condition())
 
 
 def read(value: Any) -> Condition:
-    """A condition from a health answer, which may be of another release: a truth value, or an object with a `state`."""
+    """Return the condition in a health answer, which may be of another release: a truth value, or an object with a `state`."""
     if isinstance(value, dict) and value.get("state") in LEVELS:
         return Condition(value["state"], str(value.get("detail", "")))
     return Condition() if value is True else Condition("down")

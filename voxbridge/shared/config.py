@@ -1,7 +1,7 @@
-"""Every setting of Voxbridge: its environment variable, its default, its meaning.
+"""Settings of Voxbridge: for each its environment variable, its default and its meaning.
 
-`docs/configuration.md` is printed from this module (`voxbridge config --markdown`), so the two cannot differ. A value that
-cannot be read is refused at start with its name and what was expected.
+`docs/configuration.md` is printed from this module (`voxbridge config --markdown`), so the two cannot differ. A value that cannot be read
+is refused at start with its name and what was expected.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def _setting(
     form: tuple[str, str] = ("(?s:.*)", ""),
     blank: bool = False,
 ) -> Any:
-    """`form` is a pattern and what to call it; with `blank`, an empty variable means empty and not unset."""
+    """Declare a setting. `form` is a pattern and its description; with `blank`, an empty variable means empty and not unset."""
     return field(default=default, metadata={"help": help, "low": low, "high": high, "secret": secret, "form": form, "blank": blank})
 
 
 class Recording(NamedTuple):
-    """How much recorded audio is kept."""
+    """Limits of the recorded audio that is kept: its age in hours, and bytes."""
 
     hours: int
     max_bytes: int
@@ -242,18 +242,18 @@ class Config:
         return cls(**values)
 
     def as_env(self) -> dict[str, str]:
-        """The environment that gives this configuration again, for child processes."""
+        """Return the environment that gives this configuration again, for child processes."""
         usual = Config()
         return {env_name(f): str(getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != getattr(usual, f.name)}
 
     @property
     def record(self) -> Recording | None:
-        """How much audio is kept; nothing while recording is off."""
+        """Limits of the recorded audio that is kept; None while recording is off."""
         return Recording(hours=self.recording_hours, max_bytes=self.recording_mb * 1_000_000) if self.recording != "off" else None
 
     @property
     def replica_count(self) -> int:
-        """How many servers are to hold each event; 0 leaves it as it is."""
+        """Number of servers that should hold each event; 0 leaves it as it is."""
         return int(self.replicas or 0)
 
     @property
@@ -264,34 +264,34 @@ class Config:
 
     @property
     def price_list(self) -> dict[str, tuple[float, float]]:
-        """US$ for a million tokens, in and out, by the model's name."""
+        """US$ for a million tokens, in and out, by model name."""
         pairs = (part.strip().partition("=") for part in self.prices.split(",") if part.strip())
         return {model: (float(price.partition("/")[0]), float(price.partition("/")[2])) for model, _, price in pairs}
 
     @property
     def vault_key_path(self) -> Path:
-        """Where the vault key is."""
+        """Path of the vault key."""
         return Path(self.vault_key_file).expanduser() if self.vault_key_file else self.data_dir / "vault.key"
 
     @property
     def vault_public_key_path(self) -> Path:
-        """Where the public half of the vault key is."""
+        """Path of the public half of the vault key."""
         return Path(self.vault_public_key_file).expanduser() if self.vault_public_key_file else self.data_dir / "vault.pub"
 
     @property
     def admin_token_path(self) -> Path:
-        """Where the token of administrators is."""
+        """Path of the administrators' token."""
         return Path(self.admin_token_file).expanduser() if self.admin_token_file else self.data_dir / "admin.token"
 
     @property
     def own_url(self) -> str:
-        """Where a browser on this machine finds a gateway with these settings; without a trailing slash."""
+        """URL at which a browser on this machine finds a gateway with these settings; without a trailing slash."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::", "") else self.host  # noqa: S104 - compared, not bound
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
     def gateway_base_url(self) -> str:
-        """Where the commands find the gateway, without a trailing slash."""
+        """URL at which the commands find the gateway, without a trailing slash."""
         return self.gateway_url.rstrip("/") or self.own_url
 
     @property
@@ -305,16 +305,16 @@ _SIGNED_IN: Final = re.compile(r"//(\S*)@")
 _QUERY: Final = re.compile(r"\?\S+$")
 _BETWEEN: Final = re.compile(r",(?=\s*(?:[\w.-]+=)?\w+://)")
 KEY_PREFIX: Final = f"{PREFIX}KEY_"
-"""Of the variables that hold the keys of named endpoints; they are no settings, and are never shown."""
+"""Prefix of the variables that hold the keys of named endpoints; they are no settings, and are never shown."""
 
 
 def env_name(f: Field[Any]) -> str:
-    """The environment variable of a field."""
+    """Return the environment variable of a field."""
     return PREFIX + f.name.upper()
 
 
 def shown(text: str) -> str:
-    """A setting as it may be printed: of each URL in it without the password, the token or the query."""
+    """Return a setting as it may be printed: each URL in it without password, token and query."""
     return ",".join(_QUERY.sub("?…", _SIGNED_IN.sub(_without_password, part)) if "//" in part else part for part in _BETWEEN.split(text))
 
 
@@ -348,7 +348,7 @@ def _read(name: str, f: Field[Any], kind: type, text: str) -> Any:
 
 
 def as_markdown() -> str:
-    """The table of `docs/configuration.md`."""
+    """Build the table of `docs/configuration.md`."""
     hints = get_type_hints(Config)
     rows = ["| variable | default | meaning |", "|---|---|---|"]
     for f in fields(Config):

@@ -1,4 +1,4 @@
-"""The errors of Voxbridge: one small family with a code, a message a person can act on, and whether a retry helps.
+"""The errors of Voxbridge: one small family with a code, a message that a person can act on, and whether a retry helps.
 
 Owns the codes. Does not own how an error travels: each protocol encodes `VoxbridgeError.as_dict` its own way.
 """
@@ -36,7 +36,7 @@ _RETRYABLE = frozenset({Code.RATE_LIMITED, Code.OVERLOADED, Code.TIMED_OUT, Code
 
 
 class VoxbridgeError(Exception):
-    """An error with a code. `field` and `limit` name what was wrong with an input, where an input was wrong."""
+    """An error with a code. `field` and `limit` name the invalid part of an input, if an input was invalid."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class VoxbridgeError(Exception):
         self.retry_after_ms = retry_after_ms
 
     def as_dict(self) -> dict[str, Any]:
-        """`{code, message, retryable}` and, where they are known, `field`, `limit`, `retry_after_ms`."""
+        """Return `{code, message, retryable}` and, where they are known, `field`, `limit`, `retry_after_ms`."""
         out: dict[str, Any] = {"code": self.code.value, "message": self.message, "retryable": self.retryable}
         for name in ("field", "limit", "retry_after_ms"):
             value = getattr(self, name)
@@ -70,14 +70,14 @@ class VoxbridgeError(Exception):
 
 
 class Conflict(VoxbridgeError):
-    """The log refused an append: somebody else wrote under this prefix since the writer last looked."""
+    """Error of an append that the log refused: another process wrote under this prefix since the writer last looked."""
 
     def __init__(self, message: str) -> None:
         super().__init__(Code.CONFLICT, message, retryable=False)
 
 
 class Unavailable(VoxbridgeError):
-    """Something this service depends on does not answer. It is tried again; the caller sees why it waits."""
+    """Error of a dependency that does not answer. The service retries it; the message tells the caller why it waits."""
 
     def __init__(self, message: str, *, retry_after_ms: int | None = None) -> None:
         super().__init__(Code.UNAVAILABLE, message, retry_after_ms=retry_after_ms)

@@ -1,6 +1,6 @@
-"""How deep data from outside may be nested. What is deeper than the interpreter follows ends in a RecursionError somewhere else, later.
+"""Nesting limit of data from outside. Data nested deeper than the interpreter can follow would raise RecursionError later, elsewhere.
 
-Owns the bound and how depth is found, without recursion. Pure.
+Owns the limit and measuring the depth, without recursion. Pure.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 
 DEPTH_LIMIT: Final = 64
-"""Objects and arrays within one another."""
+"""Nesting depth of objects and arrays."""
 
 
 def is_deep(value: object, limit: int = DEPTH_LIMIT) -> bool:
-    """Whether decoded data has more than `limit` objects and arrays within one another."""
+    """Return whether decoded data nests more than `limit` objects and arrays within one another."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(limit):
         level = [
@@ -26,7 +26,7 @@ def is_deep(value: object, limit: int = DEPTH_LIMIT) -> bool:
 
 
 def is_deep_json(text: bytes, limit: int = DEPTH_LIMIT) -> bool:
-    """Whether this JSON is nested deeper; false for what is no JSON. What has few brackets is not read for it."""
+    """Return whether this JSON is nested deeper than `limit`; false for invalid JSON. Text with few brackets is not decoded for this."""
     if text.count(b"[") + text.count(b"{") <= limit:
         return False
     try:

@@ -1,6 +1,6 @@
-"""Waiting at the start for a server that is not there yet.
+"""Waiting at the start for a server that is not up yet.
 
-Owns how long, how often, and what is said meanwhile. Does not own what is connected (`voxbridge.shared.bus.connection`,
+Owns how long, how often, and what is logged meanwhile. Does not own the connections (`voxbridge.shared.bus.connection`,
 `voxbridge.shared.store.connection`).
 """
 
@@ -17,7 +17,7 @@ from nats.errors import Error as NatsError
 from voxbridge.shared.errors import Unavailable
 
 START_TIMEOUT_S: Final = 30.0
-"""How long a process waits for NATS and Redis before it gives up and lets the supervisor start it again."""
+"""Seconds that a process waits for NATS and Redis before it gives up and lets the supervisor start it again."""
 _SAY_EVERY_S: Final = 5.0
 
 _log = logging.getLogger(__name__)
@@ -26,9 +26,9 @@ _log = logging.getLogger(__name__)
 async def until_reached(
     what: str, address: str, attempt: Callable[[], Awaitable[bool]], timeout_s: float, told: Sequence[str] = ()
 ) -> None:
-    """Attempt it until it succeeds. Raises `Unavailable` after `timeout_s`, with the last reason.
+    """Repeat `attempt` until it succeeds. Raises `Unavailable` after `timeout_s`, with the last reason.
 
-    `told` is where the client says in passing why it does not get on: with wrong credentials it tries for ever by itself.
+    `told` collects the errors that the client reports on the side: with wrong credentials it retries by itself and never raises.
     """
     clock = asyncio.get_running_loop().time
     begun = said = clock()
@@ -52,7 +52,7 @@ async def until_reached(
 
 
 def host_and_port(url: str) -> str:
-    """The address of a URL, without its credentials; those of all where several are separated by commas."""
+    """Return the address of a URL, without its credentials; of several URLs separated by commas, all addresses."""
     if "," in url:
         return ", ".join(host_and_port(one.strip()) for one in url.split(",") if one.strip())
     parts = urlsplit(url if "//" in url else f"nats://{url}")

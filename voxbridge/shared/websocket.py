@@ -1,10 +1,10 @@
-"""WebSocket frames (RFC 6455), read and written by hand: a library's generators and objects cost about 12 µs each way, and audio is
-nothing but frames.
+"""WebSocket frames (RFC 6455), read and written by hand: a library's generators and objects cost about 12 µs each way, and audio consists
+of nothing but frames.
 
-A `Receiver` is the whole of a server's side: it judges each frame by its head, before its payload has come, and gives out whole
-messages and control frames. A `Cutter` is a client's side beside a library: it reads the simple frames and leaves every other one to
-the library, which alone decides what is an error. Both keep a frame that has not come whole in one buffer that only grows, so that a
-peer that sends byte by byte costs no more than its bytes. A crash loses nothing.
+A `Receiver` is the whole of a server's side: it checks each frame by its header, before its payload has arrived, and returns whole messages
+and control frames. A `Cutter` is a client's side beside a library: it reads the simple frames and leaves every other one to the library,
+which alone decides what is an error. Both keep an incomplete frame in one buffer that only grows, so that a peer that sends byte by byte
+costs no more than its bytes. A crash loses nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 from struct import Struct
 from typing import Final, NamedTuple
 
-from websockets.frames import apply_mask  # type: ignore[attr-defined]  # in C where there is one
+from websockets.frames import apply_mask  # type: ignore[attr-defined]  # in C where available
 
 OTHER: Final = 0
 TEXT: Final = 1
@@ -46,20 +46,20 @@ _MASKS: Final = 1_024
 
 
 class Fault(NamedTuple):
-    """Why a connection has to be failed: the close code and a sentence."""
+    """Reason to fail a connection: the close code and a sentence."""
 
     code: int
     reason: str
 
 
 class Receiver:
-    """Reads what one client sends from the end of its handshake on. `limit`: payload bytes of a message, over all its frames; it may be
-    changed between two calls."""
+    """Parser of what one client sends from the end of its handshake on. `limit` is the payload bytes of a message, over all its frames; it
+    may be changed between two calls."""
 
     def __init__(self, *, limit: int) -> None:
         self.limit = limit
         self.fault: Fault | None = None
-        """Set once and for all: nothing that follows is read."""
+        """Protocol error; once it is set, no further data is read."""
         self._rest = bytearray()
         self._need = 0
         self._opcode = _CONTINUATION
@@ -72,8 +72,8 @@ class Receiver:
         return len(self._rest) + self._size
 
     def receive(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Take what arrived. Whole messages as `TEXT`, which is UTF-8, or `BINARY`, and control frames, in order; then `fault`, if what
-        follows them cannot be right."""
+        """Take received bytes. Return whole messages as `TEXT`, which is UTF-8, or `BINARY`, and control frames, in order. Sets `fault` if
+        the bytes after them break the protocol."""
         if self.fault is not None:
             return []
         rest = self._rest
@@ -131,7 +131,7 @@ class Receiver:
         return found
 
     def _wrong(self, first: int) -> Fault | None:
-        """What the first byte of a frame says that cannot be."""
+        """Return the fault that the first byte of a frame shows, or None."""
         opcode = first & 0x0F
         if first & _RESERVED:
             return Fault(PROTOCOL_ERROR, "a reserved bit is set")
@@ -148,7 +148,7 @@ class Receiver:
         return None
 
     def _take(self, first: int, payload: bytes, found: list[tuple[int, bytes]]) -> Fault | None:
-        """A control frame, or a part of a message."""
+        """Take a control frame or a part of a message."""
         opcode = first & 0x0F
         if opcode in _CONTROL:
             found.append((opcode, payload))
@@ -178,7 +178,7 @@ class Receiver:
 
 
 def _wrong_length(first: int, length: int) -> Fault | None:
-    """`length` as its seven bits say it, less than 0 for a frame that is not masked."""
+    """Return the fault of a length, or None. `length` is the seven-bit field, negative for an unmasked frame."""
     if length < 0:
         return Fault(PROTOCOL_ERROR, "a client masks its frames")
     if length > _SHORT and first & 0x0F in _CONTROL:
@@ -187,8 +187,8 @@ def _wrong_length(first: int, length: int) -> Fault | None:
 
 
 class Cutter:
-    """Cuts what a server sends into frames; it must see all of it from the end of the handshake on. `limit`: payload bytes of a frame
-    that are waited for."""
+    """Parser that cuts what a server sends into frames; it must see all of it from the end of the handshake on. `limit` is the payload
+    bytes of a frame that is waited for."""
 
     def __init__(self, *, limit: int) -> None:
         self._limit = limit
@@ -198,8 +198,8 @@ class Cutter:
         self._off = False
 
     def cut(self, data: bytes, *, simple: bool = True) -> list[tuple[int, bytes]]:
-        """The frames that are whole now: `TEXT` or `BINARY` with the payload, or `OTHER` with the bytes of a frame for the library,
-        which with `simple=False` is every frame. After a frame that cannot be right everything is for the library."""
+        """Return the frames that are complete now: `TEXT` or `BINARY` with the payload, or `OTHER` with the bytes of a frame for the
+        library. With `simple=False` every frame is `OTHER`. After a frame that is invalid or too large all bytes are `OTHER`."""
         if self._off:
             return [(OTHER, data)]
         rest = self._rest
@@ -242,14 +242,14 @@ class Cutter:
 
 
 class Masks:
-    """Masking keys of a client. They have to be unpredictable; asking the kernel for many at once costs as much as for one."""
+    """Masking keys of a client. They have to be unpredictable; reading many at once from the kernel costs as much as reading one."""
 
     def __init__(self) -> None:
         self._pool = b""
         self._at = 0
 
     def take(self) -> bytes:
-        """Four bytes."""
+        """Return a key of four bytes."""
         if self._at >= len(self._pool):
             self._pool, self._at = os.urandom(4 * _MASKS), 0
         self._at += 4
@@ -257,7 +257,7 @@ class Masks:
 
 
 def server_frame(opcode: int, payload: bytes) -> bytes:
-    """A whole message, or a control frame, as a server writes it."""
+    """Return a whole message, or a control frame, as a server encodes it."""
     size = len(payload)
     if size <= _SHORT:
         return bytes((_FINAL | opcode, size)) + payload
@@ -266,7 +266,7 @@ def server_frame(opcode: int, payload: bytes) -> bytes:
 
 
 def client_frame(opcode: int, payload: bytes, mask: bytes) -> bytes | None:
-    """A whole message as a client writes it; nothing for 64 KiB and more."""
+    """Return a whole message as a client encodes it; None for 64 KiB and more."""
     size = len(payload)
     if size > _LONG:
         return None

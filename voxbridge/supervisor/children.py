@@ -1,7 +1,7 @@
 """The processes that the supervisor starts: a service from a command, or an embedded server.
 
-Owns how one is started, how its output is kept and how its whole group is ended. Does not own when. A child started here
-is killed by the kernel when the supervisor dies, so a crash here leaves nothing running.
+Owns how a process is started, how its output is kept and how its whole group is ended. Does not own when. The kernel kills a child started
+here when the supervisor dies, so a crash here leaves nothing running.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ Probe = Callable[[], Awaitable[bool]]
 
 
 class Child(Protocol):
-    """One running process."""
+    """A running process."""
 
     pid: int
 
     async def wait(self) -> int:
-        """Its exit code once it has ended and its output is kept; negative for a signal."""
+        """Return its exit code once it has ended and its output is kept; negative for a signal."""
 
     def last_words(self) -> str:
-        """The end of its output, for the line that says that it died."""
+        """Return the end of its output, for the message that it died."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Something to keep running. `ready` is asked while it runs; without one it is ready once started."""
+    """A program to keep running. `ready` is its probe; a program without one is ready once started."""
 
     name: str
     spawn: Callable[[], Awaitable[Child]]
@@ -50,21 +50,21 @@ class Program:
     server: bool = False
     """Started before the others and stopped after them."""
     why: Callable[[], str] = lambda: ""
-    """Why it was not ready when it was last asked, where it said so."""
+    """Returns the reason why the program was not ready when it was last probed, or an empty string."""
     ended: Callable[[], Coroutine[Any, Any, None]] | None = None
-    """Told as soon as a process of it has ended."""
+    """Called as soon as one of its processes has ended."""
     standby: Standing | None = None
-    """Where a process stands by for it."""
+    """Keeps a process on standby for the program."""
 
 
 class Standing(Protocol):
-    """A process that stands by for a program, from which `Program.spawn` starts it."""
+    """Holder of a process that stands by for a program, from which `Program.spawn` starts the program."""
 
     def prepare(self) -> None:
-        """Have one stand by, where none does; returns at once."""
+        """Start a process on standby if there is none; returns at once."""
 
     async def close(self) -> None:
-        """End it, and prepare none any more."""
+        """End the process on standby, and prepare no further one."""
 
 
 class Command:
@@ -91,11 +91,11 @@ class Command:
 
     @property
     def ended(self) -> bool:
-        """Whether it is known to have ended."""
+        """True if the process is known to have ended."""
         return self._process.returncode is not None
 
     def begin(self) -> None:
-        """Tell one that stands by to begin. Raises `OSError` where it is no longer there."""
+        """Tell a process on standby to begin. Raises `OSError` if it is gone."""
         go, self._go = self._go, None
         if go is not None:
             with go:
@@ -104,8 +104,8 @@ class Command:
     async def wait(self) -> int:
         """Return its exit code once it has ended and its output is kept."""
         code = await self._process.wait()
-        end_group(self.pid, signal.SIGKILL)  # what it started must not outlive it, nor hold its output open
-        with suppress(TimeoutError):  # a process that left the group may hold the pipe for ever
+        end_group(self.pid, signal.SIGKILL)  # its own children must not outlive it, nor hold its output open
+        with suppress(TimeoutError):  # a process that left the group may hold the pipe forever
             await asyncio.wait_for(self._pump, PIPE_S)
         self._pipe.close()
         self._log.close()
@@ -122,7 +122,7 @@ class Command:
         while True:
             try:
                 line = await self._output.readline()
-            except ValueError:  # longer than the buffer: it is dropped, and reading goes on behind it
+            except ValueError:  # longer than the buffer: the line is dropped, and reading goes on after it
                 continue
             if not line:
                 return
@@ -141,9 +141,9 @@ class Command:
 
 
 async def start_command(command: Sequence[str], env: Mapping[str, str], log: LogFile, on_error: Say, *, waits: bool = False) -> Command:
-    """Start a command in a group of its own; its lines go to `log`, and those that are errors to `on_error` too. One that `waits`
+    """Start a command in a process group of its own. Its lines go to `log`, and error lines to `on_error` too. With `waits` the command
     reads a line before it begins, which `Command.begin` writes. Raises `OSError`."""
-    # A pipe of our own: with asyncio's, the end of a process is not seen while something it started holds its output open.
+    # A pipe of our own: with asyncio's, the end of a process goes unnoticed while one of its children holds its output open.
     ours, theirs = os.pipe()
     reading = os.fdopen(ours, "rb", buffering=0)
     stdin, go = os.pipe() if waits else (os.open(os.devnull, os.O_RDONLY), -1)
@@ -180,7 +180,7 @@ class _Server:
 
 
 def embedded(server: EmbeddedServer) -> Program:
-    """An embedded server as a program; raises `StartError` from `spawn`.
+    """Return an embedded server as a program; raises `StartError` from `spawn`.
 
     A server whose disk was full does not always write again by itself: it is ended once there is room, and so started again.
     """
@@ -208,7 +208,7 @@ def embedded(server: EmbeddedServer) -> Program:
 
 
 def how_it_ended(code: int) -> str:
-    """`ended with code 3`, or `was killed by SIGKILL`."""
+    """Return `ended with code 3`, or `was killed by SIGKILL`."""
     if code >= 0:
         return f"ended with code {code}"
     try:
@@ -218,6 +218,6 @@ def how_it_ended(code: int) -> str:
 
 
 def child_environment(settings: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """This process's environment with the settings in place of whatever settings it came with."""
+    """Return this process's environment with `settings` in place of all variables that begin with `prefix`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(prefix)}
     return {**kept, **settings, "PYTHONUNBUFFERED": "1"}

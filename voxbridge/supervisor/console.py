@@ -1,4 +1,4 @@
-"""What `voxbridge up` shows: plain lines anywhere, and under them a compact live status on a terminal.
+"""Console of `voxbridge up`: plain lines anywhere, and below them a compact live status on a terminal.
 
 Owns the look. Does not own what happened. Lines go to standard output, so a file of them reads as a history.
 """
@@ -28,7 +28,7 @@ _MARKS: Final = {
 
 
 class Board:
-    """Prints lines, and keeps the table of processes below them while standard output is a terminal."""
+    """Console that prints lines, and keeps the table of processes below them while standard output is a terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, soft_wrap=True)
@@ -36,7 +36,7 @@ class Board:
         self._shown: Whole | None = None
 
     def line(self, text: str) -> None:
-        """One line that stays; control characters of a child's output are not let through."""
+        """Print a line that stays; control characters of a child's output are replaced by spaces."""
         clean = "".join(c if c.isprintable() else " " for c in text)
         style = "bold green" if clean.startswith("Voxbridge is ready") else None
         self._console.print(clean, style=style, markup=False, soft_wrap=True)
@@ -58,7 +58,7 @@ class Board:
 
 
 def table(whole: Whole) -> Table:
-    """One row per process: state, name, process number, restarts, and what is wrong."""
+    """Return one row per process: state, name, process number, restarts, and what is wrong."""
     grid = Table.grid(padding=(0, 2))
     for name, part in whole.parts.items():
         mark, style = _MARKS[part.phase]

@@ -1,6 +1,6 @@
-"""The environment of each service that `voxbridge up` starts: the settings, and of all secrets those alone that it works with.
+"""The environment of each service that `voxbridge up` starts: the settings, and only those secrets that the service works with.
 
-Owns who is given which. Does not own the settings (`voxbridge.shared.config`) nor how a process is started
+Owns which service is given which variable. Does not own the settings (`voxbridge.shared.config`) nor how a process is started
 (`voxbridge.supervisor.children`).
 """
 
@@ -27,14 +27,14 @@ _TAKEN: Final[Mapping[str, frozenset[str]]] = {
     "tools": _MODELS | _FILES | _PROVIDERS,
     "models": _MODELS | _FILES | _PROVIDERS | _SERVERS,
 }
-"""What a service is not given."""
+"""Variables that a service is not given."""
 
 ENDPOINT_KEYS: Final = ("voice",)
 """The services that are given the keys of named endpoints."""
 
 
 def of_service(service: str, config: Config, bus: NatsServer | None = None) -> dict[str, str]:
-    """The environment of a service; with `bus` it signs in there as itself."""
+    """Return the environment of a service; with `bus` the service signs in there as itself."""
     asked = {name.strip() for name in config.tool_keys.split(",")} if service == "tools" else set()
     env = child_environment(config.as_env(), PREFIX)
     for name, value in os.environ.items():

@@ -1,6 +1,6 @@
-"""The log file of one child process: appended to, and turned over by size so that it cannot fill the disk.
+"""The log file of one child process: appended to, and rotated by size so that it cannot fill the disk.
 
-Owns `<name>.log` and `<name>.log.1`. What a child wrote and the supervisor had not read yet is lost when the supervisor is killed.
+Owns `<name>.log` and `<name>.log.1`. Output that the supervisor had not read yet is lost when the supervisor is killed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ MAX_BYTES: Final = 8 * 1024 * 1024
 
 
 class LogFile:
-    """An append-only file of at most `max_bytes`, with one older one beside it."""
+    """An append-only file of at most `max_bytes`, with one older file beside it."""
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
         self.path = path
@@ -21,7 +21,7 @@ class LogFile:
         self._size = 0
 
     def write(self, line: bytes) -> None:
-        """Append one line; raises `OSError` when the disk refuses it."""
+        """Append a line; raises `OSError` when the disk refuses it."""
         file = self._file or self._open()
         if self._size + len(line) > self._max and self._size:
             file.close()
@@ -32,7 +32,7 @@ class LogFile:
         self._size += len(line)
 
     def close(self) -> None:
-        """Close it; a later write opens it again."""
+        """Close the file; a later write opens it again."""
         if self._file is not None:
             self._file.close()
             self._file = None

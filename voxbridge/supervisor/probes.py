@@ -1,6 +1,6 @@
-"""Asks a service whether it is ready: over HTTP where it has a port, over NATS where it has none.
+"""Readiness probes of services: over HTTP for a service with a port, over NATS for one without.
 
-Owns the connections the questions travel on. Does not own the answer's consequences. Nothing is lost with it.
+Owns the connections that the probes use. Does not own what follows from an answer. A crash here loses nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PENDING = 64 * 1024
 
 
 class Probes:
-    """Makes probes, and closes what they used."""
+    """Factory of probes; it closes the connections that they used."""
 
     def __init__(self, nats_url: str) -> None:
         self._nats_url = nats_url
@@ -35,7 +35,7 @@ class Probes:
         self._connecting = asyncio.Lock()
 
     def http(self, url: str) -> Probe:
-        """Ready when a GET is answered with 200 and, where it is JSON with a `ready`, that is true."""
+        """Return a probe that is ready when a GET is answered with 200 and, if the answer is JSON with a `ready`, that is true."""
 
         async def ready() -> bool:
             try:
@@ -48,7 +48,8 @@ class Probes:
         return ready
 
     def bus(self, service: str, pid: Callable[[], int] = lambda: 0) -> Probe:
-        """Ready when `vx.svc.<service>.health` says so; with `pid`, when the process of this number here says so of itself."""
+        """Return a probe that is ready when `vx.svc.<service>.health` says so; with `pid`, when the local process of this number says so of
+        itself."""
 
         async def ready() -> bool:
             own = pid()
@@ -63,7 +64,7 @@ class Probes:
         return ready
 
     async def a_voice_worker_died(self) -> None:
-        """Tell those that are left to ask at once who it was. Untold, they notice a little later."""
+        """Tell the other workers to check at once which one died. Without this they notice a little later."""
         with suppress(NatsError, Unavailable, OSError, TimeoutError):
             async with asyncio.timeout(TIMEOUT_S):
                 await subjects.publish(await self._connected(), subjects.GONE, b"")

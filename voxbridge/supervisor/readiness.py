@@ -1,4 +1,4 @@
-"""Whether the whole product is ready, from what is known of its parts, and when that is news. Pure.
+"""Readiness of the whole product, from the state of its parts, and the changes of it that are news. Pure.
 
 Owns what counts as ready: every part runs and every probe of a part says so. Does not own the probes.
 """
@@ -10,12 +10,12 @@ from enum import StrEnum
 
 
 class Phase(StrEnum):
-    """The life of one part, as it is shown."""
+    """State of one part, as it is shown."""
 
     WAITING = "waiting"
     STARTING = "starting"
     CHECKING = "checking"
-    """It was ready until another part failed, and has not been asked since."""
+    """Ready until another part failed, and not probed since."""
     READY = "ready"
     CRASHED = "crashed"
     LOOPING = "crash loop"
@@ -25,7 +25,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is known of one process."""
+    """State of one process, as far as it is known."""
 
     phase: Phase = Phase.WAITING
     pid: int | None = None
@@ -43,12 +43,12 @@ class Whole:
 
     @property
     def ready(self) -> bool:
-        """Every part is ready."""
+        """True if every part is ready."""
         return all(part.phase is Phase.READY for part in self.parts.values())
 
 
 def update(whole: Whole, name: str, part: Part, url: str) -> tuple[Whole, str | None]:
-    """The state with one part changed, and the line to print when readiness was gained or lost by it."""
+    """Return the state with one part changed, and the line to print if that gained or lost readiness."""
     now = replace(whole, parts={**whole.parts, name: part})
     if now.ready and not now.announced:
         line = f"Voxbridge is ready again at {url}" if now.ever else f"Voxbridge is ready at {url}"

@@ -1,6 +1,6 @@
-"""Errors of the services on the console, each said once in a while: a fault that recurs ten times a second must not hide the rest.
+"""Errors of the services on the console, each printed only once in a while: a fault that recurs ten times a second must not hide the rest.
 
-Owns what counts as the same line. The log files keep every line. What a crash loses here is a count.
+Owns which lines count as the same. The log files keep every line. A crash here loses a count.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from typing import Final
 
 QUIET_S: Final = 10.0
 LINES_LIMIT: Final = 64
-"""Different lines remembered; the oldest is forgotten, and said again when it comes again."""
+"""Different lines remembered; the oldest is forgotten, and printed again when it recurs."""
 
 CHARACTERS: Final = 300
 
 
 class Repeats:
-    """What was said when."""
+    """Times at which lines were printed."""
 
     def __init__(self) -> None:
         self._said: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def worth_saying(self, line: str, now_s: float) -> str | None:
-        """The line as it is to be said, or nothing while it was said a moment ago."""
+        """Return the line to print, or None if the same line was printed within `QUIET_S`."""
         text = line[:CHARACTERS]
-        # The time and the process id differ from line to line and from life to life.
+        # The time and the process id differ from line to line and from process to process.
         key = text.split(" ", 3)[-1] if text[:1].isdigit() else text
         at, held_back = self._said.get(key, (now_s - QUIET_S, 0))
         if now_s - at < QUIET_S:

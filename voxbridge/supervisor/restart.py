@@ -1,4 +1,4 @@
-"""When a process that died is started again. Pure: it is told how long the process ran and answers how long to wait.
+"""Back-off for restarting a process that died. Pure: given how long the process ran, it returns how long to wait.
 
 Owns the numbers of the back-off. Does not own processes or time.
 """
@@ -11,22 +11,22 @@ from typing import Final, NamedTuple
 FIRST_WAIT_S: Final = 0.1
 LAST_WAIT_S: Final = 5.0
 SERVED_WAIT_S: Final = 0.4
-"""The longest wait for a process that was ready before it ended: it can start, and people wait for it."""
+"""Longest wait in seconds for a process that was ready before it ended: it can start, and users wait for it."""
 STEADY_S: Final = 10.0
-"""A process that ran this long is taken to be sound again; what it did before is forgotten."""
+"""Seconds after which a running process counts as sound again; its earlier failures are forgotten."""
 LOOP_AFTER: Final = 5
-"""Short lives in a row after which a crash loop is said plainly."""
+"""Short lives in a row after which a crash loop is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Short lives in a row."""
+    """Number of short lives in a row."""
 
     failures: int = 0
 
 
 class Restart(NamedTuple):
-    """What follows an exit: wait this long, and say that it is a loop when it has just become one."""
+    """Reaction to an exit: the wait, and whether the process is in a crash loop; `news` if that has just begun."""
 
     history: History
     wait_s: float
@@ -35,7 +35,7 @@ class Restart(NamedTuple):
 
 
 def after_exit(history: History, ran_s: float, *, served: bool = False) -> Restart:
-    """The answer to an exit after `ran_s` seconds of life, in which the process was ready at some time if it `served`."""
+    """Return the reaction to an exit after `ran_s` seconds of life; `served` if the process was ready at some time of it."""
     failures = 1 if ran_s >= STEADY_S else history.failures + 1
     wait_s = min(FIRST_WAIT_S * 2.0 ** min(failures - 1, 16), SERVED_WAIT_S if served else LAST_WAIT_S)
     return Restart(History(failures), wait_s, looping=failures >= LOOP_AFTER, news=failures == LOOP_AFTER)

@@ -1,8 +1,8 @@
-"""A process that stands by for another: it has loaded its code, and waits to be told to begin.
+"""A process that stands by for another: it has loaded its code, and waits for the signal to begin.
 
-Loading is most of what a service needs to start, so one that died is back at once where its next process stands by. Owns that process
-until it begins. Does not own when one is needed (`voxbridge.supervisor.supervisor`). One that dies while it stands by is replaced by the
-next `prepare`; until then a process is started the usual way.
+Loading is most of what a service needs to start, so a service that died is back at once if its next process stands by. Owns that process
+until it begins. Does not own when one is needed (`voxbridge.supervisor.supervisor`). A process that dies while it stands by is replaced by
+the next `prepare`; until then a process is started the usual way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class Standby:
-    """Starts the processes of one program. `start` is told whether the process is to stand by; it raises `OSError`."""
+    """Starter of one program's processes. `start` is told whether the process is to stand by; it raises `OSError`."""
 
     def __init__(self, start: Callable[[bool], Awaitable[Command]]) -> None:
         self._start = start
@@ -30,14 +30,14 @@ class Standby:
 
     @property
     def pid(self) -> int:
-        """The process that stands by; 0 where there is none."""
+        """Id of the process that stands by; 0 if there is none."""
         return self._waiting.pid if self._waiting is not None and not self._waiting.ended else 0
 
     async def spawn(self) -> Command:
-        """Have the one that stands by begin, or start one. Raises `OSError`."""
+        """Let the process on standby begin, or start one. Raises `OSError`."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not waiting.ended:
-            with suppress(OSError):  # it died a moment ago
+            with suppress(OSError):  # the process died a moment ago
                 waiting.begin()
                 return waiting
         if waiting is not None:
@@ -45,12 +45,12 @@ class Standby:
         return await self._start(False)
 
     def prepare(self) -> None:
-        """Have one stand by, where none does; returns at once."""
+        """Start a process on standby if there is none; returns at once."""
         if not self.pid and not self._closed and (self._starting is None or self._starting.done()):
             self._starting = asyncio.create_task(self._prepare())
 
     async def close(self) -> None:
-        """End the one that stands by, and prepare none any more."""
+        """End the process on standby, and prepare no further one."""
         self._closed = True
         if self._starting is not None:
             await self._starting

@@ -1,6 +1,6 @@
-"""Keeps programs running, tells when all of them are ready, and stops all of them within five seconds.
+"""Supervisor of programs: keeps them running, reports when all are ready, and stops all within five seconds.
 
-Owns each program's process from start to reaping. Does not own what they are (`voxbridge.supervisor.up`), when one is tried again
+Owns each program's process from start to reaping. Does not own what the programs are (`voxbridge.supervisor.up`), when one is tried again
 (`voxbridge.supervisor.restart`) or what ready means (`voxbridge.supervisor.readiness`). When it is killed, the kernel kills its children.
 """
 
@@ -22,7 +22,7 @@ from voxbridge.supervisor.readiness import Part, Phase, Whole, update
 from voxbridge.supervisor.restart import History, after_exit
 
 STOP_S: Final = 4.0
-"""What services get between SIGTERM and SIGKILL; the servers, stopped after them, get the rest of five seconds."""
+"""Seconds that services get between SIGTERM and SIGKILL; the servers, stopped after them, get the rest of five seconds."""
 STOP_SERVERS_S: Final = 0.7
 START_S: Final = 15.0
 PROBE_OFTEN_S: Final = 0.1
@@ -31,17 +31,17 @@ PROBE_TIMEOUT_S: Final = 2.0
 
 
 class Display(Protocol):
-    """Where the supervisor says what happens."""
+    """Display on which the supervisor reports what happens."""
 
     def line(self, text: str) -> None:
-        """One line that stays."""
+        """Print a line that stays."""
 
     def show(self, whole: Whole) -> None:
-        """What is known now, for a live status."""
+        """Show the current state, for a live status."""
 
 
 class Supervisor:
-    """Runs until `stop` is called, then returns. A failed first start of a server raises its error."""
+    """Supervisor that runs until `stop` is called. If a server cannot be started the first time, `run` raises its error."""
 
     def __init__(self, programs: Sequence[Program], display: Display, url: str) -> None:
         self._programs = list(programs)
@@ -50,7 +50,7 @@ class Supervisor:
         self._whole = Whole(parts={program.name: Part() for program in programs})
         self._children: dict[str, Child] = {}
         self._served: set[str] = set()
-        """The programs whose last process was ready at some time."""
+        """Programs whose last process was ready at some time."""
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._moved = asyncio.Event()
@@ -59,18 +59,18 @@ class Supervisor:
 
     @property
     def whole(self) -> Whole:
-        """What is known of every part."""
+        """State of every part, as far as it is known."""
         return self._whole
 
     def stop(self) -> None:
-        """Stop everything; a second call does not wait for anybody."""
+        """Stop everything; a second call kills at once what has not ended."""
         if self._stopping.is_set():
             self._hurry.set()
         self._stopping.set()
         self._moved.set()
 
     async def run(self) -> None:
-        """Start the servers, then the rest, and keep them all until `stop`."""
+        """Start the servers, then the rest, and keep them all running until `stop`."""
         servers = [program for program in self._programs if program.server]
         services = [program for program in self._programs if not program.server]
         keepers: dict[str, asyncio.Task[None]] = {}
@@ -105,7 +105,7 @@ class Supervisor:
 
     async def _keep(self, program: Program, first: Child | None = None) -> None:
         history = History()
-        while first is not None or not self._stopping.is_set():  # what was started is ended, however early the stop came
+        while first is not None or not self._stopping.is_set():  # a child that was started is watched to its end, even after `stop`
             begun = time.monotonic()
             self._served.discard(program.name)
             try:
@@ -130,10 +130,10 @@ class Supervisor:
             self._change(program.name, restarts=self._whole.parts[program.name].restarts + 1)
 
     async def _live(self, program: Program, child: Child) -> str:
-        """Watch one process from its start to its end; how it ended, in words."""
+        """Watch one process from its start to its end; return how it ended, in words."""
         self._children[program.name] = child
         self._change(program.name, phase=Phase.STARTING, pid=child.pid, detail="")
-        if self._stopping.is_set():  # told to stop while it was being started
+        if self._stopping.is_set():  # told to stop while the process was being started
             _terminate(child)
         watch = asyncio.create_task(self._watch(program))
         try:
@@ -164,14 +164,14 @@ class Supervisor:
                 self._change(program.name, phase=Phase.READY, detail="")
             elif not ready and phase is Phase.READY:
                 self._change(program.name, phase=Phase.STARTING, detail=program.why() or "does not say that it is ready")
-            if program.standby is not None and self._whole.ready:  # beside the start of anything it would only be in the way
+            if program.standby is not None and self._whole.ready:  # while programs are starting, it would only compete with them
                 program.standby.prepare()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._doubt.wait(), PROBE_SELDOM_S if self._whole.ready else PROBE_OFTEN_S)
             self._doubt.clear()
 
     async def _end(self, keepers: Sequence[asyncio.Task[None]], programs: Sequence[Program], bound_s: float) -> None:
-        """SIGTERM to each process, SIGKILL to whole groups when the bound is over or somebody hurries."""
+        """Send SIGTERM to each process, and SIGKILL to whole groups when the time is over or `stop` was called again."""
         for program in programs:
             child = self._children.get(program.name)
             if child is not None:
@@ -204,6 +204,6 @@ class Supervisor:
 
 
 def _terminate(child: Child) -> None:
-    """Ask the process, not its group: what it started is its own to end in order, and is killed with the group if it does not."""
+    """Ask the process, not its group, to end: it ends its own children in order, and they are killed with the group if it does not."""
     with suppress(ProcessLookupError):
         os.kill(child.pid, signal.SIGTERM)

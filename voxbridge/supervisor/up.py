@@ -1,7 +1,7 @@
 """`voxbridge up`: the whole product on this machine, in one console.
 
-Owns which processes there are and with what settings. Does not own how they are kept (`voxbridge.supervisor.supervisor`). A crash here
-ends them all, and loses nothing that was acknowledged: the next start goes on from the log.
+Owns which processes there are and with what settings. Does not own how they are kept running (`voxbridge.supervisor.supervisor`). A crash
+here ends them all, and loses nothing that was acknowledged: the next start continues from the log.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from voxbridge.supervisor.supervisor import Supervisor
 
 SERVICES: Final = ("models", "tools", "voice", "gateway")
 STANDING_BY: Final = ("gateway",)
-"""Services whose next process stands by: every browser waits for it. Of the voice service two work anyway."""
+"""Services whose next process stands by: every browser waits for the gateway. Of the voice service two workers run anyway."""
 
 
 def up(config: Config, board: Board) -> int:
-    """Check, fetch what is missing, start everything, wait for a signal, stop everything; the exit code."""
-    # What its own NATS connection has to say is said by the status of the servers.
+    """Check, fetch what is missing, start everything, wait for a signal, stop everything; return the exit code."""
+    # The status of the servers already shows what this process's own NATS connection would log.
     logging.getLogger().addHandler(logging.NullHandler())
     url = config.own_url
     check_folder(config.data_dir)
     check_secrets(config)
     lock = FolderLock.take(config.data_dir, url)
-    runtime.forget(config.data_dir)  # a crash may have left one
+    runtime.forget(config.data_dir)  # a crash may have left the file behind
     try:
         make_vault(config)
         check_port(config.host, config.port, "VOXBRIDGE_PORT")
@@ -85,7 +85,7 @@ async def _run(config: Config, board: Board, url: str) -> None:
 
 
 def _with_streams(server: Program, maker: Maker | None) -> Program:
-    """nats-server counts as ready once its streams are made, which no service may do: each signs in to it as itself."""
+    """Let nats-server count as ready only once its streams exist: the services, which sign in as themselves, may not create them."""
     answers = server.ready
     if maker is None or answers is None:
         return server
@@ -97,7 +97,7 @@ def _with_streams(server: Program, maker: Maker | None) -> Program:
 
 
 def with_servers(config: Config) -> tuple[Config, list[EmbeddedServer]]:
-    """The settings with the URLs of the servers that this process starts, and those servers."""
+    """Return the settings with the URLs of the servers that this process starts, and those servers."""
     servers: list[EmbeddedServer] = []
     if not config.nats_url:
         bus = NatsServer(config.data_dir / "nats", sync_interval=config.sync_interval)
@@ -111,8 +111,8 @@ def with_servers(config: Config) -> tuple[Config, list[EmbeddedServer]]:
 
 
 def services(config: Config, probes: Probes, say: Callable[[str], None], bus: NatsServer | None = None) -> list[Program]:
-    """One program per service that this machine runs, and more than one for the voice service, unless there is to be no standby. With
-    `bus` each signs in there as itself."""
+    """Return one program per service that this machine runs; for the voice service one per worker. With `bus` each service signs in there
+    as itself."""
     ready: Mapping[str, Probe] = {
         "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
         "tools": probes.bus("tools"),
@@ -132,14 +132,14 @@ def services(config: Config, probes: Probes, say: Callable[[str], None], bus: Na
 
 
 def names(config: Config) -> list[str]:
-    """The services that this machine runs, by the names of their processes: `voice`, and `voice-2` beside it."""
+    """Return the names of the processes that this machine runs, after their services: `voice`, and `voice-2` beside it."""
     found = [name for name in SERVICES if name != "models" or not config.models_url]
     after = found.index("voice") + 1
     return [*found[:after], *(f"voice-{number}" for number in range(2, config.voice_workers + 1)), *found[after:]]
 
 
 class _Service:
-    """Starts one process of a service at a time, where it has one stand by from that."""
+    """Starter of one process of a service at a time, from the process on standby if there is one."""
 
     def __init__(self, name: str, env: Mapping[str, str], logs: Path, say: Callable[[str], None]) -> None:
         self._pid = 0
@@ -151,13 +151,13 @@ class _Service:
         self.standby = Standby(self._start)
 
     async def spawn(self) -> Child:
-        """Start it."""
+        """Start a process."""
         child = await self.standby.spawn()
         self._pid = child.pid
         return child
 
     def number(self) -> int:
-        """The process that was started last; 0 before the first."""
+        """Return the id of the process that was started last; 0 before the first."""
         return self._pid
 
     async def _start(self, waits: bool) -> Command:

@@ -1,4 +1,4 @@
-"""`voxbridge agents`: what is listed, what is shown of an agent and of a pipeline, and how mistakes are told."""
+"""`voxbridge agents`: the list, the details of an agent and of a pipeline, and the report of mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`voxbridge erase` and `voxbridge export --wav` on a data folder at rest: what they ask, say, and leave."""
+"""`voxbridge erase` and `voxbridge export --wav` on a data folder without a running product: prompts, output, and remaining data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORDS = b"what is the weather like"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder at rest with one call in its log."""
+    """A data folder without a running product, with one call in its log."""
     found = tmp_path / "data"
     found.mkdir()
     monkeypatch.setenv("VOXBRIDGE_DATA_DIR", str(found))

@@ -1,4 +1,4 @@
-"""`voxbridge keys` against a running gateway: a key comes in by standard input, and never out."""
+"""`voxbridge keys` against a running gateway: it reads a key from standard input, and never prints one."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def at_once(*arguments: str, given: str = "") -> Result:
 
 
 async def run(*arguments: str, given: str = "") -> Result:
-    """The command in a thread, since the gateway that it asks is in this one."""
+    """Run the command in a thread, since its gateway runs in this one."""
     return await asyncio.to_thread(at_once, *arguments, given=given)
 
 
 @pytest.fixture
 async def door(nats_url: str, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Running]:
-    """A gateway that asks for the token, where the command's settings say that it is."""
+    """A gateway that requires the token, at the address in the command's settings."""
     for name in [one for names in PROVIDERS.values() for one in names]:
         monkeypatch.delenv(name, raising=False)
     config = Config(
@@ -151,7 +151,7 @@ def test_without_a_gateway_it_says_how_to_start_one(tmp_path: Path, monkeypatch:
 
 
 async def started(config: Config, monkeypatch: pytest.MonkeyPatch, bus: NatsServer | None = None) -> dict[str, Mapping[str, str]]:
-    """The environments that `voxbridge up` gives to the services, by their names."""
+    """Return the environments that `voxbridge up` gives to the services, by their names."""
     given: dict[str, Mapping[str, str]] = {}
 
     async def start(command: Sequence[str], env: Mapping[str, str], *_: object, waits: bool) -> SimpleNamespace:

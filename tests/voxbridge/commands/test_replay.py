@@ -1,4 +1,4 @@
-"""A call as a file, as a test and taken again, from the command line."""
+"""Export, test generation and replay of a call, from the command line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder on which nothing runs."""
+    """A data folder without a running product."""
     folder = tmp_path / "data"
     monkeypatch.setenv("VOXBRIDGE_DATA_DIR", str(folder))
     for name in ("VOXBRIDGE_NATS_URL", "VOXBRIDGE_REDIS_URL"):
@@ -57,7 +57,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def in_order(path: Path) -> list[bytes]:
-    """The lines of a file as if the log had begun with this session."""
+    """Return the lines of a file as if the log had begun with this session."""
     found: list[bytes] = []
     positions: dict[int, int] = {}
     for number, header, line in archive.lines(path):
@@ -151,7 +151,7 @@ def test_export_then_import_then_export_gives_the_same_session(file: Path, data:
 
 
 def in_order_as(path: Path, sid: str) -> list[bytes]:
-    """As `in_order`, with the session under another id."""
+    """Return `in_order` with the session under another id."""
     text = path.read_bytes()
     moved = path.with_suffix(".moved")
     head, _, rest = text.partition(b"\n")

@@ -1,4 +1,4 @@
-"""`voxbridge token`: what it prints counts, and what cannot be is refused by name."""
+"""`voxbridge token`: the printed token is valid, and invalid terms are refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`voxbridge doctor` on real servers, whole, wounded and dead."""
+"""`voxbridge doctor` on real servers, healthy, damaged and dead."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from voxbridge.shared.store.store import Store
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    """An installation without anything that runs."""
+    """An installation without any running process."""
     return Config(data_dir=tmp_path / "data", models_dir=tmp_path / "models", port=free_port(), models_port=free_port())
 
 
@@ -85,7 +85,7 @@ async def test_a_running_product_is_found_by_its_folder_and_examined_part_by_par
         try:
             async with Executors(Config(nats_url=server.url, redis_url=valkey.url)).running():
                 elsewhere = replace(config, port=free_port(), models_port=free_port())
-                findings = await examine(elsewhere)  # as from a shell that knows none of its settings
+                findings = await examine(elsewhere)  # as from a shell without its settings
         finally:
             lock.release()
     assert "in use" in named(findings, "machine", "data folder").says

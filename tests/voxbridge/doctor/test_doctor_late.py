@@ -1,4 +1,4 @@
-"""What `voxbridge doctor` says of what answers late: a busy machine is slow, and that is neither dead nor well."""
+"""`voxbridge doctor` with late answers: a busy machine is slow, which is neither dead nor healthy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from voxbridge.shared.errors import Unavailable
 HERE = Place(here=True)
 STATS = [{"endpoints": [{"data": {"sessions": 3}}]}] * 2
 ALMOST_S = 0.05
-"""A bound for the time-outs of what never answers."""
+"""Limit in seconds for the timeouts of services that never answer."""
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def test_nobody_who_hears_the_question_is_known_at_once(nc: Client) -> Non
 
 async def test_a_service_that_is_there_and_silent_is_not_said_to_be_dead(nc: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     async def silent(_: Msg) -> None:
-        """Hear it, and answer nothing."""
+        """Answer nothing."""
 
     monkeypatch.setattr(parts, "ANSWER_S", ALMOST_S)
     for subject in ("$SRV.STATS.voxbridge-tools", "vx.svc.tools.health"):
@@ -90,7 +90,7 @@ async def test_a_service_that_is_there_and_silent_is_not_said_to_be_dead(nc: Cli
 @pytest.mark.parametrize(("heard", "says"), [(True, "runs and did not tell its health within 1 s."), (False, "runs and is not ready yet.")])
 async def test_a_service_whose_health_is_not_told_runs(nc: Client, monkeypatch: pytest.MonkeyPatch, heard: bool, says: str) -> None:
     async def silent(_: Msg) -> None:
-        """Hear it, and answer nothing."""
+        """Answer nothing."""
 
     async def stats(message: Msg) -> None:
         await message.respond(json.dumps(STATS[0]).encode())

@@ -1,4 +1,4 @@
-"""Another vault key while everything runs: nothing is lost, nothing opens by the old one, and a rotation that was cut off goes on."""
+"""Rotation of the vault key in a running installation: nothing is lost, the old key is useless, and an interrupted rotation continues."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 
 def made(folder: Path) -> tuple[Config, tuple[Path, ...], Path]:
-    """An installation: its settings, the files of those who open, and that of who seals."""
+    """Return an installation: its settings, the private key files, and the public key file."""
     config = Config(data_dir=folder / "voice", vault_public_key_file=str(folder / "gateway.pub"))
     Vault(vault_key_file(config)).publish(config.vault_public_key_path)
     also = folder / "recordings.key"
@@ -45,7 +45,7 @@ def raw_key(path: Path) -> bytes:
 
 
 def left(folder: Path) -> list[Path]:
-    """What is left of keys that were rotated out."""
+    """Return the remaining files of old keys."""
     return list(folder.rglob(f"*{OLD}"))
 
 
@@ -55,7 +55,7 @@ async def test_what_was_sealed_before_opens_with_the_new_key_alone(redis: Redis,
     await gateway.set("gemini", SECRET)
     of_session = await data_keys.make(SID)
     before = raw_key(opens[0])
-    # As releases sealed before there was a public half.
+    # The format of releases before the public half existed.
     old_form = base64.b64encode(vault.seal(before, b"sk-sealed-long-ago-12345", name="vx:key:openai")).decode()
     await redis.set("vx:key:openai", old_form)
     kept_s = await redis.ttl(of_recording(SID))
@@ -84,7 +84,7 @@ async def test_a_rotation_that_was_cut_off_goes_on_where_it_was(redis: Redis, tm
     await gateway.set("gemini", SECRET)
     old = opens[0].read_text()
     write_secret(opens[0].with_name(f"{opens[0].name}{OLD}"), old)
-    write_secret(opens[0], "n" * 43)  # and then it was killed
+    write_secret(opens[0], "n" * 43)  # killed at this point
     assert await running.get("gemini") == SECRET, "both open meanwhile"
     assert await rotate(redis, opens, (public,)) == 1
     assert opens[0].read_text() == opens[1].read_text() == "n" * 43

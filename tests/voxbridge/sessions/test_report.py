@@ -1,4 +1,4 @@
-"""The calls in the log, from the command line: of a log at rest, of a running product, and live."""
+"""The calls in the log, from the command line: without a running product, with one, and live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recording as a WAV file: two voices on the clock of the log, with silence where nothing came and without what nobody heard."""
+"""A recording as a WAV file: both voices on the clock of the log, with silence in gaps and without audio that was not heard."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Recorded:
             await self.says(ev.SessionEnded(reason="client"), LENGTH_MS)
 
     def hears(self, at_ms: int, level: int, *, ms: int = 20) -> None:
-        """A microphone frame that came at this time."""
+        """Add a microphone frame that came at this time."""
         self._add(0, frames.pack(frames.PCM16, 0, len(self._frames), BEGAN_MS + at_ms, _level(level, ms, frames.INPUT_RATE)))
 
     def sends(self, at_ms: int, level: int, *, generation: int = 1, ms: int = 20) -> None:
-        """A frame of a reply that was sent at this time."""
+        """Add a frame of a reply that was sent at this time."""
         pcm = _level(level, ms, frames.OUTPUT_RATE)
         self._add(1, frames.pack(frames.PCM16, generation, len(self._frames), BEGAN_MS + at_ms, pcm))
 
@@ -85,8 +85,9 @@ def _level(level: int, ms: int, rate: int) -> bytes:
 
 
 def heard(samples: NDArray[np.int16], column: int) -> list[tuple[int, int, int]]:
-    """Stretches of one voice that are not silent: from and to in ms, and their level in the middle. The filter's half millisecond at
-    either end is not looked at."""
+    """Return the stretches of one voice that are not silent: begin and end in ms, and their level in the middle.
+
+    The filter's half millisecond at either end is ignored."""
     loud = np.abs(samples[:, column].astype(int)) > 100
     edges = np.flatnonzero(np.diff(np.concatenate(([False], loud, [False])).astype(int)))
     return [
@@ -112,7 +113,7 @@ async def test_both_voices_lie_where_they_were_and_the_file_is_as_long_as_the_se
     for at in range(20, 520, 20):
         session.hears(1_000 + at, 8_000)
     for at in range(0, 300, 20):
-        session.sends(2_000, 4_000 + at)  # sent ahead, heard one after another
+        session.sends(2_000, 4_000 + at)  # sent ahead, played one after another
     await session.stored()
     samples, written, path = await session.exported(tmp_path)
     assert (len(samples), written.seconds, written.sealed) == (72_000, 3.0, 0)
@@ -132,7 +133,7 @@ async def test_of_an_interrupted_reply_there_is_what_was_played_and_without_a_re
     for _ in range(25):
         session.sends(1_500, 6_000, generation=2)
     session.flushes(1_800, generation=2)
-    session.sends(1_900, 7_000, generation=2)  # left before the flush, and came after it
+    session.sends(1_900, 7_000, generation=2)  # sent before the flush, received after it
     await session.says(gateway.PlaybackReported(generation=1, played_ms=50, state="playing"), 600)
     await session.says(gateway.PlaybackReported(generation=1, played_ms=260, state="flushed"), 950)
     await session.stored()

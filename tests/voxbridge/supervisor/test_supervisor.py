@@ -35,7 +35,7 @@ GRANDCHILD = (
 
 @dataclass
 class Said:
-    """A display that remembers, and can be waited on."""
+    """A display that records its output, with events to wait for."""
 
     lines: list[str] = field(default_factory=list)
     whole: Whole = field(default_factory=Whole)
@@ -64,7 +64,7 @@ class Said:
 
 
 def _program(name: str, code: str, folder: Path, errors: list[str] | None = None) -> Program:
-    """A small real program; it is ready once it has said something."""
+    """Return a small real program; it is ready once it has written something."""
     log = LogFile(folder / f"{name}.log")
     shown = [] if errors is None else errors
 
@@ -146,7 +146,7 @@ async def test_a_process_that_stands_by_begins_once_the_one_before_it_is_dead(tm
         await said.until(Phase.READY, "one")
         first, second = said.whole.parts["one"].pid, await waiting.get()
         assert first is not None
-        os.kill(second, signal.SIGKILL)  # one that dies while it waits is replaced, and nothing is said
+        os.kill(second, signal.SIGKILL)  # a standby process that dies is replaced silently
         third = await waiting.get()
         assert log.path.read_text().split().count("up") == 1
         os.kill(first, signal.SIGKILL)

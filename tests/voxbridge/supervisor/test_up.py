@@ -19,7 +19,7 @@ import pytest
 from tests.ports import free_port
 
 READY_S = 240.0
-"""A bound, not a target: models are loaded while other tests' machines may be busy."""
+"""Generous limit in seconds: models are loaded while other tests may keep the machine busy."""
 
 KILLED = (
     ("voxbridge.services.voice",),
@@ -32,7 +32,7 @@ KILLED = (
 
 
 class Up:
-    """A real `voxbridge up` on a folder and ports of its own."""
+    """A real `voxbridge up` on its own folder and ports."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         port, models_port = free_port(), free_port()
@@ -52,7 +52,7 @@ class Up:
         return self.output.read_text().splitlines()
 
     def until(self, holds: Callable[[], bool], bound_s: float = READY_S) -> None:
-        """Return once it holds."""
+        """Wait until the condition holds."""
         begun = time.monotonic()
         while not holds():
             assert self.process.poll() is None, self.said()
@@ -63,7 +63,7 @@ class Up:
         return next(child for child in self.process.children() if all(any(word in part for part in child.cmdline()) for word in words))
 
     def standing_by(self) -> list[int]:
-        """The processes that wait to be the next gateway."""
+        """Return the processes that stand by as the next gateway."""
         return [child.pid for child in self.process.children() if "the next gateway stands by" in " ".join(child.cmdline())]
 
     def family(self) -> list[psutil.Process]:

@@ -1,8 +1,8 @@
 """Agents and pipelines as people write them: `agents/*.yaml` and `agents/pipelines/*.yaml`, read, checked, and read again on a change.
 
-Owns the form of the files and what is said of a wrong one: file, line, field, and what was expected, of all files at once. Does not
-own what an agent is (`voxbridge.shared.agents.model`), nor whether the functions and endpoints that a file names exist: they may come
-later. A crash loses nothing; the files are the truth.
+Owns the form of the files and the report on a wrong one: file, line, field, and what was expected, for all files at once. Does not own what
+an agent is (`voxbridge.shared.agents.model`), nor whether the functions and endpoints that a file names exist: they may be added later. A
+crash loses nothing, since everything is in the files.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _log = logging.getLogger(__name__)
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that is wrong in a file. `line` counts from 1; 0 where it is no line's."""
+    """A problem in a file. `line` counts from 1; 0 when the problem has no line."""
 
     path: str
     line: int
@@ -79,7 +79,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class AgentsRefused(VoxbridgeError):
-    """A folder that cannot be used; its message is the problems, one on a line."""
+    """Error of a folder that cannot be used; its message is the problems, one on a line."""
 
     def __init__(self, problems: Collection[Problem]) -> None:
         self.problems = tuple(problems)
@@ -87,12 +87,12 @@ class AgentsRefused(VoxbridgeError):
 
 
 def load(folder: Path) -> Roster:
-    """Read a folder; one that is not there holds no agents. Raises `AgentsRefused` with everything that is wrong."""
+    """Read a folder; a missing one holds no agents. Raises `AgentsRefused` with all problems."""
     return _Reading(folder).roster()
 
 
 class Agents:
-    """The roster of a folder for new sessions, read again when a file came, went or changed. It blocks for the read: some ms.
+    """Roster of a folder for new sessions, read again when a file was added, removed or changed. Reading blocks for some ms.
 
     While the files are wrong, or the folder is gone, the last good roster stays; `problems` says what is wrong."""
 
@@ -105,7 +105,7 @@ class Agents:
         self.problems: tuple[Problem, ...] = ()
 
     def current(self) -> Roster:
-        """The roster as the files are now, or were less than `SCAN_EVERY_S` ago."""
+        """Return the roster as the files are now, or were less than `SCAN_EVERY_S` ago."""
         now = self._monotonic()
         if self._looked is None or now - self._looked >= SCAN_EVERY_S:
             self._looked = now
@@ -138,7 +138,7 @@ class _Value(NamedTuple):
 
 
 class _File:
-    """One file: its fields, typed, and what is wrong with them. A wrong value is reported and read as if it were not there."""
+    """A file of agents or pipelines: its fields, typed, and its problems. A wrong value is reported and treated as missing."""
 
     def __init__(self, path: Path, problems: list[Problem]) -> None:
         self.path = path
@@ -195,7 +195,7 @@ class _File:
         return node if node is not None and node.value else None
 
     def _plain(self, text: str) -> None:
-        """Refuse what would cost or mean more than it seems to, before anything is built from it."""
+        """Refuse YAML that could cost or mean more than it seems to, before anything is built from it."""
         found = yaml.SafeLoader.NON_PRINTABLE.search(text)
         if found:
             raise _NotPlain(text.count("\n", 0, found.start()) + 1, "The file holds a control character.")
@@ -215,7 +215,7 @@ class _File:
                 raise _NotPlain(line, f"The file holds more than {VALUES_LIMIT:,} values, which is the most that is read.")
 
     def mapping(self, value: _Value, what: str, known: Collection[str]) -> dict[str, _Value]:
-        """The known fields of a mapping."""
+        """Return the known fields of a mapping."""
         found: dict[str, _Value] = {}
         if not isinstance(value.node, yaml.MappingNode):
             must = "must be" if value.field else "The file must hold"
@@ -234,7 +234,7 @@ class _File:
         return found
 
     def items(self, fields: dict[str, _Value], name: str, limit: int, of: str) -> list[_Value]:
-        """The elements of a list; none where there is no list."""
+        """Return the elements of a list; none when there is no list."""
         value = fields.get(name)
         if value is None or _kind(value.node) == "nothing":
             return []
@@ -246,7 +246,7 @@ class _File:
         return [_Value(f"{value.field}[{at}]", node.start_mark.line + 1, node) for at, node in enumerate(value.node.value[:limit])]
 
     def names(self, fields: dict[str, _Value], name: str, limit: int, of: str, form: tuple[re.Pattern[str], str]) -> dict[str, _Value]:
-        """The elements of a list of names, each once, by name."""
+        """Return the elements of a list of names, each once, by name."""
         found: dict[str, _Value] = {}
         for one in self.items(fields, name, limit, of):
             text = self.text({name: one}, name, form=form, needed=True)
@@ -266,8 +266,8 @@ class _File:
         lines: bool = False,
         needed: bool = False,
     ) -> str:
-        """A text without the space around it, on one line unless `lines`; empty where there is none. Numbers and dates are taken as they
-        are written; yes and no are not, since whoever writes `greeting: off` does not mean the word."""
+        """Return a text without surrounding whitespace, on one line unless `lines`; empty when there is none. Numbers and dates are taken
+        as written; yes and no are refused, since the author of `greeting: off` does not mean the word."""
         value = fields.get(name)
         if value is None:
             return ""
@@ -292,7 +292,7 @@ class _File:
         return ""
 
     def flag(self, fields: dict[str, _Value], name: str) -> bool | None:
-        """True, false, or nothing where neither is said."""
+        """Return true or false, or None when the field is missing or empty."""
         value = fields.get(name)
         if value is None or _kind(value.node) == "nothing":
             return None
@@ -309,7 +309,7 @@ class _NotPlain(Exception):
 
 
 class _Reading:
-    """One reading of a folder."""
+    """A single reading of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -460,13 +460,13 @@ def _reached(stages: dict[str, Stage]) -> set[str]:
 
 
 def _entries(folder: Path, limit: int) -> list[Path]:
-    """The first files of a folder that are, or were meant to be, read: one more than `limit` at most. Raises `OSError`."""
+    """Return the first files of a folder that are, or were meant to be, read: at most one more than `limit`. Raises `OSError`."""
     found = (path for path in folder.iterdir() if path.suffix in (".yaml", ".yml") and not path.name.startswith("."))
     return sorted(found)[: limit + 1]
 
 
 def _mark(folder: Path) -> tuple[object, ...]:
-    """What changes when a file comes, goes or changes."""
+    """Return a value that changes when a file is added, removed or changed."""
     marks: list[object] = []
     for place, limit in ((folder, AGENTS_LIMIT), (folder / "pipelines", PIPELINES_LIMIT)):
         try:

@@ -1,4 +1,4 @@
-"""What a function is to those who offer it and those who call it: the shape of the catalogue, kept in `voxbridge.shared.store.store`."""
+"""Functions in the catalogue: their form for the services that offer and call them, kept in `voxbridge.shared.store.store`."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def failed_result(code: str, message: str) -> dict[str, Any]:
-    """Return the result of a call that failed, as models and clients are told it: `success` is false, `error` says why in words."""
+    """Return the result of a call that failed, as models and clients receive it: `success` is false, `error` says why in words."""
     return {"success": False, "error": message, "code": code}

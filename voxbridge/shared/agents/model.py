@@ -1,7 +1,7 @@
-"""Agents and pipelines: what they are to the services that run them and the pages that show them. Pure data.
+"""Agents and pipelines, for the services that run them and the pages that show them. Pure data.
 
-Written by people in `agents/*.yaml` (`voxbridge.shared.agents.files` reads them, docs/agents.md explains them). A session takes the agents
-it may need when it is opened and keeps them to its end, so a change of a file is for new sessions.
+People write them in `agents/*.yaml` (`voxbridge.shared.agents.files` reads them, docs/agents.md explains them). A session takes the agents
+it may need when it is opened and keeps them to its end, so a change of a file applies to new sessions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 HANDOFF: Final = "handoff_conversation"
-"""The function with which an agent hands the conversation over."""
+"""Name of the function with which an agent hands the conversation over."""
 
 REASON_LIMIT: Final = 500
 SUMMARY_LIMIT: Final = 2_000
@@ -26,16 +26,17 @@ Output = Literal["audio", "text"]
 
 
 class ModelName(msgspec.Struct, frozen=True):
-    """A model and who serves it. Empty strings stand for the installation's defaults."""
+    """A model and its provider. Empty strings stand for the installation's defaults."""
 
     provider: str = ""
     model: str = ""
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One agent, resolved: its file, or what the session's options make of none.
+    """An agent, resolved from its file, or from the session's options when there is no file.
 
-    Either `realtime` names the speech-to-speech model that hears and speaks, or the cascade does with `stt`, `llm` and `tts`."""
+    Either `realtime` names the speech-to-speech model that hears and speaks, or the cascade does with `stt`, `llm` and `tts`.
+    """
 
     name: str
     role: str = ""
@@ -43,15 +44,15 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scope: str = ""
     prompt: str = ""
     greeting: str = ""
-    """Said when a session begins with this agent; empty: nothing. Never said again in the same session."""
+    """Said when a session begins with this agent; empty: nothing. Never repeated in the same session."""
 
     arrival: str = ""
-    """What the agent does first when it is handed a conversation, as an instruction; empty: it goes on with what was asked."""
+    """Instruction for the agent's first action when it is handed a conversation; empty: it goes on with what was asked."""
 
     voice: str = ""
     language: str = ""
     tools: tuple[str, ...] | None = None
-    """Names of the functions it may call; nothing stands for all there are."""
+    """Names of the functions that it may call; None stands for all functions."""
 
     handoffs: tuple[str, ...] = ()
     """Agents it may hand over to, by name."""
@@ -66,14 +67,14 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Grounding by the provider's own web search, where the model has it."""
 
     filler: bool | None = None
-    """Whether a wait for it is covered by a few words; nothing: as the installation says."""
+    """True if a few words cover the wait for its answer; None: as the installation says."""
 
     record: bool | None = None
-    """Whether its sessions are recorded; nothing: as the installation says."""
+    """True if its sessions are recorded; None: as the installation says."""
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A phase of a pipeline: who speaks in it, and which phases may follow."""
+    """A phase of a pipeline: its agent, and the phases that may follow."""
 
     phase: str
     agent: str
@@ -81,8 +82,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Pipeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Agents in order. The first stage begins; from a stage the conversation may go to the next ones, and back where it came from
-    if `hand_back`."""
+    """Agents in order. The first stage begins; from a stage the conversation may go to the next ones, and, with `hand_back`, back to the
+    stage that it came from."""
 
     name: str
     description: str = ""
@@ -91,27 +92,28 @@ class Pipeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Cast(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who may take part in a session: its agents, by name the first of which begins, and the pipeline they stand in, if any."""
+    """The agents that may take part in a session, the first of which begins, and the name of their pipeline, if any."""
 
     agents: tuple[Agent, ...]
     pipeline: str = ""
 
     def find(self, name: str) -> Agent | None:
-        """The agent of this name."""
+        """Return the agent of this name."""
         return next((agent for agent in self.agents if agent.name == name), None)
 
 
 class Roster(msgspec.Struct, frozen=True, kw_only=True):
-    """The agents and the pipelines of a folder, in the order of their files' names. No name is given twice."""
+    """The agents and the pipelines of a folder, in the order of their files' names. All names are distinct."""
 
     agents: tuple[Agent, ...] = ()
     pipelines: tuple[Pipeline, ...] = ()
 
     def cast(self, name: str) -> Cast:
-        """Who takes part in a session with the agent or the pipeline of this name; raises `NOT_FOUND`.
+        """Return the agents of a session with the agent or the pipeline of this name; raises `NOT_FOUND`.
 
-        Of an agent: itself and whoever can be reached over handoffs. Of a pipeline: the agents of its stages; they hand over as its
-        stages say, whatever their own files say."""
+        For an agent: itself and all agents that can be reached over handoffs. For a pipeline: the agents of its stages; they hand over as
+        its stages say, whatever their own files say.
+        """
         agents = {agent.name: agent for agent in self.agents}
         pipeline = next((one for one in self.pipelines if one.name == name), None)
         if pipeline is not None:
@@ -130,19 +132,19 @@ class Roster(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def identity(agent: Agent) -> str:
-    """Return the block that tells an agent who it is, the same for every kind of model; empty for one that has no identity."""
+    """Return the block that tells an agent its identity, the same for every kind of model; empty for an agent without one."""
     known = (("Role", agent.role), ("Description", agent.description), ("Scope", agent.scope))
     lines = [f"{label}: {value}" for label, value in known if value]
     return "\n".join(["--- Agent Identity ---", *lines]) if lines else ""
 
 
 def instructions(agent: Agent) -> str:
-    """What the model of an agent is told: its prompt, then its identity. Empty for an agent that has neither."""
+    """Return the instructions for the model of an agent: its prompt, then its identity. Empty for an agent that has neither."""
     return "\n\n".join(part for part in (agent.prompt.strip(), identity(agent)) if part)
 
 
 def handoff_function(agent: Agent, others: Sequence[Agent]) -> Function | None:
-    """The function with which `agent` hands over to those of `others` that it may; nothing where there is none."""
+    """Return the function with which `agent` hands over to those of `others` that it may; None when there are none."""
     targets = [other for other in others if other.name in agent.handoffs and other.name != agent.name]
     if not targets:
         return None
@@ -162,13 +164,13 @@ def handoff_function(agent: Agent, others: Sequence[Agent]) -> Function | None:
 
 
 def nearest(word: str, known: Collection[str]) -> str:
-    """` Did you mean …?` where one of the known words is like this one; else empty."""
+    """Return ` Did you mean …?` with the known word that is closest to this one; empty when none is close."""
     found = get_close_matches(word[:64], list(known), n=1)
     return f" Did you mean {found[0]}?" if found else ""
 
 
 def _ways(pipeline: Pipeline) -> dict[str, dict[str, None]]:
-    """Each agent of a pipeline, first the one that begins, with those it may hand over to: forward, then back."""
+    """Return each agent of a pipeline, beginning with the first, with the agents that it may hand over to: forward, then back."""
     at = {stage.phase: stage.agent for stage in pipeline.stages}
     steps = [(stage.agent, at[phase]) for stage in pipeline.stages for phase in stage.next]
     back = [(after, before) for before, after in steps] if pipeline.hand_back else []

@@ -1,6 +1,6 @@
 """The providers that agents talk to, and the environment variables that may hold their keys.
 
-Owns the names. Does not own the keys (`voxbridge.shared.secrets.provider_keys`) nor who is given these variables
+Owns the names. Does not own the keys (`voxbridge.shared.secrets.provider_keys`) nor which process is given these variables
 (`voxbridge.supervisor.environment`).
 """
 
@@ -16,9 +16,9 @@ PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "anthropic": ("ANTHROPIC_API_KEY",),
     "openai": ("OPENAI_API_KEY",),
 }
-"""The providers that are always there, and the environment variables of each, the first one that is set counts."""
+"""The built-in providers with their environment variables; the first variable that is set counts."""
 
 
 def variables(provider: str) -> tuple[str, ...]:
-    """The environment variables that may hold the key of a provider or of a named endpoint."""
+    """Return the environment variables that may hold the key of a provider or of a named endpoint."""
     return PROVIDERS.get(provider) or (f"{KEY_PREFIX}{provider.upper().replace('-', '_')}",)

@@ -12,7 +12,7 @@ import msgspec
 
 
 class Voice(msgspec.Struct, frozen=True, kw_only=True):
-    """A voice: `id` is what a session asks for."""
+    """A voice; sessions ask for it by `id`."""
 
     id: str
     name: str

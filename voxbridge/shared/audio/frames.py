@@ -1,7 +1,6 @@
 """Audio frames: a 16-byte prefix and PCM16, the same bytes on the browser's socket and on the bus.
 
-Owns the layout (docs/protocol.md, section 4). A frame is checked once, where it enters; after that it is
-forwarded as it is.
+Owns the layout (docs/protocol.md, section 4). A frame is checked once, where it enters the system, and not again.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ LAST: Final = 0x0001
 """Flag: the last frame of its generation."""
 
 RATE_16K: Final = 0x0002
-"""Flag: the payload has 16,000 samples a second, as the microphone's: an echo sends it back as it came."""
+"""Flag: the payload has 16,000 samples a second, like the microphone's: an echo returns it as it came."""
 
 INPUT_RATE: Final = 16_000
 OUTPUT_RATE: Final = 24_000
@@ -44,23 +43,23 @@ class Prefix(NamedTuple):
 
 
 def pack(kind: int, generation: int, sequence: int, time_ms: int, pcm: bytes = b"", flags: int = 0) -> bytes:
-    """A whole frame. Generation, sequence and time are taken modulo 2**32."""
+    """Build a whole frame. Generation, sequence and time are taken modulo 2**32."""
     return PREFIX.pack(VERSION, kind, flags, generation & 0xFFFFFFFF, sequence & 0xFFFFFFFF, time_ms & 0xFFFFFFFF) + pcm
 
 
 def parse(frame: bytes) -> Prefix:
-    """The prefix of a frame that was already checked."""
+    """Return the prefix of a frame that was already checked."""
     return Prefix._make(PREFIX.unpack_from(frame))
 
 
 def is_microphone(frame: bytes) -> bool:
-    """Whether `check` would pass, at a tenth of its cost."""
+    """Return whether `check` would pass, at a tenth of its cost."""
     size = len(frame)
     return PREFIX_SIZE < size <= MAX_FRAME and not size % 2 and frame[0] == VERSION and frame[1] == PCM16
 
 
 def check(frame: bytes) -> Prefix:
-    """The prefix of a microphone frame from outside; raises `INVALID_ARGUMENT` or `TOO_LARGE` naming what is wrong."""
+    """Return the prefix of a microphone frame from outside; raises `INVALID_ARGUMENT` or `TOO_LARGE` naming the invalid part."""
     if len(frame) > MAX_FRAME:
         raise VoxbridgeError(
             Code.TOO_LARGE, f"An audio frame has at most {MAX_FRAME} bytes, this one {len(frame)}.", field="frame", limit=MAX_FRAME
@@ -106,8 +105,8 @@ def check_pcm(size: int) -> None:
 
 
 def restamp(frame: bytes, time_ms: int, position: int) -> bytes:
-    """Return a microphone frame as the bus carries it: with the gateway's time, so that one clock measures every age, and with the log
-    position of the event that attached its socket, modulo 2**32, in place of the generation; 0 if no worker has to wait for that event."""
+    """Return a microphone frame as the bus carries it. It has the gateway's time, so that one clock measures every age, and in place of the
+    generation the log position of the event that attached its socket, modulo 2**32; 0 if no worker has to wait for that event."""
     stamped = (frame[: _GENERATION.start], _U32.pack(position & 0xFFFFFFFF), frame[_SEQUENCE], _U32.pack(time_ms & 0xFFFFFFFF))
     return b"".join((*stamped, memoryview(frame)[PREFIX_SIZE:]))
 
@@ -118,6 +117,6 @@ def said_behind(frame: bytes) -> bytes:
 
 
 def age_ms(time_ms: int, now_ms: int) -> int:
-    """How old a frame is; the clock wraps every 49 days, and a frame from the future is 0 ms old."""
+    """Return the age of a frame in ms; the clock wraps every 49 days, and a frame from the future is 0 ms old."""
     age = (now_ms - time_ms) & 0xFFFFFFFF
     return age if age < 0x8000_0000 else 0

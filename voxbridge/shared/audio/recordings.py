@@ -1,7 +1,7 @@
 """Recorded audio: sealed blocks of frames in the stream `RECORD`, and the key of each session that opens them.
 
-Owns which sessions are recorded, the form of a block, and `vx:datakey:<sid>` in Valkey: the session's own key, sealed by the vault, in
-this place only. Whoever deletes it has made every copy of the recording unreadable. Does not own who records
+Owns which sessions are recorded, the form of a block, and `vx:datakey:<sid>` in Valkey: the session's own key, sealed by the vault, and
+stored only there. Deleting it makes every copy of the recording unreadable. Does not own the recording itself
 (`voxbridge.services.voice.audio.recorder`) nor how a file is made of it (`voxbridge.sessions.wav`). A Valkey that forgets everything loses
 the keys, and the recordings with them; a crash here loses nothing.
 """
@@ -27,15 +27,15 @@ from voxbridge.shared.secrets.secret_file import vault_key_file
 from voxbridge.shared.secrets.vault import Vault, WrongKey
 
 BLOCK_BYTES: Final = 512 * 1024
-"""Bytes of frames in one block, at most, unless a single frame has more."""
+"""Bytes of frames in one block at most, unless a single frame is larger."""
 
 KEY_SLACK_S: Final = 86_400
-"""How much longer than the audio its key is kept; the recorder prolongs it while a session lasts."""
+"""Seconds that a key is kept longer than the audio; the recorder extends it while a session lasts."""
 
 CHANNELS: Final = ("in", "out")
 
 INDEX: Final = "Vx-Block"
-"""The header of a stored block that has its index."""
+"""Header of a stored block that holds its index."""
 
 _SUBJECT: Final = "Nats-Subject"
 _TIME: Final = "Nats-Time-Stamp"
@@ -43,12 +43,12 @@ _TIME: Final = "Nats-Time-Stamp"
 
 BINS_LIMIT: Final = 4_000
 LONGEST_MS: Final = 6 * 3_600_000
-"""Of a longer session, the first six hours are drawn."""
+"""Milliseconds of a session that are drawn at most: the first six hours."""
 
 
 class Waveform(msgspec.Struct, frozen=True, kw_only=True):
-    """Which peaks are asked for (`voxbridge.shared.bus.subjects.WAVEFORM`): `bins` of a channel from `from_ms` on to `to_ms`, or to the end
-    of its audio."""
+    """Request for peaks (`voxbridge.shared.bus.subjects.WAVEFORM`): `bins` of a channel from `from_ms` to `to_ms`, or to the end of its
+    audio."""
 
     sid: str
     channel: Literal["in", "out"]
@@ -60,7 +60,8 @@ class Waveform(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Frame(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A frame as the bus had it: channel (0 the microphone, 1 the reply), position in that one's stream, when that took it, µs."""
+    """A frame as the bus had it: channel (0 the microphone, 1 the reply), position in that channel's stream, and when the stream took it,
+    µs."""
 
     channel: int
     seq: int
@@ -69,14 +70,14 @@ class Frame(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Passed:
-    """What was passed of the frames of a session, so that none is taken twice: after a takeover or a cut some come again, and a
-    server that started again counts from 1. Each channel is counted by itself."""
+    """Positions up to which the frames of a session were passed, per channel, so that none is taken twice: after a takeover or a cut some
+    come again, and a restarted server counts from 1."""
 
     def __init__(self) -> None:
         self._last: dict[int, tuple[int, int]] = {}
 
     def fresh(self, frame: Frame) -> bool:
-        """Whether a frame at this position, taken at this time, was not passed yet; it is from now on."""
+        """Return whether the frame is new by its position and time, and mark it as passed."""
         seq, at = self._last.get(frame.channel, (0, 0))
         if frame.seq <= seq and frame.at <= at:
             return False
@@ -85,14 +86,14 @@ class Passed:
 
 
 class Read(NamedTuple):
-    """Frames of a recording, the position to go on after, and whether there are more. `sealed` counts blocks that do not open."""
+    """Frames of a recording, the position to continue after, and whether there are more. `sealed` counts blocks that cannot be opened."""
 
     frames: list[Frame]
     after: int
     more: bool
     sealed: int
     missing: int = 0
-    """Blocks that should stand between those that were read."""
+    """Blocks that are missing between those that were read."""
 
 
 _blocks: Final = msgspec.msgpack.Decoder(list[Frame])
@@ -100,8 +101,8 @@ _encoder: Final = msgspec.msgpack.Encoder()
 
 
 def wanted(setting: str, agents: Iterable[bool | None], asked: bool | None) -> bool:
-    """Whether a session is recorded: by `VOXBRIDGE_RECORDING`, by what its agents say, the one that begins first, and by what its
-    client asked for. A refusal of the client or of any agent that may come to take part counts before everything else."""
+    """Return whether a session is recorded, by `VOXBRIDGE_RECORDING`, by the settings of its agents (the one that begins comes first), and
+    by what its client asked for. A refusal of the client, or of any agent that may take part, takes precedence over everything else."""
     said = list(agents)
     if setting == "off" or asked is False or False in said:
         return False
@@ -109,13 +110,13 @@ def wanted(setting: str, agents: Iterable[bool | None], asked: bool | None) -> b
 
 
 def frame_of(message: Msg) -> Frame:
-    """A message of `MICROPHONE` or `REPLY`."""
+    """Return the frame in a message of `MICROPHONE` or `REPLY`."""
     headers = message.headers or {}
     return Frame(int(headers[_SUBJECT].endswith(".out")), position(message), _us(headers[_TIME]), message.data)
 
 
 def blocks(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
-    """The frames in order, cut where a block is full."""
+    """Yield the frames in order, in blocks that are cut where they are full."""
     block: list[Frame] = []
     size = 0
     for frame in frames:
@@ -129,13 +130,13 @@ def blocks(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
 
 
 def seal(key: bytes, sid: str, block: list[Frame], index: str = "") -> bytes:
-    """Return a block as it is stored. `index` is the recorder's own number for it, `<recorder>.<n>`, and is authenticated with it: a block
-    cannot be put in the place of another one. It stands beside the block, in the header `INDEX`."""
+    """Return a block as it is stored. `index` is the recorder's own number for it, `<recorder>.<n>`, and is authenticated with it, so that
+    a block cannot replace another one. It is stored beside the block, in the header `INDEX`."""
     return vault.seal(key, _encoder.encode(block), name=_sealed_name(sid, index))
 
 
 def unseal(key: bytes, sid: str, stored: bytes, index: str = "") -> list[Frame]:
-    """Return the frames of a stored block; those of older releases have no index. Raises `WrongKey`."""
+    """Return the frames of a stored block; blocks of older releases have no index. Raises `WrongKey`."""
     return _blocks.decode(vault.open(key, stored, name=_sealed_name(sid, index)))
 
 
@@ -144,13 +145,13 @@ def _sealed_name(sid: str, index: str) -> str:
 
 
 class Order:
-    """Which blocks of each recorder were read, to know how many are missing between them."""
+    """Last block read of each recorder, to count the blocks that are missing between them."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
 
     def missing(self, index: str) -> int:
-        """Return how many blocks of the same recorder should stand between the last one and this one, which opened."""
+        """Return how many blocks of the same recorder are missing between its last one and this one, which opened."""
         recorder, _, number = index.rpartition(".")
         if not number.isdecimal():
             return 0
@@ -160,7 +161,7 @@ class Order:
 
 
 async def read(log: Log, sid: str, key: bytes, *, after: int, limit: int, order: Order | None = None) -> Read:
-    """Return the frames of up to `limit` blocks that follow position `after` of `RECORD`; `order` knows those before. Raises
+    """Return the frames of up to `limit` blocks that follow position `after` of `RECORD`; `order` knows the blocks before. Raises
     `UNAVAILABLE`."""
     order = order or Order()
     page = await log.frames(subjects.RECORD_STREAM, subjects.recorded(sid), after=after, limit=limit)
@@ -187,17 +188,17 @@ class DataKeys:
 
     @classmethod
     def of(cls, config: Config, redis: Redis) -> DataKeys:
-        """Those of the installation that this process belongs to."""
+        """Build the keys of the installation that this process belongs to."""
         return cls(redis, Vault(vault_key_file(config)), kept_s=config.recording_hours * 3_600)
 
     async def find(self, sid: str) -> bytes | None:
-        """The key of a session; nothing for one that is not recorded, or was erased. Raises `UNAVAILABLE`, `WrongKey`, and
-        `PERMISSION_DENIED` where Valkey gives this user no such keys."""
+        """Return the key of a session; None for one that is not recorded, or was erased. Raises `UNAVAILABLE`, `WrongKey`, and
+        `PERMISSION_DENIED` where this user of Valkey may not read such keys."""
         kept = await _answered(self._redis.get(name(sid)))
         return None if kept is None else self._vault.open(base64.b64decode(kept), name=name(sid))
 
     async def make(self, sid: str) -> bytes:
-        """The key of a session that is recorded, made if it has none yet. Raises `UNAVAILABLE` and `WrongKey`."""
+        """Return the key of a session that is recorded, created if it has none yet. Raises `UNAVAILABLE` and `WrongKey`."""
         sealed = base64.b64encode(self._vault.seal(vault.new_key(), name=name(sid))).decode()
         await _answered(self._redis.set(name(sid), sealed, nx=True, ex=self._kept_s))
         key = await self.find(sid)
@@ -206,12 +207,12 @@ class DataKeys:
         return key
 
     async def prolong(self, sid: str) -> None:
-        """Keep the key as long from now as from its making; one that was deleted stays so."""
+        """Keep the key for its full lifetime from now on; a deleted key stays deleted."""
         await _answered(self._redis.expire(name(sid), self._kept_s))
 
 
 def name(sid: str) -> str:
-    """Where the key of a session is, in Valkey."""
+    """Return the name of a session's key in Valkey."""
     return f"vx:datakey:{{{sid}}}"
 
 

@@ -1,7 +1,7 @@
-"""Where audio frames lie on a session's clock: what is drawn and what is exported must agree on it.
+"""Placement of audio frames on a session's clock, the same for what is drawn and what is exported.
 
-Owns the rule: a microphone frame ended when it came, a reply's frame is heard when those before it were played, and nothing of a
-generation that was flushed is heard from the flush on. Pure; nothing is kept but the place of the last frame.
+Owns the rules: a microphone frame ended when it arrived, a reply's frame is heard after those before it were played, and no frame of a
+flushed generation is heard from the flush on. Pure; keeps only the place of the last frame.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 from voxbridge.shared.audio import frames
 
 SLACK_MS: Final = 120
-"""A frame that comes so much earlier or later than its turn was only held up on its way."""
+"""Milliseconds that a frame may arrive too early or too late and still count as delayed on its way, not as displaced."""
 
 _SAMPLE: Final = 2
 
 
 class Placed(NamedTuple):
-    """PCM16 of a generation at `rate`, from `at_ms` on. `joined` says that it follows the audio before it without a gap."""
+    """PCM16 of a generation at `rate`, from `at_ms` on. `joined` is true if it follows the audio before it without a gap."""
 
     generation: int
     at_ms: float
@@ -27,18 +27,18 @@ class Placed(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """From `at_ms` on nothing that was placed before is heard, as far as it is of this generation or of an earlier one."""
+    """From `at_ms` on, audio placed before is not heard if it is of this generation or of an earlier one."""
 
     generation: int
     at_ms: float
 
 
 class Placing:
-    """One channel of one session. `began_ms` is the moment 0 on the Unix clock; frames from before it are passed over."""
+    """Placement of one channel of one session. `began_ms` is moment 0 on the Unix clock; earlier frames are skipped."""
 
     def __init__(self, channel: str, began_ms: int, *, longest_ms: int) -> None:
         self.next_ms = 0.0
-        """Where the audio ends that was placed so far."""
+        """End of the audio placed so far."""
         self._heard = channel == "in"
         self._began = began_ms & 0xFFFF_FFFF
         self._longest = longest_ms
@@ -46,7 +46,7 @@ class Placing:
         self._flushed = -1
 
     def take(self, frame: bytes) -> Placed | Cut | None:
-        """Place the next frame; nothing for what is no frame, lies outside of the session, or is not heard."""
+        """Place the next frame; None if it is no frame, is outside of the session, or is not heard."""
         if len(frame) < frames.PREFIX_SIZE:
             return None
         prefix = frames.parse(frame)

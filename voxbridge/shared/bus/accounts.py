@@ -1,12 +1,11 @@
-"""The accounts of NATS: one for each service, and one that has the log, with the doors between them.
+"""NATS accounts: one for each service and one for the log, and the doors (exports and imports) between them.
 
-Owns which subjects cross from one account into another, as data, and the words of it in the server's configuration. Does not own what
-a user may do within its account: `voxbridge.shared.bus.permissions` derives that from these doors.
+Owns which subjects cross from one account into another, as data, and their text in the server's configuration. Does not own what a user may
+do within its account: `voxbridge.shared.bus.permissions` derives that from these doors.
 
-A subject of one account does not exist in another, unless a door leads there. So who writes audio, a moment or an event is known by the
-account it comes from, and an answer finds its way back to the account that asked and to no other: the subject it is sent to, which
-whoever asks may choose, is looked up there. JetStream is in an account of its own, in which only the administrator makes, changes or
-removes anything.
+A subject of one account does not exist in another, unless a door leads there. So the writer of audio, a moment or an event is known by the
+account that it comes from. A reply goes back to the account that asked and to no other: its reply subject, which the requester may choose,
+is looked up in that account. JetStream is in an account of its own, in which only the administrator creates, changes or removes anything.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from voxbridge.shared.bus import subjects as bus_subjects
 from voxbridge.shared.log.streams import TOOLS_CONSUMER, VOICE_CONSUMER
 
 ADMIN: Final = "admin"
-"""Makes the streams and the consumers, and is who an operator's commands sign in as: may do everything in the account of the log."""
+"""User that creates the streams and the consumers, and that an operator's commands sign in as: may do everything in the log's account."""
 
 RECORDINGS: Final = "recordings"
-"""Who makes files of recordings where users have rights of their own: reads the log and the record, opens it, and writes nothing."""
+"""User that makes files of recordings where users have rights of their own: reads the log and the record, opens recordings, and writes
+nothing."""
 
 LOG: Final = "LOG"
 SERVICES: Final = ("gateway", "voice", "tools")
@@ -29,32 +29,32 @@ LIVE: Final = "vxc.>"
 API: Final = "$JS.API"
 DISCOVERY: Final = "$SRV.>"
 ANSWERS_S: Final = 6
-"""How long a question that may have several answers waits for them; longer than any read and any pull of a consumer."""
+"""Seconds that the server keeps a request open that may have several answers; longer than any read and any pull of a consumer."""
 
 _EVERYONE: Final = (*SERVICES, RECORDINGS)
 _LIVE_AUDIO: Final = (bus_subjects.MICROPHONE_STREAM, bus_subjects.REPLY_STREAM)
 
 
 class Door(NamedTuple):
-    """A subject of one account, and who may use it from elsewhere."""
+    """A subject of one account, and the users that may use it from other accounts."""
 
     owner: str
     subject: str
     to: tuple[str, ...]
     heard: bool = False
-    """The others subscribe it; without this they publish it, and are answered."""
+    """True if the others subscribe to the subject; otherwise they publish to it, and are answered."""
 
     many: bool = False
-    """A question may have more than one answer."""
+    """True if a request may have more than one answer."""
 
 
 def account(name: str) -> str:
-    """The account of a user."""
+    """Return the account of a user."""
     return LOG if name == ADMIN else name.upper()
 
 
 def branch(writer: str) -> str:
-    """All events that a service writes, in any session."""
+    """Return the subject filter of all events that a service writes, in any session."""
     return f"vx.s.*.ev.{writer}.>"
 
 
@@ -79,14 +79,14 @@ def _working(name: str, consumer: str) -> tuple[Door, ...]:
 
 
 DOORS: Final[tuple[Door, ...]] = (
-    # The log: each service appends its own branch, and reading is one right.
+    # The log: each service appends to its own branch, and reading is one right.
     *(Door(ADMIN, branch(name), (name,)) for name in SERVICES),
     *_heard(ADMIN, SERVICES, LIVE),
     *_asked(ADMIN, _EVERYONE, f"{API}.DIRECT.GET.{bus_subjects.EVENT_STREAM}", many=True),
     *_asked(ADMIN, _EVERYONE, f"{API}.STREAM.INFO.{bus_subjects.EVENT_STREAM}", f"{API}.STREAM.MSG.GET.{bus_subjects.EVENT_STREAM}"),
     *_working("voice", VOICE_CONSUMER),
     *_working("tools", TOOLS_CONSUMER),
-    # Audio: what was said lately, and what is recorded.
+    # Audio: the last seconds, and recordings.
     *_heard("gateway", (ADMIN, "voice"), bus_subjects.MICROPHONE_SUBJECTS),
     *_heard("voice", (ADMIN, "gateway"), bus_subjects.REPLY_SUBJECTS),
     *_asked(ADMIN, ("voice",), *(f"{API}.DIRECT.GET.{name}" for name in _LIVE_AUDIO), many=True),
@@ -102,15 +102,15 @@ DOORS: Final[tuple[Door, ...]] = (
     *_asked("tools", ("gateway",), "vx.svc.tools.health", "vx.svc.tools.list"),
     *(door for name in ("voice", "tools") for door in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),
     *(door for name in SERVICES for door in _asked(name, (ADMIN,), f"vx.svc.{name}.>", DISCOVERY, many=True)),
-    # Without this one the server has an answer of its own to each request to JetStream: that the account has none.
+    # Without this door the server itself answers each request to JetStream that the account has none.
     *_asked(ADMIN, _EVERYONE, f"{API}.INFO"),
 )
 """Every subject that crosses from one account into another."""
 
 
 def accounts(users: Mapping[str, str], *, system: str = "") -> str:
-    """The `accounts` of nats-server's configuration, for the lists of users of each account by the name of its service; `system` is
-    the list of those who may ask the server about itself."""
+    """Return the `accounts` block of nats-server's configuration. `users` maps a service's name to the list of users of its account;
+    `system` is the list of users that may ask the server about itself."""
     lines = ["accounts {"]
     if system:
         lines.append(f"  $SYS {{ users: [ {system} ] }}")

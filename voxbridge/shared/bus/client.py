@@ -1,10 +1,10 @@
-"""nats-py's client with three shorter ways: reading headers, and audio in and out; and with a `flush` that means what it says.
+"""nats-py's client with three shortcuts (headers, audio in, audio out), and with a `flush` that covers commands still waiting.
 
-Every event that is read back carries eight headers, and nats-py looks at each character of their names; that is most of what reading
-a long log costs. Each message that is received wakes a task through a queue, and each that is published wakes another: for events
-that is nothing, for audio it is half of what a frame costs. Frames go straight from the parser to who hears them, and straight to
-the socket. What is delivered and in which order stays the same. nats-py's own `flush` sends its ping past the commands that still wait, so
-its answer said nothing of a subscription made just before. Owns nothing that a crash could lose.
+Every event that is read back carries eight headers, and nats-py checks each character of their names, which is most of the cost of reading
+a long log. nats-py also wakes a task through a queue for each message received, and another for each one published: negligible for events,
+but half the cost of an audio frame. So frames go straight from the parser to their listener, and straight to the socket. What is delivered
+and in which order stays the same. nats-py's own `flush` sends its ping ahead of the commands that still wait, so its answer proved nothing
+about a subscription made just before. Owns nothing that a crash could lose.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 def parse(raw: bytes) -> dict[str, str]:
-    """Name and value of each line `Name: value`; names that are not ASCII or have whitespace in them are left out."""
+    """Return name and value of each line `Name: value`; names that are not ASCII or contain whitespace are left out."""
     found: dict[str, str] = {}
     for line in raw.split(b"\r\n"):
         name, separator, value = line.partition(b":")
@@ -44,7 +44,7 @@ def parse(raw: bytes) -> dict[str, str]:
 
 
 class FastClient(Client):
-    """The client of all services."""
+    """NATS client of all services."""
 
     _parse_header_lines = staticmethod(parse)
 
@@ -52,14 +52,14 @@ class FastClient(Client):
         super().__init__()
         self._listeners: dict[int, Listener] = {}
         self.on_cut: Callable[[], None] | None = None
-        """Called when the connection is lost, before anything of the next one comes."""
+        """Called when the connection is lost, before any data of the next one arrives."""
 
         self.on_back: Callable[[], None] | None = None
-        """Called when there is another one, and its subscriptions are made."""
+        """Called when a new connection is open and its subscriptions are made."""
 
     async def listen(self, subject: str, listener: Listener) -> Subscription:
-        """Subscribe; `listener` gets each payload where it is read. It must not block; what it raises is logged."""
-        # The number that the subscription is about to get: no message may come before its listener is known.
+        """Subscribe; `listener` gets each payload as it is read. It must not block; its exceptions are logged."""
+        # The number that the next subscription gets: its listener must be known before the first message.
         number = self._sid + 1
         self._listeners[number] = listener
         try:
@@ -69,12 +69,13 @@ class FastClient(Client):
             raise
 
     def publish_now(self, subject: str, payload: bytes) -> bool:
-        """Publish without headers in this very call; false if it was dropped, because the server is away or takes no more for now."""
+        """Publish without headers in this very call; false if the payload was dropped, because the server is away or accepts no more for
+        now."""
         if not self.is_connected:
             return False
         size = len(payload)
         command = b"".join((b"PUB ", subject.encode(), b" ", str(size).encode(), b"\r\n", payload, b"\r\n"))
-        if self._pending_data_size:  # behind what waits
+        if self._pending_data_size:  # keep the order: queue behind the data that waits
             if self._pending_data_size + len(command) > self._max_pending_size:
                 return False
             self._pending.append(command)
@@ -82,7 +83,7 @@ class FastClient(Client):
         else:
             writer: Any = self._transport
             stream = writer._io_writer
-            if stream.transport.is_closing():  # and the client has not been told yet; uvloop raises
+            if stream.transport.is_closing():  # the client has not been told yet, and uvloop would raise
                 return False
             if stream.transport.get_write_buffer_size() + len(command) > self._max_pending_size:
                 return False
@@ -93,7 +94,7 @@ class FastClient(Client):
 
     async def until_connected(self) -> None:
         """Wait while the server is away."""
-        while not self.is_connected:  # noqa: ASYNC110 - the client tells nobody of it before it calls back
+        while not self.is_connected:  # noqa: ASYNC110 - the client announces the connection only by its callback
             await asyncio.sleep(_LOOK_S)
 
     async def _send_ping(self, future: asyncio.Future[Any] | None = None) -> None:
@@ -122,7 +123,7 @@ class FastClient(Client):
         self.stats["in_bytes"] += len(payload)
         try:
             listener(payload)
-        except Exception:  # noqa: BLE001 - the connection is everybody's
+        except Exception:  # noqa: BLE001 - the connection is shared: a failing listener must not break it
             _log.exception("A listener failed.")
 
     async def _process_connect_init(self) -> None:
@@ -131,7 +132,7 @@ class FastClient(Client):
         reader = transport._io_reader
         if not reader._buffer or reader._buffer.endswith(_LINE_END):
             divide = Divider(self._listeners, self._hand_over).divide
-            whose = weakref.ref(reader)  # a circle would keep the socket open after its connection is gone
+            whose = weakref.ref(reader)  # a reference cycle would keep the socket open after its connection is gone
 
             def fed(data: bytes) -> None:
                 others, client = divide(data), whose()

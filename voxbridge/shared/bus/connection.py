@@ -1,7 +1,7 @@
-"""The connection of a process to NATS, made so that an outage is waited out and said, never fatal or silent.
+"""The connection of a process to NATS, made so that an outage is waited out and logged, and is never fatal or silent.
 
-Owns the client's settings. Does not own what travels over it. Bytes that a client had not sent yet are lost in a crash, which is
-why an event counts only once it is acknowledged.
+Owns the client's settings. Does not own what travels over the connection. Bytes that a client had not sent yet are lost in a crash, which
+is why an event counts only once it is acknowledged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from voxbridge.shared.wait_for_server import START_TIMEOUT_S, host_and_port, unt
 CLOSE_TIMEOUT_S: Final = 0.3
 EVENTS_PENDING: Final = 8 * 1024 * 1024
 AUDIO_PENDING: Final = 256 * 1024
-"""Bytes of audio that may wait for the socket: 200 ms of 40 sessions. More waits where it is made: it could not be taken back here."""
+"""Bytes of audio that may wait for the socket: 200 ms of 40 sessions. More waits at its source, because it could not be withdrawn here."""
 _RECONNECT_WAIT_S: Final = 0.2
 _PING_INTERVAL_S: Final = 5
 _PROBE_TIMEOUT_S: Final = 0.5
@@ -39,7 +39,7 @@ _SEED_FILE: Final = "VOXBRIDGE_NATS_SEED_FILE"
 _DENIED: Final = "permissions violation"
 _STRANGER: Final = "authorization"
 _REPEAT_S: Final = 10.0
-"""Before the same trouble of a connection is said again: while a server is away there is one with each try."""
+"""Seconds before the same error of a connection is logged again: while a server is away each try brings one."""
 
 _DENIED_KEPT: Final = 16
 _DENIED_CHARACTERS: Final = 200
@@ -58,10 +58,10 @@ async def connect_nats(
     user: str = "",
     seed_file: str = "",
 ) -> FastClient:
-    """A client that reconnects for ever; `url` may name several servers of one cluster, separated by commas: when one is gone, it goes
-    on with the next. Raises `Unavailable` after `timeout_s`.
+    """Return a client that reconnects forever. `url` may name several servers of one cluster, separated by commas: when one is gone, the
+    client goes on with the next. Raises `Unavailable` after `timeout_s`.
 
-    `user` names the inboxes, which only that user may hear where each has rights of its own; it signs in as such by the nkey in
+    `user` names the inboxes, which only that user may subscribe to where each user has rights of its own; it signs in by the nkey in
     `seed_file`, or by its name in the URL. Raises `INVALID_ARGUMENT` when that file cannot be used.
     """
     servers = [part.strip() for part in url.split(",") if part.strip()]
@@ -118,7 +118,7 @@ async def connect_nats(
     try:
         await until_reached("NATS", host_and_port(url), attempt, timeout_s, refused)
     except BaseException:
-        # Given up in the middle of a greeting, which the client itself leaves open.
+        # Given up in the middle of the handshake, whose socket the client itself leaves open.
         if (transport := getattr(client, "_transport", None)) is not None:
             transport.close()
         raise
@@ -126,14 +126,14 @@ async def connect_nats(
 
 
 def denied(client: Client) -> tuple[str, ...]:
-    """What NATS refused this connection for want of permission, oldest first: a publish that is refused looks like one without an
-    answer, so whoever waits in vain looks here."""
+    """Return what NATS refused this connection for lack of permission, oldest first. A refused publish looks like one without an answer, so
+    a caller that got none looks here."""
     return tuple(_denied.get(client, ()))
 
 
 def _sign_in(servers: list[str]) -> tuple[str | None, str | None]:
-    """Name and password where all servers that have one in their URL have the same. A cluster tells its clients of servers that are not in
-    the list; they are tried without credentials unless those are the connection's own."""
+    """Return name and password if all servers with a password in their URL share them. A cluster tells its clients of servers that are not
+    in the list; these are tried without credentials unless the connection itself has some."""
     found = {(parts.username, parts.password) for server in servers if (parts := urlsplit(server)).password}
     name, password = found.pop() if len(found) == 1 else (None, None)
     return name, password
@@ -162,7 +162,7 @@ async def close_nats(client: Client) -> None:
         async with asyncio.timeout(CLOSE_TIMEOUT_S / 3):
             await client.close()
     except (NatsError, TimeoutError, OSError, RuntimeError) as error:
-        # The client writes what waits even to a socket that is gone; uvloop calls that a RuntimeError.
+        # The client writes pending data even to a socket that is gone; uvloop then raises RuntimeError.
         _log.warning("%d bytes for NATS were not sent before the end: %s", waiting, str(error) or type(error).__name__)
 
 
@@ -192,7 +192,7 @@ def _deny(client: Client, name: str, what: str) -> None:
 
 
 class _Repeated:
-    """Whether something was said a moment ago."""
+    """Filter for repeated messages: true for the message that was logged last, within `_REPEAT_S`."""
 
     def __init__(self) -> None:
         self._last = ""

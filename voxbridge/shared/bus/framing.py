@@ -1,7 +1,8 @@
-"""What a NATS server sends, divided: payloads for listeners are handed over where they are read, everything else is left to the client.
+"""Divider of a NATS server's byte stream: payloads for listeners are handed over on reading, everything else is left to the client.
 
-Knows as much of the protocol as it takes to find where a message ends; what it does not understand, and all that follows, is the
-client's. Messages for listeners may overtake others of the same connection, never one another. Owns a message until it is whole.
+Parses only as much of the protocol as is needed to find the end of a message; from the first bytes it does not understand on, everything is
+left to the client. Messages for listeners may overtake other messages of the same connection, but never one another. Owns a message until
+it is complete.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 Listener = Callable[[bytes], None]
 
 LINE_LIMIT: Final = 64 * 1024
-"""Bytes of a control line that are waited for; the server's INFO is the longest."""
+"""Bytes of an incomplete control line that are kept; the server's INFO is the longest."""
 
 _LINE_END: Final = b"\r\n"
 _MESSAGE: Final = b"MSG "
@@ -20,25 +21,26 @@ _WITH_HEADERS: Final = b"HMSG "
 
 
 class Divider:
-    """One connection, from the end of a line on."""
+    """Divider of one connection; it begins at the end of a line."""
 
     def __init__(self, listeners: Mapping[int, Listener], hand_over: Callable[[Listener, bytes], None]) -> None:
-        """`listeners` by the number of their subscription; `hand_over` gives a listener its payload, and does not raise."""
+        """Set up the divider. `listeners` are keyed by the number of their subscription; `hand_over` gives a listener its payload, and does
+        not raise."""
         self._listeners = listeners
         self._hand_over = hand_over
         self._rest = b""
         self._passing = 0
-        """Bytes still to come of a message that is the client's."""
+        """Bytes still to come of a message for the client."""
 
         self._off = False
 
     @property
     def kept(self) -> bytes:
-        """What waits for its rest."""
+        """Bytes of an incomplete line or message."""
         return self._rest
 
     def divide(self, data: bytes) -> bytes:
-        """Hand over what is for listeners; returns what is for the client."""
+        """Hand over the messages for listeners; return the bytes for the client."""
         if self._off:
             return data
         if self._rest:

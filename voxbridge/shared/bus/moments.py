@@ -1,4 +1,4 @@
-"""What the voice service tells the gateway about the moment: never stored, never replayed, replaced by what comes next."""
+"""Moments, which the voice service sends to the gateway: never stored, never replayed, replaced by the next one."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ State = Literal["connecting", "listening", "user_speaking", "thinking", "calling
 
 
 class StateChanged(msgspec.Struct, frozen=True, tag="state", omit_defaults=True):
-    """What the session is doing now (docs/protocol.md, `state`)."""
+    """State of the session now (docs/protocol.md, `state`)."""
 
     state: State
     reason: str = ""
 
 
 class PartialTranscript(msgspec.Struct, frozen=True, tag="partial", omit_defaults=True):
-    """Text so far of the turn; each replaces the one before it. On the bus `text` is what follows the first `offset` code points of the
-    one before it (`voxbridge.shared.bus.partials`)."""
+    """Text so far of the turn; each replaces the one before it. On the bus `text` is what follows the first `offset` code points of the one
+    before it (`voxbridge.shared.bus.partials`)."""
 
     role: Literal["user", "assistant"]
     text: str
     turn: int
     generation: int = 0
     offset: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Nothing where `text` is all of it."""
+    """Code points; 0 where `text` is the whole text."""
 
     check: int = 0
-    """The CRC-32 of the whole text in UTF-8, where there is an offset: a reader that missed something notices."""
+    """CRC-32 of the whole text in UTF-8 where there is an offset, so that a reader notices that it missed a message."""
 
 
 Moment = StateChanged | PartialTranscript
@@ -37,5 +37,5 @@ _decoder: msgspec.msgpack.Decoder[Moment] = msgspec.msgpack.Decoder(Moment)
 
 
 def decode(payload: bytes) -> Moment:
-    """Read a moment from the bus."""
+    """Decode a moment from the bus."""
     return _decoder.decode(payload)

@@ -1,9 +1,9 @@
-"""A text that grows, on the bus: each message has what is new in it, and now and then one has all of it.
+"""Growing texts on the bus: most messages carry only what is new, and now and then one carries the whole text.
 
-Owns what of a text is sent, and how whoever hears it makes the text of it again. Does not own what is said (`voxbridge/services/voice`), or
-how often it is shown (`voxbridge/services/gateway/core/captions.py`). The bus may lose a message, and some begin to listen in the middle: a
-piece that does not join on to what was heard shows nothing, and the next message with the whole text mends it. A crash loses nothing:
-whoever goes on with the session begins with a whole text.
+Owns what of a text is sent, and how a listener composes the text again. Does not own what is said (`voxbridge/services/voice`), or how
+often it is shown (`voxbridge/services/gateway/core/captions.py`). The bus may lose a message, and a listener may begin in the middle: a
+piece that does not join on to what was heard shows nothing, and the next message with the whole text repairs that. A crash loses nothing:
+the worker that takes over the session begins with a whole text.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from voxbridge.shared.bus.moments import PartialTranscript
 LIMIT: Final = 64 * 1024
 """Code points of a text that are shown before it is final: as many as the longest transcription has."""
 ENVELOPE: Final = 64
-"""About what a message takes beside its text."""
+"""Approximate bytes of a message besides its text."""
 
 
 class _Sent(msgspec.Struct, frozen=True):
     about: tuple[int, int]
     text: str
     spent: int
-    """What the pieces took since all of the text was sent."""
+    """Bytes of the pieces since the whole text was last sent."""
 
 
 class Pieces:
-    """What was sent of the newest text of each role."""
+    """Sender's state: what was sent of the newest text of each role."""
 
     def __init__(self) -> None:
         self._sent: dict[str, _Sent] = {}
 
     def cut(self, told: PartialTranscript) -> PartialTranscript:
-        """Return what to send of a text so far: what is new in it, or all of it. That is due when the pieces since the last time took
-        as much as it does: so a text of any length costs at most twice what its pieces cost, and a loss is mended soon."""
+        """Return what to send of a text so far: its new part, or the whole text. The whole is due when the pieces since the last one took
+        as much as it takes: so a text of any length costs at most twice what its pieces cost, and a loss is soon repaired."""
         about, text = (told.turn, told.generation), told.text[:LIMIT]
         before = self._sent.get(told.role)
         offset = 0
@@ -50,18 +50,18 @@ class Pieces:
         return msgspec.structs.replace(told, text=piece, offset=offset, check=_check(text))
 
     def forget(self) -> None:
-        """Send all of each text with its next message: somebody began to listen."""
+        """Send the whole of each text with its next message: a new listener subscribed."""
         self._sent.clear()
 
 
 class Composer:
-    """The newest text of each role, as far as it was heard."""
+    """Listener's state: the newest text of each role, as far as it was heard."""
 
     def __init__(self) -> None:
         self._heard: dict[str, tuple[tuple[int, int], str]] = {}
 
     def take(self, piece: PartialTranscript) -> PartialTranscript | None:
-        """Return the text so far; nothing when that is not known, because something before this piece was not heard."""
+        """Return the text so far; None when it is not known, because a message before this piece was lost."""
         about, text = (piece.turn, piece.generation), piece.text
         if piece.offset:
             before, known = self._heard.get(piece.role, (about, ""))

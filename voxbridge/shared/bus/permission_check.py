@@ -1,7 +1,7 @@
-"""A look, as a process starts, at whether NATS lets it write what it is there to write.
+"""Check at the start of a process that NATS lets it write its own events.
 
-A publish that NATS refuses looks like one that got no answer: the reason comes beside it. So a process publishes one message that
-no stream takes to its own branch of the log, and says plainly what came of it. Nothing is stored; a crash here loses nothing.
+A publish that NATS refuses looks like one that got no answer: the reason arrives separately. So a process publishes one message that no
+stream takes to its own branch of the log, and reports the result plainly. Nothing is stored; a crash here loses nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 ANSWER_S: Final = 2.0
 _NO_SESSION: Final = "0" * 32
 _NO_STREAM: Final = {"Nats-Expected-Stream": "none"}
-"""JetStream answers a message with this header, and stores it nowhere."""
+"""Header of a message that JetStream answers and stores nowhere."""
 
 
 async def check_rights(nc: Client, name: str) -> None:
-    """Raise `PERMISSION_DENIED` when NATS refuses the branch of the service `name`; silence for another reason is waited out elsewhere."""
+    """Raise `PERMISSION_DENIED` when NATS refuses the branch of the service `name`; any other lack of an answer is waited out elsewhere."""
     if name not in RIGHTS:
         return
     subject = f"vx.s.{_NO_SESSION}.ev.{name}.i.rights.checked"

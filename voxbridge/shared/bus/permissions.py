@@ -1,9 +1,9 @@
-"""Who may say and hear what on NATS, and use which keys of Valkey: one user for each service, deny by default, and an inbox of its own.
+"""Permissions on NATS subjects and Valkey keys: one user for each service, deny by default, and an inbox of its own.
 
-Owns the matrices, and the words of Valkey's in its configuration. Does not own the accounts that the users of NATS are in and the doors
-between them (`voxbridge.shared.bus.accounts`): what crosses from one account into another is decided there, and a user may do no more than
-use these doors and what is its account's own. Does not own the credentials (`voxbridge.installation.credentials`) nor the subjects
-(`voxbridge.shared.bus.subjects`). What answers a request may be published because the request came.
+Owns the matrices, and their text in Valkey's configuration. Does not own the accounts that the users of NATS are in and the doors between
+them (`voxbridge.shared.bus.accounts`): what crosses from one account into another is decided there, and a user may only use these doors and
+what is its account's own. Does not own the credentials (`voxbridge.installation.credentials`) nor the subjects
+(`voxbridge.shared.bus.subjects`). Publishing an answer is allowed by the request that it answers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AMONG_THEMSELVES: Final[Mapping[str, tuple[str, ...]]] = {
     "voice": ("vx.svc.voice.released", "vx.svc.voice.room", "vx.svc.voice.alive.*", bus_subjects.GONE),
     "tools": ("vx.svc.tools.held",),
 }
-"""What processes of one service say to each other."""
+"""Subjects on which processes of one service talk to each other."""
 
 
 class Rights(NamedTuple):
@@ -30,7 +30,7 @@ class Rights(NamedTuple):
 
 
 def inbox(name: str) -> str:
-    """The prefix of the inboxes of a user: nobody else can hear the answers that it gets."""
+    """Return the prefix of the inboxes of a user: no other user can receive the answers that it gets."""
     return f"_INBOX_{name}"
 
 
@@ -45,11 +45,12 @@ def _rights(name: str) -> Rights:
 
 
 RIGHTS: Final[Mapping[str, Rights]] = {name: _rights(name) for name in (*SERVICES, RECORDINGS)}
-"""What each service may do within its account, and the reader of recordings; what is not here is refused."""
+"""Rights of each service within its account, and of the reader of recordings; anything else is refused."""
 
 
 def users(identities: Mapping[str, str]) -> dict[str, str]:
-    """The users of NATS in the words of its configuration, by name, for what each signs in with: a fragment such as `nkey: U…`.
+    """Return the users of NATS in the format of its configuration, by name. `identities` holds what each signs in with: a fragment such as
+    `nkey: U…`.
 
     Raises `KeyError` for a name without rights.
     """
@@ -80,12 +81,13 @@ _COMMON_KEYS: Final = (
 )
 
 CLOSED_KEYS: Final = ("vx:key:*", "vx:provided", "vx:token:*", "vx:handle:*", "vx:datakey:*")
-"""Keys that gateway and voice alone may use: those of providers and of recordings, sealed as they are, what resumes a
-conversation with a provider, and how often access tokens were used. `RECORDINGS` may read those of recordings."""
+"""Keys that only gateway and voice may use: the sealed keys of providers and of recordings, the handles that resume a conversation with a
+provider, and how often access tokens were used. `RECORDINGS` may read the keys of recordings."""
 
 _ORDINARY: Final = "&* +@all -@admin -@dangerous +info"
 _ERASING: Final = " +bgrewriteaof (-@all +del %W~vx:handle:* %W~vx:datakey:*)"
-"""What `ADMIN` may beside its keys, to erase a session: delete what it may not read, and have Valkey's file written anew without it."""
+"""Rights of `ADMIN` beyond its keys, to erase a session: delete keys that it may not read, and have Valkey's file rewritten without
+them."""
 
 VALKEY_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     ADMIN: _COMMON_KEYS,
@@ -93,13 +95,13 @@ VALKEY_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "voice": ("vx:*",),
     "tools": _COMMON_KEYS,
 }
-"""The keys of Valkey that each user may read and write, as patterns. `RECORDINGS` has none of its own to write."""
+"""Keys of Valkey that each user may read and write, as patterns. `RECORDINGS` may write none."""
 
 _OPENING: Final = "%R~vx:datakey:* +@connection +get -@admin -@dangerous"
 
 
 def valkey_users(digests: Mapping[str, str]) -> str:
-    """The users of Valkey by the SHA-256 of their passwords, without what could empty, stop or reconfigure it."""
+    """Return the users of Valkey by the SHA-256 of their passwords, without the commands that could empty, stop or reconfigure it."""
     return "".join(f"user {name} on #{digest} {_valkey_rights(name)}\n" for name, digest in digests.items())
 
 

@@ -1,7 +1,6 @@
-"""Which connections may make streams and consumers: all but those of a service that is a NATS user of its own.
+"""Note of which connections may create streams and consumers: all but those of a service that is a NATS user of its own.
 
-Such a connection does not try: a refusal would take its time-out, and be held against its health. Owns a note per connection, gone
-with it.
+Such a connection does not try: a refusal would cost its timeout, and count against its health. Owns a note per connection, gone with it.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ _limited: Final[WeakSet[Client]] = WeakSet()
 
 
 def limit(client: Client) -> None:
-    """From now on `client` makes nothing."""
+    """Mark `client` as one that may not create streams and consumers."""
     _limited.add(client)
 
 
 def may_make(client: Client) -> bool:
-    """Whether streams and consumers are this connection's to make."""
+    """Return whether this connection may create streams and consumers."""
     return client not in _limited

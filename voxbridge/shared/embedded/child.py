@@ -1,7 +1,7 @@
-"""A child process that does not outlive the process that started it.
+"""Child processes that do not outlive the process that started them.
 
 Owns the one system call behind it. Does not own when a child is started or stopped: the supervisor, the embedded servers and
-voxbridge/services/models do. Nothing is lost in a crash here; that no orphan is left after one is the point.
+voxbridge/services/models do. A crash here loses nothing, and leaves no orphan.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux" else
 
 
 def die_with_parent() -> Callable[[], None] | None:
-    """A `preexec_fn` for `subprocess` and `asyncio`: the kernel kills the child when the starting *thread* ends.
+    """Return a `preexec_fn` for `subprocess` and `asyncio`: the kernel kills the child when the starting *thread* ends.
 
-    Start such a child from a thread that lives as long as the process (the main one), never from a pool's. `None` where the
-    kernel has no such call; there a child ends by the signals that its parent sends.
+    Start such a child from a thread that lives as long as the process (the main one), never from a pool's. `None` where the kernel has no
+    such call; there a child ends by the signals that its parent sends.
     """
     prctl = _prctl
     if prctl is None:
@@ -30,14 +30,14 @@ def die_with_parent() -> Callable[[], None] | None:
 
     def arm() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died between the fork and the call above
+        if os.getppid() != parent:  # the parent died between the fork and the call above
             os._exit(1)
 
     return arm
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process when the process `parent`, which started it, ends; ends at once where that is so already.
+    """Have the kernel kill this process when the process `parent`, which started it, ends; exit at once if it already has.
 
     For a program that can arm itself, in place of `die_with_parent`: no code runs between the fork and the program then.
     """
@@ -48,7 +48,7 @@ def die_with(parent: int) -> None:
 
 
 def end_group(pid: int, number: signal.Signals) -> bool:
-    """Signal every process of the group that `pid` leads; whether there was any."""
+    """Signal every process of the group that `pid` leads; return whether there was any."""
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):

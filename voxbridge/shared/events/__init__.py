@@ -7,7 +7,7 @@
 | `tools` | the life of calls and tasks |
 | `operator` | what was done to a whole session from outside |
 | `journal` | the inputs each service took, in order |
-| `envelope` | what they have in common |
+| `envelope` | the wire form and the registry that all events share |
 """
 
 from voxbridge.shared.events import gateway, journal, operator, tools, voice

@@ -1,8 +1,8 @@
-"""What every event has in common: the envelope, the registry of types, and upcasting.
+"""Base of all events: the envelope, the registry of types, and upcasting.
 
-An event is a frozen Struct in the past tense. Its type, writer and visibility are declared once, by `@event`, and decide
-its subject: `vx.s.<sid>.ev.<writer>.<c|i>.<topic>` (`voxbridge.shared.bus.subjects.topic`). Every read path goes through `decode`, so an
-event written by an older release is brought to today's shape wherever it is read.
+An event is a frozen Struct in the past tense. Its type, writer and visibility are declared once, by `@event`, and decide its subject:
+`vx.s.<sid>.ev.<writer>.<c|i>.<topic>` (`voxbridge.shared.bus.subjects.topic`). Every read path goes through `decode`, so an event written
+by an older release is upcast to the current version wherever it is read.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Base of all events. Fields with defaults may be absent on the wire, so adding one is no new version."""
+    """Base of all events. Fields with defaults may be absent on the wire, so adding one needs no new version."""
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """What `@event` declared: the name, who may write it, who may see it, and the version written today."""
+    """Declaration of an event by `@event`: its name, its only writer, whether clients see it, and its current version."""
 
     name: str
     writer: str
@@ -34,8 +34,8 @@ class Kind(msgspec.Struct, frozen=True):
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """The wire form, msgpack. `ts` is in microseconds of the Unix clock.
 
-    `cause` is what the writer was acting on: the log position of an event (int), `<writer>#<n>` for the n-th
-    input in that writer's journal, or nothing for what began outside.
+    `cause` is what the writer acted on: the log position of an event (int), `<writer>#<n>` for the n-th input in that writer's journal, or
+    None for a cause outside the log.
     """
 
     id: str
@@ -63,19 +63,19 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unknown(Event, frozen=True, kw_only=True):
-    """An event of a type this release does not know; kept as it was, so that nothing is lost by reading it."""
+    """An event of a type that this release does not know; kept as it was, so that reading it loses nothing."""
 
     data: Any = None
 
 
 class Unreadable(Event, frozen=True, kw_only=True):
-    """Stands where the bytes of an event cannot be read: whoever reads the log goes on behind it."""
+    """Replacement for an event whose bytes cannot be read, so that a reader of the log can go on after it."""
 
     unreadable: str
 
 
 UNREADABLE: Final = "unreadable"
-"""Stands for the type of an event that neither its bytes nor its subject tell."""
+"""Type of an event that neither its bytes nor its subject name."""
 
 KINDS: Final[dict[str, Kind]] = {}
 _BY_CLASS: Final[dict[type[Event], Kind]] = {}
@@ -116,12 +116,12 @@ def upcaster(type: str, version: int) -> Callable[[Upcaster], Upcaster]:
 
 
 def kind_of(event: Event) -> Kind:
-    """The declaration of an event."""
+    """Return the declaration of an event."""
     return _BY_CLASS[event.__class__]
 
 
 def encode(event: Event, *, id: str, sid: str, ts: int, cause: int | str | None) -> bytes:
-    """The bytes that go into the log."""
+    """Return the bytes of an event for the log."""
     kind = kind_of(event)
     return _encoder.encode(
         Envelope(id=id, type=kind.name, v=kind.version, sid=sid, ts=ts, cause=cause, data=msgspec.Raw(_encoder.encode(event)))
@@ -129,7 +129,7 @@ def encode(event: Event, *, id: str, sid: str, ts: int, cause: int | str | None)
 
 
 def type_in(payload: bytes) -> str:
-    """The type of an event, without reading the event; empty where its bytes are none."""
+    """Return the type of an event, without decoding the event; empty when the bytes are no event."""
     try:
         return _types.decode(payload).type
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError):
@@ -137,7 +137,7 @@ def type_in(payload: bytes) -> str:
 
 
 def decode(payload: bytes, *, seq: int, writer: str, visible: bool) -> Recorded:
-    """Read an event at log position `seq`; raises `INTERNAL` naming the position when its bytes are not one."""
+    """Read an event at log position `seq`; raises `INTERNAL` naming the position when the bytes are no event."""
     try:
         envelope = _envelopes.decode(payload)
         return Recorded(
@@ -157,8 +157,8 @@ def decode(payload: bytes, *, seq: int, writer: str, visible: bool) -> Recorded:
 
 
 def read(payload: bytes, *, seq: int, sid: str, writer: str, visible: bool, type: str) -> Recorded:
-    """As `decode`, for whoever must go on: bytes that are no event become `Unreadable`, without a time. `type` is what the subject says,
-    empty where it does not; then the bytes may, or it is `UNREADABLE`."""
+    """Read an event as `decode` does, for a reader that must go on: bytes that are no event become `Unreadable`, without a time. `type` is
+    the type that the subject names; if empty, the type is taken from the bytes, or is `UNREADABLE`."""
     try:
         return decode(payload, seq=seq, writer=writer, visible=visible)
     except VoxbridgeError as error:
@@ -192,5 +192,5 @@ def _typed(envelope: Envelope) -> Event:
             data = upcast(data)
         except Exception as error:
             raise msgspec.ValidationError(f"{envelope.type} of version {version} cannot be brought to today's: {error!r}") from error
-    # By way of bytes: the inputs of a journal are kept as the bytes they are, which plain values cannot become directly.
+    # Via bytes: the inputs of a journal are raw bytes, which plain values cannot be converted to directly.
     return msgspec.msgpack.decode(_encoder.encode(data), type=kind.cls)

@@ -1,4 +1,4 @@
-"""What the gateway writes: what clients asked for, said and reported."""
+"""Events that the gateway writes: what clients asked for, said and reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PlaybackState = Literal["playing", "finished", "flushed"]
 
 
 class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the client can do, from its handshake."""
+    """Abilities of the client, from its handshake."""
 
     protocol: Literal["vox", "voxbridge.v1"] = "vox"
 
@@ -28,30 +28,31 @@ class SessionRequested(Event, frozen=True, kw_only=True):
     voice: str = ""
     system_prompt: str = ""
     agent: str = ""
-    """An agent or a pipeline of the installation, by name; then its files say what the mode would."""
+    """Name of an agent or a pipeline of the installation; its files then replace what the mode would set."""
 
     output: Literal["", "audio", "text"] = ""
-    """How replies come; empty: as the mode or the agent says."""
+    """Form of the replies; empty: as the mode or the agent says."""
 
     record: bool | None = None
-    """Whether the client wants its audio kept, or refuses it; nothing: as the agent and the installation say."""
+    """True if the client wants its audio recorded, False if it refuses that; None: as the agent and the installation say."""
 
     filler: bool | None = None
-    """Whether a wait is covered by a few words; nothing: as the agent and the installation say."""
+    """True if a few words cover a wait; None: as the agent and the installation say."""
 
     functions: tuple[Function, ...] = ()
-    """Those that the page answers itself, as it declared them."""
+    """Functions that the page answers itself, as it declared them."""
 
     account: str = "local"
     client: ClientCapabilities = ClientCapabilities()
     resume_hash: str = ""
-    """SHA-256, in hex, of the token with which a client resumes the session; empty in old logs alone, where plain clients could not."""
+    """SHA-256, in hex, of the token with which a client resumes the session; empty only in old logs, where plain clients could not
+    resume."""
 
 
 @event("client.connected", writer="gateway")
 class ClientConnected(Event, frozen=True, kw_only=True):
-    """A socket was attached to the session. `last_seq` is the last log position that a resuming client had seen; the socket
-    attached before it, if there is one yet, is closed."""
+    """A socket was attached to the session. `last_seq` is the last log position that a resuming client had seen; the socket attached before
+    it, if it is still open, is closed."""
 
     gateway: str
     connection: str
@@ -78,7 +79,7 @@ class TextReceived(Event, frozen=True, kw_only=True):
 
 @event("playback.reported", writer="gateway")
 class PlaybackReported(Event, frozen=True, kw_only=True):
-    """How much of a generation the client has played, in ms of audio."""
+    """The client reported how much of a generation it has played, in ms of audio."""
 
     generation: int
     played_ms: int
@@ -97,7 +98,7 @@ class InterruptRequested(Event, frozen=True, kw_only=True):
 
 @event("browser_call.answered", writer="gateway")
 class BrowserCallAnswered(Event, frozen=True, kw_only=True):
-    """The page answered a call that was its to answer."""
+    """The page answered a call of one of its own functions."""
 
     call_id: str
     name: str
@@ -106,7 +107,7 @@ class BrowserCallAnswered(Event, frozen=True, kw_only=True):
 
 @event("handoff.requested", writer="gateway")
 class HandoffRequested(Event, frozen=True, kw_only=True):
-    """An operator wants another agent to go on."""
+    """An operator wants another agent to continue the conversation."""
 
     target: str
     reason: str = ""
@@ -114,7 +115,7 @@ class HandoffRequested(Event, frozen=True, kw_only=True):
 
 @event("session.end_requested", writer="gateway")
 class SessionEndRequested(Event, frozen=True, kw_only=True):
-    """Somebody asked for the end of the session."""
+    """A client, the gateway or an operator asked for the end of the session."""
 
     by: Literal["client", "gateway", "operator"]
     reason: str

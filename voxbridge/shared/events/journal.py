@@ -1,7 +1,7 @@
 """The journal: the inputs a service took for a session, in order, between two of its outputs (design, section 3).
 
-An input that is itself an event is recorded by its position; any other is recorded whole. With the journal, the log
-holds everything a step needs to be taken again.
+An input that is itself an event is recorded by its position; any other input is recorded whole. With the journal, the log holds everything
+that is needed to run a step again.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import msgspec
 from voxbridge.shared.events.envelope import Event, event
 
 NOTHING: Final = msgspec.Raw(b"\xc0")
-"""msgpack's nil. An optional `Raw` cannot be decoded, so what is absent is said in its bytes."""
+"""msgpack's nil. An optional `Raw` cannot be decoded, so an absent input is written as nil."""
 
 
 class Taken(msgspec.Struct, frozen=True, array_like=True):
-    """One input: when it was taken (µs of the Unix clock), and either its log position or its own bytes (msgpack)."""
+    """An input: when it was taken (µs of the Unix clock), and either its log position or its own bytes (msgpack)."""
 
     at: int
     seq: int | None

@@ -1,4 +1,4 @@
-"""What the tool executor writes: the life of calls and tasks, and the facts its functions state."""
+"""Events that the tool executor writes: the life of calls and tasks, and the facts its functions state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from voxbridge.shared.events.voice import Failure
 
 @event("tool.started", writer="tools")
 class ToolStarted(Event, frozen=True, kw_only=True):
-    """Written before the effect: after a crash it tells a call that never ran from one that may have."""
+    """Written before the effect: after a crash it distinguishes a call that never ran from one that may have run."""
 
     call_id: str
     name: str
@@ -19,7 +19,7 @@ class ToolStarted(Event, frozen=True, kw_only=True):
 
 @event("tool.completed", writer="tools", visible=True)
 class ToolCompleted(Event, frozen=True, kw_only=True):
-    """The function returned. `ms` is what it took."""
+    """The function returned, after `ms` milliseconds."""
 
     call_id: str
     name: str
@@ -39,7 +39,7 @@ class ToolFailed(Event, frozen=True, kw_only=True):
 
 @event("tool.interrupted", writer="tools", visible=True)
 class ToolInterrupted(Event, frozen=True, kw_only=True):
-    """The executor died while the function ran: whether its effect happened is not known, and it is not run again."""
+    """The executor died while the function ran: it is not known whether its effect happened, and the function is not run again."""
 
     call_id: str
     name: str
@@ -47,7 +47,7 @@ class ToolInterrupted(Event, frozen=True, kw_only=True):
 
 @event("task.started", writer="tools", visible=True)
 class TaskStarted(Event, frozen=True, kw_only=True):
-    """An async function goes on after its call was answered. `due_ts` (µs) is set where the end is known."""
+    """An async function continues after its call was answered. `due_ts` (µs) is set when the end is known."""
 
     task_id: str
     function: str
@@ -58,7 +58,7 @@ class TaskStarted(Event, frozen=True, kw_only=True):
 
 @event("task.progressed", writer="tools", visible=True)
 class TaskProgressed(Event, frozen=True, kw_only=True):
-    """Where a task stands; `done` is from 0 to 1."""
+    """Progress of a task; `done` is from 0 to 1."""
 
     task_id: str
     function: str
@@ -68,7 +68,7 @@ class TaskProgressed(Event, frozen=True, kw_only=True):
 
 @event("task.completed", writer="tools", visible=True)
 class TaskCompleted(Event, frozen=True, kw_only=True):
-    """The task's result. `announce` is what the agent should tell the user, if anything."""
+    """The task returned its result. `announce` is what the agent should tell the user, if anything."""
 
     task_id: str
     function: str
@@ -96,7 +96,7 @@ class TaskCancelled(Event, frozen=True, kw_only=True):
 
 @event("task.interrupted", writer="tools", visible=True)
 class TaskInterrupted(Event, frozen=True, kw_only=True):
-    """The executor died with the task, and it is not one that can go on."""
+    """The executor died while the task ran, and the task cannot be continued."""
 
     task_id: str
     function: str

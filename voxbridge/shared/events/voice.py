@@ -1,4 +1,4 @@
-"""What the voice service writes: the life of a session and of its turns."""
+"""Events that the voice service writes: the life of a session and of its turns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The stamps of a turn in ms after `speech_ended`, as far as the turn had them."""
+    """Timestamps of a turn's stages in ms after `speech_ended`; None for stages that the turn did not have."""
 
     end_of_turn: int | None = None
     stt_final: int | None = None
@@ -33,8 +33,8 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens of a turn, as the model's endpoint counted them, and what they cost in millionths of a US$ by `VOXBRIDGE_PRICES` of that
-    time; 0 where it has no price for the model."""
+    """Tokens of a turn, as the model's endpoint counted them, and their cost in millionths of a US$ by the `VOXBRIDGE_PRICES` of that time;
+    0 if it has no price for the model."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -43,7 +43,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @event("session.owned", writer="voice")
 class SessionOwned(Event, frozen=True, kw_only=True):
-    """A worker took the session; its term only grows."""
+    """A worker took the session; the term only grows."""
 
     worker: str
     term: int
@@ -60,9 +60,9 @@ class SessionReleased(Event, frozen=True, kw_only=True):
 
 @event("session.restored", writer="voice", visible=True)
 class SessionRestored(Event, frozen=True, kw_only=True):
-    """Another worker carries the session on. `how` says what became of the model's side of the conversation: taken up by its
-    handle, seeded again from the log, or begun afresh. `gap_ms` is how long nobody held the session; `lost` names what could not
-    be carried on, in words, and is empty when nothing was lost."""
+    """Another worker carries the session on. `how` says how the model got the conversation back: resumed by its handle, seeded again from
+    the log, or begun afresh. `gap_ms` is how long no worker held the session; `lost` names what could not be carried on, in words, and is
+    empty when nothing was lost."""
 
     worker: str = ""
     """The new owner; empty when only the model's connection was lost."""
@@ -84,12 +84,12 @@ class SessionStarted(Event, frozen=True, kw_only=True):
     tools: tuple[str, ...] = ()
     resumed: bool = False
     agent: str = ""
-    """Who speaks first."""
+    """Agent that speaks first."""
 
     agents: tuple[str, ...] = ()
     pipeline: str = ""
     recorded: bool = False
-    """Whether the audio is kept."""
+    """True if the audio is recorded."""
 
 
 @event("session.ended", writer="voice", visible=True)
@@ -101,7 +101,7 @@ class SessionEnded(Event, frozen=True, kw_only=True):
     duration_ms: int = 0
     error: Failure | None = None
     usage: Usage | msgspec.UnsetType = msgspec.UNSET
-    """Tokens that no turn has counted, where there are some: their number came after the last one."""
+    """Tokens that no turn has counted, if any: their number arrived after the last turn."""
 
 
 @event("provider.failed", writer="voice", visible=True)
@@ -127,7 +127,7 @@ class ProviderConnected(Event, frozen=True, kw_only=True):
 
 @event("provider.lost", writer="voice", visible=True)
 class ProviderLost(Event, frozen=True, kw_only=True):
-    """The connection to a realtime model is over though nobody wanted that, or could not be opened. `close_code` is its socket's."""
+    """The connection to a realtime model ended unexpectedly, or could not be opened. `close_code` is that of its socket."""
 
     provider: str
     model: str
@@ -137,7 +137,7 @@ class ProviderLost(Event, frozen=True, kw_only=True):
 
 @event("provider.go_away", writer="voice", visible=True)
 class ProviderGoAway(Event, frozen=True, kw_only=True):
-    """The provider is about to close the connection; the session rotates to a new one before."""
+    """The provider announced that it will close the connection; the session switches to a new one before that."""
 
     provider: str
     model: str
@@ -146,7 +146,7 @@ class ProviderGoAway(Event, frozen=True, kw_only=True):
 
 @event("resumption.updated", writer="voice")
 class ResumptionUpdated(Event, frozen=True, kw_only=True):
-    """Whether the provider's session can be resumed. `handle` is a reference, never the handle."""
+    """The provider said whether its session can be resumed. `handle` is a reference, never the handle itself."""
 
     handle: str
     resumable: bool
@@ -154,7 +154,7 @@ class ResumptionUpdated(Event, frozen=True, kw_only=True):
 
 @event("handoff.started", writer="voice", visible=True)
 class HandoffStarted(Event, frozen=True, kw_only=True):
-    """One agent hands the conversation over to another."""
+    """An agent began to hand the conversation over to another."""
 
     source: str
     target: str
@@ -165,7 +165,7 @@ class HandoffStarted(Event, frozen=True, kw_only=True):
 
 @event("handoff.completed", writer="voice", visible=True)
 class HandoffCompleted(Event, frozen=True, kw_only=True):
-    """The other agent goes on. `ms` since the handoff started; `history`: how the other one's model came to know the conversation."""
+    """The other agent goes on. `ms` since the handoff started; `history`: how the other agent's model learned the conversation."""
 
     source: str
     target: str
@@ -193,7 +193,7 @@ class SpeechEnded(Event, frozen=True, kw_only=True):
 
 @event("user.said", writer="voice", visible=True)
 class UserSaid(Event, frozen=True, kw_only=True):
-    """What the user said or typed, final. The audio range is in ms of microphone audio."""
+    """Final text of what the user said or typed. The audio range is in ms of microphone audio."""
 
     text: str
     turn: int
@@ -203,12 +203,12 @@ class UserSaid(Event, frozen=True, kw_only=True):
     audio_from_ms: int | None = None
     audio_to_ms: int | None = None
     continues: bool = False
-    """It goes on with what was said before in the same turn, which had been taken for over; nothing of an answer was heard."""
+    """True if the text continues earlier words of the same turn, which had been taken as complete; no answer to those was heard."""
 
 
 @event("agent.said", writer="voice", visible=True)
 class AgentSaid(Event, frozen=True, kw_only=True):
-    """What the agent said: `text` is what was heard, `unheard` what was made and not heard."""
+    """Words of the agent: `text` is what was heard, `unheard` what was generated and not heard."""
 
     text: str
     turn: int
@@ -220,10 +220,10 @@ class AgentSaid(Event, frozen=True, kw_only=True):
     agent: str = ""
     voice: str = ""
     apology: bool = False
-    """It ends in an apology for an answer that there is not. No model is told of it."""
+    """True if the text ends in an apology for a missing answer. It is not shown to models."""
 
     filler: str = ""
-    """What was said ahead of these words to cover a wait, as far as it was heard to its end. No model is told of it."""
+    """Words said before the text to cover a wait, if they were heard to their end. They are not shown to models."""
 
 
 @event("turn.completed", writer="voice", visible=True)
@@ -238,7 +238,7 @@ class TurnCompleted(Event, frozen=True, kw_only=True):
 
 @event("generation.cancelled", writer="voice")
 class GenerationCancelled(Event, frozen=True, kw_only=True):
-    """A reply was stopped; no audio of it or of an earlier one is heard from here on."""
+    """A reply was stopped; from here on no audio of it or of an earlier one is heard."""
 
     generation: int
     by: Literal["barge_in", "client", "text", "end", "failure", "takeover", "disconnect", "handoff"]
@@ -268,14 +268,14 @@ class ToolCancelled(Event, frozen=True, kw_only=True):
 
 @event("tool.delivered", writer="voice")
 class ToolDelivered(Event, frozen=True, kw_only=True):
-    """What became of a call's result: given to the model, told as content, or dropped."""
+    """A call's result was given to the model, told as content, or dropped."""
 
     call_id: str
     how: Literal["response", "content", "dropped"]
 
 
 def turns_by(event: Event) -> int:
-    """How many turns are over where this is the last that was said or completed; 0 for any other event."""
+    """Return how many turns are over if this is the last event of something said or completed; 0 for any other event."""
     match event:
         case TurnCompleted(number=number):
             return number

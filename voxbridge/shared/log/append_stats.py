@@ -1,7 +1,7 @@
-"""How this process's appends to the log go: how long they take, how long the oldest waits, and what that means to a person.
+"""Figures of this process's appends to the log: how long they take, how long the oldest waits, and the condition that follows from it.
 
-Owns the figures behind `event_log` in `/readyz` and behind `log` in a service's health. Pure but for the clock that it is given.
-Does not own the appending (`voxbridge.shared.log.writer`). Nothing is lost with it.
+Owns the figures behind `event_log` in `/readyz` and behind `log` in a service's health. Pure but for the clock that it is given. Does not
+own the appending (`voxbridge.shared.log.writer`). A crash here loses nothing.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from nats.js.errors import APIError
 from voxbridge.shared.condition import Condition
 
 RECENT_S: Final = 30.0
-"""How long a figure counts as news."""
+"""Seconds for which a figure counts as recent."""
 
 SLOW_S: Final = 0.5
-"""An append that takes longer is late: with `sync_interval: always` a healthy disk takes a few milliseconds."""
+"""Seconds above which an append is slow: with `sync_interval: always` a healthy disk takes a few milliseconds."""
 
 STUCK_S: Final = 2.5
-"""An append that waits longer, while the connection is there, meets a log that takes nothing."""
+"""Seconds after which an append that waits on an open connection shows that the log accepts nothing."""
 
 _KEPT: Final = 512
 _FULL: Final = frozenset({10023, 10028, 10047, 10077, 10122})
@@ -30,11 +30,11 @@ _FULL: Final = frozenset({10023, 10028, 10047, 10077, 10122})
 
 
 class Appends:
-    """The figures of one process. An append is `begun`, and then `ended` with or without its acknowledgement."""
+    """Append figures of one process. `begin` opens an append; `end` closes it, acknowledged or not."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.acknowledged = 0
-        """Events that the log took."""
+        """Events that the log acknowledged."""
         self._clock = clock
         self._open: dict[int, float] = {}
         self._begun = 0
@@ -42,40 +42,40 @@ class Appends:
         self._full_at = -RECENT_S
 
     def begin(self) -> int:
-        """An append goes out; returns its number."""
+        """Record that an append was sent; return its number."""
         self._begun += 1
         self._open[self._begun] = self._clock()
         return self._begun
 
     def end(self, number: int, *, acknowledged: bool) -> float:
-        """An append is over; returns how many seconds it took."""
+        """Record that an append is over; return how many seconds it took."""
         now = self._clock()
         took = now - self._open.pop(number)
         if acknowledged:
             self.acknowledged += 1
-            if took < STUCK_S:  # one that waited through an outage says nothing of the disk
+            if took < STUCK_S:  # a longer wait was an outage and tells nothing about the disk
                 self._recent.append((now, took))
             self._full_at = -RECENT_S
         return took
 
     def refused(self, *, full: bool) -> None:
-        """The log did not take an event, and whether it said that it has no room."""
+        """Record that the log refused an event; `full` when it said that it has no room."""
         if full:
             self._full_at = self._clock()
 
     def waiting_s(self) -> float:
-        """How long the oldest append waits; 0 when none does."""
-        # Insertion order is age.
+        """Return the seconds that the oldest append has waited; 0 when none waits."""
+        # The dict keeps insertion order, so the first entry is the oldest.
         return self._clock() - next(iter(self._open.values())) if self._open else 0.0
 
     def slow_s(self) -> float:
-        """The time within which nineteen of twenty appends of the last `RECENT_S` were acknowledged; 0 without any."""
+        """Return the 95th percentile of the acknowledgement times of the last `RECENT_S`, in seconds; 0 without any."""
         since = self._clock() - RECENT_S
         took = sorted(seconds for at, seconds in self._recent if at >= since)
         return took[min(len(took) - 1, int(len(took) * 0.95))] if took else 0.0
 
     def condition(self, *, connected: bool = True) -> Condition:
-        """What that means. Without a connection nothing is said here: NATS itself is down, and said to be."""
+        """Return the condition that the figures show. Without a connection no delay is judged: NATS itself is reported as down."""
         if self._clock() - self._full_at < RECENT_S:
             return Condition(
                 "down", "The event log is full: NATS has no room for another event. Free some space or raise max_file_store; calls go on."
@@ -95,5 +95,5 @@ class Appends:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether NATS refused an event because it has no room."""
+    """Return whether NATS refused an event because it has no room."""
     return isinstance(error, APIError) and error.err_code in _FULL

@@ -1,13 +1,13 @@
-"""Following a session's log: what is stored and then what is added, each event once, in order, without a gap.
+"""Feed of a session's log: first the stored events, then new ones, each once, in order, without a gap.
 
-The live copies come over core NATS, which may lose some; the stored ones are read by position. A feed subscribes first,
-reads what it missed, and merges by position; it reads again whenever the connection was cut, its buffer was full, or a live copy
-shows that one before it is missing. One task at a time hands events over, so a slow handler delays and never reorders.
+Live copies come over core NATS, which may lose some; stored events are read by position. A feed subscribes first, reads what it missed, and
+merges by position. It reads again whenever the connection was cut, its buffer was full, or a live copy shows that an earlier event is
+missing. One task at a time hands events over, so a slow handler delays events and never reorders them.
 
-Where the log has replicas a copy may be lost on its way from the leader's server to ours without a cut here, and the next copy, of
-another writer, says nothing of it. There a copy is only news of its position, and the event is read: a replica that has it has all
-before it. So nothing comes late, and a position that was handed over leaves nothing behind it, for one read more. Since no copy may follow
-one that was lost, such a feed also asks the leader every two seconds whether it is whole.
+Where the log has replicas, a copy may be lost between the leader's server and ours without a cut here, and the next copy, from another
+writer, does not show the loss. There a copy only announces its position, and the event itself is read: a replica that has it has all events
+before it. So no event arrives late and none is skipped, at the cost of one more read. The last copy of a series may be lost with none after
+it, so such a feed also compares itself with the leader every two seconds.
 
 A crash here loses nothing: a follower begins again after the last position it handled.
 """
@@ -32,11 +32,11 @@ from voxbridge.shared.log.reader import Log, decode, position, position_before, 
 Handler = Callable[[events.Recorded], Awaitable[None] | None]
 
 BUFFER_LIMIT: Final = 4096
-"""Live copies that wait for the handler; beyond it they are dropped and read from the log."""
+"""Live copies that may wait for the handler; further ones are dropped and read from the log."""
 
 LOOK_SOON_S: Final = 0.1
 LOOK_S: Final = 2.0
-"""How often a feed is compared with the leader of the log, where that has replicas; soon after it began for the first time."""
+"""Seconds between comparisons with the leader of a log that has replicas; the first one follows after `LOOK_SOON_S`."""
 
 _RETRY_S: Final = 0.5
 
@@ -44,11 +44,11 @@ _log = logging.getLogger(__name__)
 
 
 class Feed:
-    """One writer's events of one session (or all writers' with `writer="*"`), handed to `handler` in log order; `types` may
-    name those that are handed over.
+    """Events of one session from one writer (or from all with `writer="*"`), handed to `handler` in log order; `types`, if not empty, names
+    the types that are handed over.
 
-    A handler that raises is logged and has had its event: the feed goes on with the next one, as it does behind one that cannot be
-    read. What must stop a session is for its owner to say, by `stop`, which a handler may call.
+    An exception of the handler is logged, and the feed goes on with the next event, as it does after an unreadable one. To end the feed,
+    its owner calls `stop`; a handler may do so too.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Feed:
         buffer_limit: int = BUFFER_LIMIT,
     ) -> None:
         self.position = after
-        """Up to here all was handed over."""
+        """Position up to which every event was handed over."""
 
         self._replicated = False
         self._looking: asyncio.TimerHandle | None = None
@@ -85,8 +85,8 @@ class Feed:
         self._retry: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        """Subscribe, then hand over what is stored after the position; returns when the feed is live, or, while the log
-        does not answer, after the first try of many. Raises `UNAVAILABLE` when the connection is closed."""
+        """Subscribe, then hand over what is stored after the position. Returns when the feed is live or, while the log does not answer,
+        after the first of many tries. Raises `UNAVAILABLE` when the connection is closed."""
         subject = subjects.live_subject(self._sid, self._writer, self._visibility)
         try:
             self._subscription = await self._log.nc.subscribe(subject, cb=self._live)
@@ -106,7 +106,7 @@ class Feed:
             await self._caught_up.wait()
 
     async def stop(self) -> None:
-        """Stop following: nothing is handed over any more."""
+        """Stop following; no further event is handed over."""
         self._stopped = True
         self._caught_up.set()
         self._log.unfollow(self)
@@ -121,7 +121,7 @@ class Feed:
                 await subscription.unsubscribe()
 
     async def _live(self, message: Msg) -> None:
-        # After the first copy that found no room, all must be read from the log: a later one would leave a gap.
+        # After the first copy that was dropped, everything must be read from the log: a later copy would leave a gap.
         if self._overflowed or len(self._buffer) >= self._limit:
             self._overflowed = True
             return
@@ -154,7 +154,7 @@ class Feed:
             self._pump = None
 
     async def _compare(self) -> None:
-        """Read what is stored, up to what the leader has where there are replicas."""
+        """Read what is stored; where there are replicas, up to the leader's last position."""
         self._stale = False
         until = await self._log.barrier(self._sid, writer=self._writer, visibility=self._visibility)
         self._replicated = await self._log.leader.has_followers()
@@ -172,10 +172,10 @@ class Feed:
                 await self._hand_over(message)
             if self._stopped:
                 return
-        self.position = max(self.position, until)  # what is not there any more was erased
+        self.position = max(self.position, until)  # events missing up to `until` were erased
 
     async def _take(self, message: Msg) -> None:
-        """Hand over the event of the first live copy, behind all that is before it."""
+        """Hand over the event of the first live copy, after all events before it."""
         seq = position(message)
         if seq > self.position and not self._follows(message):
             if not self._replicated:
@@ -183,21 +183,22 @@ class Feed:
             elif not self._types or type_of(message) in self._types:
                 await self._read(max(map(position, self._buffer)))
             else:
-                self._buffer.popleft()  # nobody wants it: the next read passes it
+                self._buffer.popleft()  # its type is not handed over; the next read skips it
                 return
         self._buffer.popleft()
         await self._hand_over(message)
 
     def _look(self) -> None:
-        """Compare with the leader: a copy may be lost between two servers without a cut here, and nothing come after it for long."""
+        """Compare with the leader: a copy may be lost between two servers without a cut here, and the next copy may be long in coming."""
         self._looking = asyncio.get_running_loop().call_later(LOOK_S, self._look)
         self._stale = True
         if self._retry is None:
             self._run()
 
     def _follows(self, message: Msg) -> bool:
-        """Whether nothing can be missing before a live copy. On one server a cut or a full buffer says so, or the event before it on its
-        subject or of its writer. On replicas only one writer's feed can know, of a writer that says it."""
+        """Return whether no event can be missing before a live copy. On one server, the copy names the previous position on its subject and
+        of its writer; cuts and a full buffer are noticed elsewhere. With replicas only a feed of one writer can tell, and only if that
+        writer names its previous position."""
         of_writer = writers_position_before(message)
         if self._replicated:
             return self._writer != "*" and 0 < of_writer <= self.position

@@ -1,7 +1,7 @@
-"""What the leader of the event log says, where the log has replicas: any of them answers a direct get, also one that is behind.
+"""Questions to the leader of the event log, for a log with replicas: any replica answers a direct get, even one that is behind.
 
-Owns the question whether there are replicas, and for the last position of a subject. On one server nothing is asked beyond that once: a
-direct get is answered by the only one there is. Does not own reading (`voxbridge.shared.log.reader`). Nothing is lost in a crash here.
+Owns the questions whether there are replicas and what the last position of a subject is. On one server only the first is asked, once: there
+the only server answers every direct get. Does not own reading (`voxbridge.shared.log.reader`). A crash here loses nothing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import Unavailable
 
 ASK_S: Final = 1.0
-"""How long one question waits. A leader that dies answers none of them, and its followers choose another within a few seconds."""
+"""Seconds that one request waits. A leader that died answers none, and its followers elect another within a few seconds."""
 
 _AGAIN_S: Final = 0.05
 T = TypeVar("T")
 
 
 class Leader:
-    """Asks the leader of the event stream; `patience_s` is how long it is asked again while there is none."""
+    """Client for the leader of the event stream. `patience_s` is how long a request is repeated while there is no leader."""
 
     def __init__(self, nc: Client, *, patience_s: float) -> None:
         self._js = nc.jetstream(timeout=min(ASK_S, patience_s))
@@ -34,7 +34,7 @@ class Leader:
         self._replicas = 0
 
     async def has_followers(self) -> bool:
-        """Whether the log has replicas; asked once, until `forget`. Raises `UNAVAILABLE`."""
+        """Return whether the log has replicas; asked once, until `forget`. Raises `UNAVAILABLE`."""
         if not self._replicas:
             try:
                 config = (await self._ask(lambda: self._js.stream_info(subjects.EVENT_STREAM))).config
@@ -44,16 +44,16 @@ class Leader:
         return self._replicas > 1
 
     def forget(self) -> None:
-        """The number of replicas may be another one now."""
+        """Forget the number of replicas, which may have changed."""
         self._replicas = 0
 
     async def last(self, subject: str) -> tuple[int, str]:
-        """`(position, id)` of the last event that the leader has under a subject; `(0, "")` without one. Raises `UNAVAILABLE`."""
+        """Return `(position, id)` of the leader's last event under a subject; `(0, "")` without one. Raises `UNAVAILABLE`."""
         found = await self._last(subject)
         return (found.seq or 0, (found.headers or {}).get(Header.MSG_ID, "")) if found is not None else (0, "")
 
     async def newest(self) -> tuple[int, str]:
-        """Position and subject of the last event of all; `(0, "")` in an empty log. Raises `UNAVAILABLE`."""
+        """Return position and subject of the last event of the whole log; `(0, "")` for an empty log. Raises `UNAVAILABLE`."""
         found = await self._last(subjects.EVENT_SUBJECTS)
         return (found.seq or 0, found.subject or "") if found is not None else (0, "")
 
@@ -64,7 +64,7 @@ class Leader:
             return None
 
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
-        """Ask until there is an answer, which may be that there is no such thing (`NotFoundError`)."""
+        """Repeat a request until it is answered; `NotFoundError` counts as an answer and is raised."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._patience_s
         while True:

@@ -1,8 +1,7 @@
 """Quotas of the log: how much of it one client, one account and the whole installation may fill, and how fast.
 
-Owns the counting, in memory, with the time given to it, and the errors that say which bound was met. Does not own where it is asked
-(`voxbridge.services.gateway.door.admission`, `voxbridge.shared.log.writer`). A crash here forgets what was counted: the next process counts
-anew.
+Owns the counting, in memory, with the time given to it, and the errors that name the exceeded limit. Does not own where quotas are checked
+(`voxbridge.services.gateway.door.admission`, `voxbridge.shared.log.writer`). A crash here loses the counts: the next process counts anew.
 """
 
 from __future__ import annotations
@@ -14,20 +13,20 @@ from typing import Final
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 BURST_S: Final = 4.0
-"""How many seconds' worth may come at once, after a time without any."""
+"""Seconds' worth of the rate that may come at once, after an idle time."""
 
 LARGEST_BYTES: Final = 1024 * 1024
-"""A single message of this size always finds room in an empty bucket, however low the rate is."""
+"""Bytes of a single message that always fits into a full bucket, however low the rate is."""
 
 ALMOST_FULL: Final = 0.8
-"""The part of the room from which on it is said that the log fills up."""
+"""Fraction of the room from which on the log is reported as filling up."""
 
 RESERVE: Final = 0.95
-"""The part of the room from which on no call begins: what is left is for those that go on."""
+"""Fraction of the room from which on no call begins: the rest is for calls in progress."""
 
 
 class Bucket:
-    """Lets `rate` a second pass, and `burst` at once."""
+    """Token bucket: lets `rate` a second pass, and `burst` at once."""
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
         self._rate = rate
@@ -37,24 +36,24 @@ class Bucket:
         self._at = clock()
 
     def has(self, amount: float) -> bool:
-        """Whether so much may pass now."""
+        """Return whether `amount` may pass now."""
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now
         return self._left >= amount
 
     def take(self, amount: float) -> None:
-        """So much passed."""
+        """Count `amount` as passed."""
         self._left -= amount
 
     def wait_s(self, amount: float) -> float:
-        """How long until so much may pass."""
+        """Return the seconds until `amount` may pass."""
         return max(0.0, (amount - self._left) / self._rate)
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What may be written in a second, by the name of whose bound it is (`session`, `account`)."""
+    """Amounts that may be written per second; `whose` says whose limit it is (`session`, `account`)."""
 
     whose: str
     events: int
@@ -62,7 +61,7 @@ class Rates:
 
 
 class Rated:
-    """The buckets of one session, or of one account."""
+    """Token buckets of one session, or of one account."""
 
     def __init__(self, rates: Rates, clock: Callable[[], float]) -> None:
         self._rates = rates
@@ -79,23 +78,23 @@ class Rated:
             raise _too_fast(f"{whose}_kb_per_s", f"{bound // 1_000} kB", whose, bound // 1_000, self._bytes.wait_s(size))
 
     def take(self, size: int) -> None:
-        """An event of `size` bytes was written."""
+        """Count an event of `size` bytes as written."""
         self._events.take(1)
         self._bytes.take(size)
 
 
 class Quota:
-    """What one client may still write into the log: not too fast, not too fast with others of its account, and not too much in all."""
+    """Quota of one client in the log: its own rate, the rate it shares with others of its account, and its total bytes."""
 
     def __init__(self, session: Rated, account: Rated, *, max_bytes: int) -> None:
         self.written = 0
-        """Bytes of events so far."""
+        """Bytes of events written so far."""
         self._session = session
         self._account = account
         self._max_bytes = max_bytes
 
     def take(self, size: int) -> None:
-        """Count an event of `size` bytes; raises `OVERLOADED`, and counts nothing, where a bound is met."""
+        """Count an event of `size` bytes; raises `OVERLOADED`, and counts nothing, when a limit is exceeded."""
         if self.written + size > self._max_bytes:
             limit = self._max_bytes // 1_000_000
             message = f"A client may write {limit} MB into the log of its session, and this one did. Begin a new session."
@@ -113,7 +112,7 @@ def _too_fast(field: str, what: str, whose: str, limit: int, wait_s: float) -> V
 
 
 class Starts:
-    """How many sessions may begin in a second, with `BURST_S` seconds' worth at once."""
+    """Limit of session starts per second; `BURST_S` seconds' worth may start at once."""
 
     def __init__(self, per_s: int, clock: Callable[[], float]) -> None:
         self._per_s = per_s
@@ -129,12 +128,12 @@ class Starts:
 
 
 def full(used: int, room: int) -> float:
-    """Which part of the room is used."""
+    """Return the used fraction of the room."""
     return used / room if room else 0.0
 
 
 def filling_up(used: int, room: int) -> str:
-    """What is to be said of a log that has used so many of its bytes; nothing while there is room."""
+    """Return the warning for a log that has used this many of its bytes; empty while there is room."""
     part = full(used, room)
     if part < ALMOST_FULL:
         return ""

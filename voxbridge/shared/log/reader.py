@@ -1,8 +1,8 @@
 """The event log: one JetStream stream, read by position, written in order by one writer at a time for each session.
 
-An acknowledged event survives any process kill; with `sync_interval: always` also a crash of the operating system.
-Owns reading; `voxbridge.shared.log.streams` has the settings of what is read, `voxbridge.shared.log.writer` appends and
-`voxbridge.shared.log.feed` follows. A crash here loses nothing that was acknowledged.
+An acknowledged event survives any process kill; with `sync_interval: always` also a crash of the operating system. Owns reading;
+`voxbridge.shared.log.streams` has the settings of the streams, `voxbridge.shared.log.writer` appends and `voxbridge.shared.log.feed`
+follows. A crash here loses nothing that was acknowledged.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ PAGE_BYTES: Final = 8 * 1024 * 1024
 
 READ_TIMEOUT_S: Final = 5.0
 BEHIND_S: Final = 5.0
-"""How long a read waits for a replica that does not have what their leader has."""
+"""Seconds that a read waits for a replica that lags behind the leader."""
 
 AFTER_CUT_S: Final = 0.1
-"""How long an append waits for its acknowledgement after a cut of the connection is over."""
+"""Seconds that an append still waits for its acknowledgement once the connection is back after a cut."""
 
 _FIRST_PAUSE_S: Final = 0.001
 _LONGEST_PAUSE_S: Final = 0.05
@@ -58,7 +58,7 @@ _BEFORE: Final = str(Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value)
 
 
 class Follower(Protocol):
-    """What follows the log and can read again what it may have missed."""
+    """Follower of the log that can read again what it may have missed."""
 
     async def catch_up(self) -> None:
         """Read everything after the last position handled."""
@@ -70,11 +70,11 @@ class Page(NamedTuple):
     messages: list[Msg]
     more: bool
     up_to: int = 0
-    """The last position that the replica had that answered, where it says so."""
+    """Last position of the replica that answered, where it says so; otherwise 0."""
 
 
 class _Behind:
-    """The wait for a replica that is behind, a few milliseconds at first."""
+    """Wait for a replica that is behind; the pauses begin at a millisecond and double."""
 
     def __init__(self) -> None:
         self._clock = asyncio.get_running_loop().time
@@ -82,7 +82,7 @@ class _Behind:
         self._pause_s = _FIRST_PAUSE_S
 
     async def wait(self) -> bool:
-        """Wait before the next look; whether it has taken so long that the leader should be asked again. Raises `UNAVAILABLE`."""
+        """Wait before the next read; return whether the wait is so long that the leader should be asked again. Raises `UNAVAILABLE`."""
         waited_s = self._clock() - self._since
         if waited_s > BEHIND_S:
             message = f"The replica of the event log that answers has been behind for {BEHIND_S:g} s; it is asked again."
@@ -93,12 +93,12 @@ class _Behind:
 
 
 class Log:
-    """Reads the event log over one NATS connection. Whoever makes the connection calls `reconnected` after each cut."""
+    """Reader of the event log over one NATS connection. The owner of the connection calls `reconnected` after each cut."""
 
     def __init__(self, nc: Client, *, read_timeout_s: float = READ_TIMEOUT_S) -> None:
         self.nc = nc
         self.appends = Appends()
-        """How the appends over this connection go."""
+        """Figures of the appends over this connection."""
         self.js = nc.jetstream(timeout=read_timeout_s)
         self.leader = Leader(nc, patience_s=read_timeout_s)
         self._read_timeout_s = read_timeout_s
@@ -110,16 +110,16 @@ class Log:
         self._appending: set[asyncio.Timeout] = set()
 
     def follow(self, follower: Follower) -> None:
-        """Have `follower` catch up whenever the connection was cut."""
+        """Let `follower` catch up after each cut of the connection."""
         self._followers.add(follower)
 
     def unfollow(self, follower: Follower) -> None:
-        """Forget a follower."""
+        """Remove a follower."""
         self._followers.discard(follower)
 
     @contextmanager
     def appending(self, bound: asyncio.Timeout) -> Iterator[None]:
-        """While an append waits for its acknowledgement or for its next try: `bound` ends early once a cut is over."""
+        """Register the timeout `bound` of an append that waits for its acknowledgement or its next try: a reconnect ends it early."""
         self._appending.add(bound)
         try:
             yield
@@ -127,10 +127,10 @@ class Log:
             self._appending.discard(bound)
 
     async def reconnected(self) -> None:
-        """The connection was cut and is back: live copies and answers may be missing, so all is read again.
+        """Handle a reconnect: live copies and answers may be lost, so everything is read again.
 
-        Appends that went out before the cut get no answer any more: they are tried again after `AFTER_CUT_S`, which is time
-        enough for those that the connection kept and sends now.
+        Appends sent before the cut get no answer any more. They are retried after `AFTER_CUT_S`, which leaves enough time for those that
+        the client buffered and sends now.
         """
         soon = asyncio.get_running_loop().time() + AFTER_CUT_S
         for bound in self._appending:
@@ -147,9 +147,9 @@ class Log:
             await streams.make_again(self.js, retention_days=retention_days, recording=recording, replicas=replicas)
 
     async def ensure_streams(self, *, retention_days: int = 0, recording: Recording | None = None, replicas: int = 0) -> None:
-        """Create the streams, or bring the ones that exist to these settings; 0 leaves one as it is. Raises `UNAVAILABLE`.
+        """Create the streams, or bring the ones that exist to these settings; 0 leaves a setting as it is. Raises `UNAVAILABLE`.
 
-        With `recording` there is a stream for it too; what is in it stays until it is too old.
+        With `recording` there is a stream for recordings too; its content stays until it expires.
         """
         self._wanted = (retention_days, recording, replicas)
         self.leader.forget()
@@ -166,8 +166,8 @@ class Log:
         since: int | None = None,
         limit: int = PAGE,
     ) -> Page:
-        """Up to `limit` stored messages of a session that follow position `after`, or that were stored from the moment `since` on
-        (µs of the Unix clock); at most `PAGE_BYTES` and one message.
+        """Return up to `limit` stored messages of a session that follow position `after`, or that were stored from `since` on (µs of the
+        Unix clock). A page holds at most `PAGE_BYTES` and one message.
 
         Raises `UNAVAILABLE` when the log does not answer.
         """
@@ -176,8 +176,8 @@ class Log:
         return await self._get({**begin, "next_by_subj": subject, "batch": limit, "max_bytes": PAGE_BYTES})
 
     async def barrier(self, sid: str, *, writer: str = "*", visibility: str = "*", topic: str = ">") -> int:
-        """The position that a read must reach to be whole: the last that the leader has, where the log has replicas. 0 on one server, which
-        is not asked. Raises `UNAVAILABLE`."""
+        """Return the position that a complete read must reach: the leader's last one, where the log has replicas. 0 on one server, which is
+        not asked. Raises `UNAVAILABLE`."""
         if not await self.leader.has_followers():
             return 0
         return (await self.leader.last(bus_subjects.stored_subject(sid, writer, visibility, topic)))[0]
@@ -185,8 +185,8 @@ class Log:
     async def pages(
         self, sid: str, *, writer: str = "*", visibility: str = "*", topic: str = ">", after: int = 0, until: int | None = None
     ) -> AsyncIterator[Page]:
-        """The stored messages of a session after a position, page by page, as whole as they were when this was asked: where the log has
-        replicas, the one that answers is read until it has what their leader had (`until`, if it was asked already).
+        """Yield the stored messages of a session after a position, page by page, complete as of this call. Where the log has replicas, the
+        replica that answers is read until it has what the leader had (`until`, if the leader was asked already).
 
         Raises `UNAVAILABLE` when it has not caught up within `BEHIND_S`.
         """
@@ -202,11 +202,11 @@ class Log:
                 behind = _Behind()
                 yield found
             elif after < until and await behind.wait():
-                # What the leader had last may have been erased since.
+                # The leader's last event may have been erased since.
                 until = min(until, (await self.leader.last(bus_subjects.stored_subject(sid, writer, visibility, topic)))[0])
 
     async def read(self, sid: str, *, writer: str = "*", visibility: str = "*", after: int = 0, limit: int = PAGE) -> list[events.Recorded]:
-        """The first events of a session after a position, whole as `pages` are."""
+        """Return the first events of a session after a position, complete as in `pages`."""
         found: list[events.Recorded] = []
         async for page in self.pages(sid, writer=writer, visibility=visibility, after=after):
             found += [decode(message) for message in page.messages]
@@ -225,31 +225,32 @@ class Log:
         after: int = 0,
         imported: bool = True,
     ) -> AsyncIterator[events.Recorded]:
-        """Every event of a session after a position, read page by page and whole as `pages` are; with `types`, those alone, and without
-        `imported`, those that happened here."""
+        """Yield every event of a session after a position, read page by page and complete as in `pages`. `types` keeps only these types;
+        without `imported` only events that happened here."""
         async for found in self.pages(sid, writer=writer, visibility=visibility, topic=topic, after=after):
             for message in found.messages:
                 if (imported or not is_imported(message)) and (not types or type_of(message) in types):
                     yield decode(message)
 
     async def frames(self, stream: str, subject: str, *, after: int = 0, limit: int = PAGE) -> Page:
-        """Up to `limit` stored audio frames of a subject that follow position `after` of a stream of audio; none where there is no such
-        stream. Raises `UNAVAILABLE`."""
+        """Return up to `limit` stored audio frames of a subject that follow position `after` of an audio stream; none if the stream does
+        not exist. Raises `UNAVAILABLE`."""
         return await self._get({"seq": after + 1, "next_by_subj": subject, "batch": limit, "max_bytes": PAGE_BYTES}, stream)
 
     async def requested_after(self, after: int) -> tuple[list[events.Recorded], bool]:
-        """A page of the requests of all sessions after a position, and whether there are more: the index, rebuilt from the log."""
+        """Return a page of the requests of all sessions after a position, and whether there are more. Used to rebuild the index from the
+        log."""
         subject = bus_subjects.event_subject("*", "gateway", visible=False, type="session.requested")
         found = await self._get({"seq": after + 1, "next_by_subj": subject, "batch": PAGE, "max_bytes": PAGE_BYTES})
         return [decode(message) for message in found.messages], found.more
 
     async def last(self, subjects: Sequence[str]) -> list[events.Recorded]:
-        """The last event on each subject that matches one of `subjects`, of which there are `LAST_LIMIT` at most, in log order, whole as
-        `pages` are. Raises `UNAVAILABLE`."""
+        """Return the last event on each subject that matches one of `subjects` (at most `LAST_LIMIT` subjects match), in log order,
+        complete as in `pages`. Raises `UNAVAILABLE`."""
         newest, subject = await self.leader.newest() if await self.leader.has_followers() else (0, "")
         behind = _Behind()
         while True:
-            # With the newest of all among them even an answer that is empty otherwise says how far that replica is.
+            # The newest event of the log is requested too, so that even an otherwise empty answer shows how far the replica is.
             found = await self._get({"multi_last": [*subjects, *([subject] if newest else [])], "batch": LAST_LIMIT + 1})
             if found.up_to >= newest:
                 break
@@ -257,10 +258,10 @@ class Log:
         return [decode(message) for message in found.messages if _is_among(subject_of(message), subject, subjects)]
 
     async def position(self, sid: str, writer: str) -> tuple[int, str]:
-        """`(position, id)` of the last event of a writer in a session; `(0, "")` when there is none.
+        """Return `(position, id)` of the last event of a writer in a session; `(0, "")` when there is none.
 
-        Where the log has replicas their leader says it: another one may not have it yet. A filter with a wildcard costs milliseconds
-        on a large log: ask once, then count.
+        Where the log has replicas the leader is asked: another replica may not have the event yet. A filter with a wildcard costs
+        milliseconds on a large log: ask once, then count.
         """
         if await self.leader.has_followers():
             return await self.leader.last(bus_subjects.stored_subject(sid, writer))
@@ -268,7 +269,7 @@ class Log:
         return (position(found[0]), (found[0].headers or {}).get(Header.MSG_ID, "")) if found else (0, "")
 
     async def _get(self, request: dict[str, Any], stream: str = bus_subjects.EVENT_STREAM) -> Page:
-        """Direct get, one message or a batch; asked again when the connection was cut before the answer was whole."""
+        """Run a direct get, one message or a batch; repeat it when the connection was cut before the answer was complete."""
         try:
             async with asyncio.timeout(self._read_timeout_s):
                 while (answer := await self._ask(request, stream)) is None:
@@ -278,7 +279,8 @@ class Log:
             raise Unavailable("The event log does not answer; it is asked again.", retry_after_ms=1_000) from error
 
     async def _ask(self, request: dict[str, Any], stream: str) -> Page | None:
-        """Replies arrive one by one and a batch ends with a status; nothing when the connection was cut in between."""
+        """Send one request and collect its replies, which arrive one by one; a status ends a batch. None when the connection was cut before
+        the end."""
         if not self._inbox:
             self._inbox = self.nc.new_inbox()
             await self.nc.subscribe(f"{self._inbox}.*", cb=self._dispatch)
@@ -293,7 +295,7 @@ class Log:
                 headers = reply.headers or {}
                 status = headers.get(Header.STATUS)
                 if "batch" in request and status in (None, "204") and int(headers.get(_LAST_SEQUENCE, "0")) != last:
-                    return None  # a cut swallowed some of the batch, and the server went on with the rest
+                    return None  # a cut lost part of the batch, and the server went on with the rest
                 if status in ("204", "404"):
                     return Page(found, int(headers.get(_PENDING, "0")) > 0, int(headers.get(_UP_TO, "0")))
                 if status == "503" and stream != bus_subjects.EVENT_STREAM:
@@ -317,7 +319,7 @@ class Log:
 
 
 def _is_among(stored: str, added: str, subjects: Sequence[str]) -> bool:
-    """Whether a subject was asked for, and not only added."""
+    """Return whether a subject was asked for, and not only added to the request."""
     return stored != added or any(_matches(stored.split("."), wanted.split(".")) for wanted in subjects)
 
 
@@ -333,43 +335,43 @@ def _moment(us: int) -> str:
 
 
 def position(message: Msg) -> int:
-    """The log position of a stored message or of its live copy."""
+    """Return the log position of a stored message or of its live copy."""
     return int((message.headers or {})[_SEQUENCE])
 
 
 def type_of(message: Msg) -> str:
-    """The type of a stored event, without reading the event; empty where its bytes are none and its subject does not say it."""
+    """Return the type of a stored event without decoding the event; empty when the bytes are no event and the subject does not name it."""
     return bus_subjects.named_type((message.headers or {})[_SUBJECT]) or events.type_in(message.data)
 
 
 def position_before(message: Msg) -> int:
-    """The position of the event before it on its own subject, as a live copy carries it; 0 when it is the first."""
+    """Return the position of the previous event on the same subject, as a live copy carries it; 0 when it is the first."""
     return int((message.headers or {}).get(_LAST_SEQUENCE, "0"))
 
 
 def subject_of(message: Msg) -> str:
-    """Where the event of a message or of its live copy is stored."""
+    """Return the subject under which the event of a message or of its live copy is stored."""
     return (message.headers or {})[_SUBJECT]
 
 
 def writers_position_before(message: Msg) -> int:
-    """The position of the event before it of its own writer, as a fenced one says; 0 when it is the first, or says nothing."""
+    """Return the position of the writer's previous event, as a fenced writer names it; 0 when it is the first, or none is named."""
     return int((message.headers or {}).get(_BEFORE, "0"))
 
 
 def decode(message: Msg) -> events.Recorded:
-    """The event in a stored message or in its live copy; `events.Unreadable` where its bytes are none, which is said once."""
+    """Return the event in a stored message or in its live copy; `events.Unreadable` when the bytes are no event, which is logged once."""
     headers = message.headers or {}
     return _read(message.data, headers[_SUBJECT], position(message), headers.get(_TIME, ""))
 
 
 def is_imported(message: Msg) -> bool:
-    """Whether the event of a message was recorded elsewhere, or in another session."""
+    """Return whether the event of a message was recorded elsewhere, or in another session."""
     return bus_subjects.IMPORTED in (message.headers or {})
 
 
 def decode_delivered(message: Msg) -> events.Recorded:
-    """The event in a message that a consumer delivered; as `decode`."""
+    """Return the event in a message that a consumer delivered; otherwise as `decode`."""
     return _read(message.data, message.subject, message.metadata.sequence.stream, message.metadata.timestamp)
 
 
@@ -383,7 +385,7 @@ def _read(payload: bytes, subject: str, seq: int, stored_at: datetime | str) -> 
 
 
 def _us(stored_at: datetime | str) -> int:
-    """When the server stored a message, in µs; 0 where it does not say."""
+    """Return when the server stored a message, in µs; 0 when the text is no time."""
     try:
         moment = datetime.fromisoformat(stored_at) if isinstance(stored_at, str) else stored_at
     except ValueError:

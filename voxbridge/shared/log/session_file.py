@@ -1,7 +1,7 @@
-"""A session as a file: JSON Lines, a header and then every event in log order, the journals included.
+"""Sessions as files: JSON Lines, a header and then every event in log order, the journals included.
 
-Owns the format, what is checked when one is read, and how positions are renumbered for another log. Does not own files nor the
-log (`voxbridge.sessions.archive`). Events stay in the version they were written in; reading brings them to today's shape, as everywhere.
+Owns the format, the checks on reading, and the renumbering of positions for another log. Does not own files or the log
+(`voxbridge.sessions.archive`). Events stay in the version they were written in; reading upcasts them to the current version, as everywhere.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ LINE_LIMIT: Final = 8 * 1024 * 1024
 """Bytes of one line: an event of 1 MiB whose every byte needs an escape."""
 
 PAYLOAD_LIMIT: Final = 1024 * 1024 - 4096
-"""Bytes of an event, as the log takes them."""
+"""Bytes of an event, as the log accepts them."""
 
 EVENT_DEPTH: Final = 2 * DEPTH_LIMIT
-"""Objects and arrays within one another in an event, which wraps what came from outside."""
+"""Nesting depth of objects and arrays in an event, which wraps data from outside."""
 
 POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {"client.connected": ("last_seq",), "client.disconnected": ("last_seq",)}
-"""Fields that hold a log position, beside `seq`, `cause` and the inputs of journals; 0 means none."""
+"""Fields that hold a log position, besides `seq`, `cause` and the inputs of journals; 0 means none."""
 
 _JOURNALS: Final = frozenset(f"{writer}.journal" for writer in JOURNALS)
 _WRITER: Final = re.compile(r"[a-z_]{1,32}")
@@ -46,11 +46,11 @@ _AT: Final = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOT
 
 
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""What the log can store as a number."""
+"""Integer that the log can store."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line: which session, when it was exported (ms of the Unix clock), how many events follow."""
+    """First line of the file: the session, the time of the export (ms of the Unix clock), and how many events follow."""
 
     voxbridge: str
     format: Whole
@@ -60,8 +60,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One event. `data` is its payload as JSON; where JSON would lose something it is null, and `data_b64` has the msgpack. Of bytes in
-    the log that are no event, `raw_b64` has all there is."""
+    """An event of the file. `data` is its payload as JSON; where JSON would lose information it is null, and `data_b64` holds the msgpack.
+    For bytes in the log that are no event, `raw_b64` holds them all."""
 
     seq: Whole
     writer: str
@@ -84,12 +84,12 @@ _envelopes = msgspec.msgpack.Decoder(Envelope)
 
 
 def header(sid: str, *, exported_at_ms: int, events: int) -> bytes:
-    """The first line."""
+    """Build the first line."""
     return _json.encode(Header(voxbridge="session", format=FORMAT, sid=sid, exported_at_ms=exported_at_ms, events=events)) + b"\n"
 
 
 def line(payload: bytes, *, seq: int, writer: str, visible: bool, type: str) -> bytes:
-    """The line of a stored event."""
+    """Build the line of a stored event."""
     try:
         found = _line(_envelopes.decode(payload), seq=seq, writer=writer, visible=visible)
     except msgspec.DecodeError:
@@ -105,7 +105,7 @@ def _line(envelope: Envelope, *, seq: int, writer: str, visible: bool) -> Line:
         json = _json.encode(msgspec.msgpack.decode(raw))
         if _msgpack.encode(msgspec.json.decode(json)) == raw:
             text, kept = json, ""
-    except (TypeError, ValueError, msgspec.MsgspecError):  # what JSON has no word for
+    except (TypeError, ValueError, msgspec.MsgspecError):  # JSON cannot express the data: keep the msgpack
         pass
     return Line(
         seq=seq,
@@ -122,7 +122,7 @@ def _line(envelope: Envelope, *, seq: int, writer: str, visible: bool) -> Line:
 
 
 def read_header(text: bytes) -> Header:
-    """The first line of a file; raises `INVALID_ARGUMENT` that names the field."""
+    """Return the first line of a file; raises `INVALID_ARGUMENT` that names the field."""
     try:
         found = _headers.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -139,7 +139,7 @@ def read_header(text: bytes) -> Header:
 
 
 def read_line(text: bytes, number: int, *, after: int) -> Line:
-    """The event in line `number`, which comes after position `after`; raises `INVALID_ARGUMENT` that names line and field."""
+    """Return the event in line `number`, which must follow position `after`; raises `INVALID_ARGUMENT` that names line and field."""
     try:
         found = _lines.decode(text)
         size = len(data(found))
@@ -173,12 +173,12 @@ def _is_deep(line: Line) -> bool:
         return False
     try:
         return is_deep(msgspec.msgpack.decode(data(line)), EVENT_DEPTH)
-    except (TypeError, ValueError, msgspec.MsgspecError):  # no data of an event: what reads it says so
+    except (TypeError, ValueError, msgspec.MsgspecError):  # not the data of an event: `recorded` reports that
         return False
 
 
 def data(line: Line) -> bytes:
-    """The msgpack of an event's data, or all the bytes of what is no event."""
+    """Return the msgpack of an event's data, or all bytes of a line that is no event."""
     if line.raw_b64:
         return b64decode(line.raw_b64, validate=True)
     if line.data_b64:
@@ -187,7 +187,7 @@ def data(line: Line) -> bytes:
 
 
 def payload(line: Line, sid: str) -> bytes:
-    """The bytes of an event, as the log keeps them."""
+    """Return the bytes of an event, as the log stores them."""
     if line.raw_b64:
         return data(line)
     raw = msgspec.Raw(data(line))
@@ -195,7 +195,7 @@ def payload(line: Line, sid: str) -> bytes:
 
 
 def recorded(line: Line, sid: str, number: int) -> events.Recorded:
-    """The event in line `number`, typed and brought to today's shape; raises `INVALID_ARGUMENT` that names line and field."""
+    """Return the event in line `number`, typed and upcast to the current version; raises `INVALID_ARGUMENT` that names line and field."""
     if line.raw_b64:
         return events.read(data(line), seq=line.seq, sid=sid, writer=line.writer, visible=line.visible, type=line.type)
     try:
@@ -205,7 +205,7 @@ def recorded(line: Line, sid: str, number: int) -> events.Recorded:
 
 
 def named(line: Line) -> set[int]:
-    """The positions of other events that an event names."""
+    """Return the positions of other events that an event refers to."""
     found = {line.cause} if isinstance(line.cause, int) else set()
     if line.type in _JOURNALS and not line.raw_b64:
         found |= {taken[1] for taken in _decoded(line)["inputs"] if taken[1] is not None}
@@ -213,9 +213,9 @@ def named(line: Line) -> set[int]:
 
 
 def renumbered(line: Line, seq: int, positions: Mapping[int, int], number: int) -> Line:
-    """An event at position `seq` of another log. `positions` gives the new position of each one before it.
+    """Return the line of an event moved to position `seq` of another log. `positions` maps each earlier position to its new one.
 
-    Raises `INVALID_ARGUMENT` that names line and field when it names a position that is not in the file.
+    Raises `INVALID_ARGUMENT` that names line and field when the event refers to a position that is not in the file.
     """
 
     def new(position: int, field: str) -> int:
@@ -236,7 +236,7 @@ def renumbered(line: Line, seq: int, positions: Mapping[int, int], number: int) 
         old = sorted(positions)
         for name in POSITIONS[line.type]:
             if isinstance(values.get(name), int) and values[name]:
-                # The position may be another session's: then the last one of this session before it says the same.
+                # The position may be another session's: the last earlier one of this session is equivalent.
                 place = bisect_right(old, values[name])
                 values[name] = positions[old[place - 1]] if place else 0
     envelope = Envelope(id=line.id, type=line.type, v=line.v, sid="", ts=line.ts, cause=cause, data=msgspec.Raw(_msgpack.encode(values)))
@@ -260,12 +260,12 @@ def _check_journal(line: Line, number: int) -> None:
 
 
 def cut(number: int, header: Header) -> VoxbridgeError:
-    """A file that ends before its last event, or goes on after it; `number` is how many events it has."""
+    """Build the error for a file that ends before its last event or goes on after it; `number` is how many events it holds."""
     return _refused(1, "events", f"the file should hold {header.events:,} events and holds {number:,}; it is not whole")
 
 
 def too_long(number: int) -> VoxbridgeError:
-    """A line over `LINE_LIMIT`."""
+    """Build the error for a line over `LINE_LIMIT`."""
     return VoxbridgeError(
         Code.TOO_LARGE, f"Line {number} has more than {LINE_LIMIT:,} bytes.", field=f"line {number}", limit=LINE_LIMIT, retryable=False
     )

@@ -1,6 +1,6 @@
-"""What the log can hold of values that come from outside.
+"""Values from outside, in the form that the log can store.
 
-The log's encoding has whole numbers of 64 bits; JSON has them as long as one likes. Pure.
+The log's encoding has integers of 64 bits; JSON has integers of any length. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _MOST: Final = 2**64 - 1
 
 
 def storable(value: Any) -> Any:
-    """A JSON value with whole numbers beyond 64 bits as text, so that whoever checks it can name the field."""
+    """Return a JSON value with integers beyond 64 bits as text, so that a later check can name the field."""
     match value:
         case bool():
             return value

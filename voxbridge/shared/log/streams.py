@@ -1,8 +1,8 @@
-"""What stands in JetStream: the streams and the durable consumers on them, their settings, and how they are made.
+"""Streams and durable consumers of JetStream, their settings, and how they are created.
 
-Whoever finds one missing or different makes it so, if the server lets it: in `make up` every service may, where each service has
-a user of its own only `voxbridge init` does, and the others find everything as it should be. Owns no reading and no writing
-(`voxbridge.shared.log.reader`, `voxbridge.shared.log.writer`). A crash here leaves what is there.
+A service that finds one missing or different creates or updates it, if the server lets it: with `make up` every service may. Where each
+service has a user of its own, only `voxbridge admin streams` may, and the services find everything in place. Owns no reading and no writing
+(`voxbridge.shared.log.reader`, `voxbridge.shared.log.writer`). A crash here leaves the streams as they are.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 VOICE_CONSUMER: Final = "voice"
 TOOLS_CONSUMER: Final = "tools"
 VOICE_ACK_WAIT_S: Final = 4
-"""How long a taken request may be without its owner in the log before another worker gets it."""
+"""Seconds that a taken request may lack an owner in the log before another worker gets it."""
 
 TOOLS_ACK_WAIT_S: Final = 2.0
-"""How long an open call may go unrenewed before another executor is given it."""
+"""Seconds that an open call may go unrenewed before another executor gets it."""
 
 RETENTION_DAYS: Final = 30
-"""How long a new log keeps events where nobody says otherwise."""
+"""Days that a new log keeps events unless a setting says otherwise."""
 
 _DUPLICATE_WINDOW_S: Final = 120
 MICROPHONE_S: Final = 10
-"""Seconds that the bus keeps of what users say: a takeover, and the utterance that was under way when its worker died. That is nine
-seconds of it after a death that was told, six after a lease that had to run out."""
+"""Seconds that the bus keeps microphone audio: a takeover, and the utterance in progress when the worker died. Nine seconds of that
+utterance remain when the death was reported, six when the lease had to expire."""
 
 REPLY_S: Final = 4
-"""The same of what agents say: until the lease of a worker that nobody knows to be dead has run out (3 s), its successor looks (0.3 s),
-and the recorder reads what the last look of its predecessor (0.5 s) left. A takeover itself needs no more than the last frame that left."""
+"""Seconds that the bus keeps reply audio. Covers the lease of a worker whose death was not noticed (3 s), its successor's next look
+(0.3 s), and what the recorder had not read since its predecessor's last look (0.5 s). A takeover itself needs only the last frame sent."""
 
 MICROPHONE_FRAMES: Final = 1_280
-"""Frames of one session's microphone that are kept at most: `MICROPHONE_S` in frames of 10 ms, and whatever else is sent. So nobody takes
-the room of others."""
+"""Frames of one session's microphone that are kept at most: `MICROPHONE_S` in frames of 10 ms, and other messages. Keeps a session from
+taking the room of others."""
 
 REPLY_FRAMES: Final = 512
-"""The same of its reply."""
+"""Frames of one session's reply that are kept at most."""
 
 MICROPHONE_BYTES: Final = 688 * 1024 * 1024
-"""Of all sessions: `MICROPHONE_S` of 2,000 that send frames of 20 ms all the time, 718 bytes each."""
+"""Bytes of all microphones: `MICROPHONE_S` of 2,000 sessions that send frames of 20 ms all the time, 718 bytes each."""
 
 REPLY_BYTES: Final = 400 * 1024 * 1024
-"""Of all sessions: `REPLY_S` of 2,000 that hear frames of 20 ms all the time, 1,039 bytes each."""
+"""Bytes of all replies: `REPLY_S` of 2,000 sessions that receive frames of 20 ms all the time, 1,039 bytes each."""
 
 AUDIO_MEMORY: Final = "1200MB"
-"""What a server needs as `max_memory_store`: it reserves all that these streams may take."""
+"""`max_memory_store` that a server needs: it reserves the full size of these streams."""
 
 _ONE_AUDIO_STREAM: Final = "AUDIO"
-"""An earlier release kept both directions in it, for the same time. It has the subjects of both."""
+"""Stream of an earlier release, which kept both directions for the same time. It holds the subjects of both streams of today."""
 
 _MESSAGE_LIMIT: Final = 1024 * 1024
 _LOOK_S: Final = 0.05
@@ -78,11 +78,11 @@ _log = logging.getLogger(__name__)
 
 
 def streams(retention_days: int = 0, recording: Recording | None = None, *, replicas: int = 0) -> tuple[StreamConfig, ...]:
-    """Every stream, with the settings it should have; a retention or a number of replicas that is 0 is left as it is.
+    """Return every stream with its settings; a retention or a number of replicas that is 0 is left as it is.
 
-    With `recording` there is a stream on disk for the sealed blocks of recorded sessions. One server does not sync each of them, so the
-    newest may be lost with the machine; three hold them three times. What keeps live audio is in one server's memory in any case: it
-    is for a few seconds, and three copies of every frame would cost more than the call itself.
+    With `recording` there is a stream on disk for the sealed blocks of recorded sessions. A single server does not sync each block, so the
+    newest may be lost with the machine; three servers hold three copies. Live audio is in the memory of one server in any case: it is kept
+    for a few seconds, and three copies of every frame would cost more than the call itself.
     """
     record = StreamConfig(
         name=bus_subjects.RECORD_STREAM,
@@ -149,10 +149,10 @@ CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
 
 
 async def ensure_streams(js: JetStreamContext, *, retention_days: int = 0, recording: Recording | None = None, replicas: int = 0) -> None:
-    """Make the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`, and `INTERNAL` for a refusal.
+    """Create the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`, and `INTERNAL` for a refusal.
 
-    What is not asked for stays as it is there: the replicas, the retention, and every setting that an operator made by hand. Without
-    `recording` what was recorded stays until it is too old.
+    Settings that are not given stay as they are: the replicas, the retention, and every setting that an operator made by hand. Without
+    `recording`, existing recordings stay until they expire.
     """
     try:
         for wanted in streams(retention_days, recording, replicas=replicas):
@@ -172,7 +172,8 @@ async def ensure_streams(js: JetStreamContext, *, retention_days: int = 0, recor
 
 
 async def _make(js: JetStreamContext, wanted: StreamConfig) -> None:
-    """Another service may have made it meanwhile: then it is brought to these settings, which the server need not take for the same."""
+    """Create a stream. If another service created it meanwhile, bring that one to these settings: the server may not take the two for
+    identical."""
     new = wanted
     if wanted.name == bus_subjects.EVENT_STREAM:
         new = wanted.evolve(max_age=wanted.max_age or RETENTION_DAYS * 86_400)
@@ -186,15 +187,15 @@ async def _make(js: JetStreamContext, wanted: StreamConfig) -> None:
             raise
         await _update(js, wanted)
     except ServerError as error:
-        # While another service makes it, the server counts what it reserves twice, and refuses the second.
+        # While another service creates the stream, the server counts its reservation twice and refuses the second.
         if error.err_code != _NO_MEMORY or not await until_there(js, str(wanted.name), _MADE_S):
             raise
         await _update(js, wanted)
 
 
 async def _update(js: JetStreamContext, wanted: StreamConfig) -> None:
-    """Change what is wanted and keep everything else. An update says all that a stream is: what it leaves out goes back to the server's
-    default, which for replicas is one. So it goes out from what the server itself says, fields that the client does not know included."""
+    """Change the wanted settings and keep all others. A setting that an update leaves out goes back to the server's default, which for
+    replicas is one. So the update starts from the server's own answer, including fields that the client does not know."""
     info = await js._api_request(f"$JS.API.STREAM.INFO.{wanted.name}", timeout=_API_S)
     there: dict[str, Any] = info["config"]
     older = _is_older(wanted, StreamConfig.from_response(dict(there)))
@@ -206,7 +207,7 @@ async def _update(js: JetStreamContext, wanted: StreamConfig) -> None:
 
 
 async def make_again(js: JetStreamContext, *, retention_days: int, recording: Recording | None, replicas: int = 0) -> None:
-    """After a cut: a server that started again has forgotten the stream that it had in memory. What cannot be made is said."""
+    """Create the streams again after a cut: a restarted server has lost its streams in memory. A failure is logged."""
     try:
         await ensure_streams(js, retention_days=retention_days, recording=recording, replicas=replicas)
     except VoxbridgeError as error:
@@ -214,13 +215,13 @@ async def make_again(js: JetStreamContext, *, retention_days: int, recording: Re
 
 
 async def until_there(js: JetStreamContext, name: str, within_s: float) -> bool:
-    """Wait until there is a stream of this name; whether it came in time."""
+    """Wait until a stream of this name exists; return whether it did within `within_s`."""
     try:
         async with asyncio.timeout(within_s):
             while True:
                 try:
                     await js.stream_info(name)
-                except NatsError:  # not made again yet, or JetStream does not answer yet
+                except NatsError:  # not created again yet, or JetStream does not answer yet
                     await asyncio.sleep(_LOOK_S)
                 else:
                     return True
@@ -229,7 +230,7 @@ async def until_there(js: JetStreamContext, name: str, within_s: float) -> bool:
 
 
 async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig) -> None:
-    """Make a durable consumer on the event stream, or bring it to these settings. Raises as `ensure_streams` does."""
+    """Create a durable consumer on the event stream, or bring it to these settings. Raises as `ensure_streams` does."""
     name = str(wanted.durable_name)
     try:
         try:
@@ -248,16 +249,16 @@ async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig) -> None:
 
 
 def differs(wanted: StreamConfig | ConsumerConfig, found: StreamConfig | ConsumerConfig) -> bool:
-    """Whether any setting that is `wanted` is another one there; what is left to the server is not looked at."""
+    """Return whether any setting in `wanted` has another value in `found`; settings left to the server are ignored."""
     there = _plain(found)
     return any(there.get(name) != value for name, value in _asked(wanted, there).items())
 
 
 def _asked(wanted: StreamConfig | ConsumerConfig, there: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are set here and can be changed there, as the server takes them; the others are the client's own defaults."""
+    """Return the settings that are given here and can be changed there, in the server's form; the others are the client's defaults."""
     usual = _plain(type(wanted)())
     asked = {name: value for name, value in _plain(wanted).items() if value != usual.get(name)}
-    # How a stream is kept on disk is chosen when it is made, and one that is not synced for each message has one replica for good.
+    # A stream's persist mode is fixed when it is created, and a stream that does not sync each message keeps one replica for good.
     asked.pop("persist_mode", None)
     if there.get("persist_mode") == PersistMode.ASYNC:
         asked.pop("num_replicas", None)
@@ -269,7 +270,8 @@ def _set_in(wanted: ConsumerConfig) -> dict[str, Any]:
 
 
 def _is_older(wanted: StreamConfig, found: StreamConfig) -> bool:
-    """Whether an earlier release made it: that copied all audio to the record, frame by frame, and the record answered nobody."""
+    """Return whether an earlier release created the stream: it republished every audio frame to the record, and the record gave no
+    acknowledgements."""
     return (found.republish is not None and wanted.republish is None) or (found.no_ack is True and wanted.no_ack is False)
 
 
@@ -282,6 +284,6 @@ def _not_made(what: str) -> Unavailable:
 
 
 def _unavailable(error: Exception) -> Unavailable:
-    # A refusal for want of permission looks the same here: its reason is in the log of the process (`voxbridge.shared.bus.connection`).
+    # A refusal for lack of permission looks the same here: its reason is in the log of the process (`voxbridge.shared.bus.connection`).
     reason = str(error) or "no answer"
     return Unavailable(f"JetStream does not answer: {reason}.", retry_after_ms=1_000)

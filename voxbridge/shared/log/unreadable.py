@@ -1,6 +1,6 @@
-"""The events of the log that this process could not read: counted, and each said once.
+"""Count of the events of the log that this process could not read; each is logged once.
 
-Owns the count behind `events_unreadable` in `/metrics` and `$SRV.STATS`. Does not own what takes the place of such an event
+Owns the count behind `events_unreadable` in `/metrics` and `$SRV.STATS`. Does not own the replacement for such an event
 (`voxbridge.shared.events.Unreadable`). A crash here begins the count again.
 """
 
@@ -13,13 +13,13 @@ from typing import Final
 from voxbridge.shared.events import Recorded, Unreadable
 
 REMEMBERED: Final = 1_024
-"""Events that are not said again."""
+"""Events that are remembered, so that they are not logged again."""
 
 _log = logging.getLogger(__name__)
 
 
 class Broken:
-    """What was met by one process."""
+    """Unreadable events that one process met."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -27,7 +27,7 @@ class Broken:
         self._said: deque[tuple[str, int]] = deque(maxlen=REMEMBERED)
 
     def met(self, recorded: Recorded) -> None:
-        """An event could not be read."""
+        """Count and log an event that could not be read."""
         place = recorded.sid, recorded.seq
         if place in self._said or not isinstance(recorded.event, Unreadable):
             return
@@ -37,4 +37,4 @@ class Broken:
 
 
 BROKEN: Final = Broken()
-"""Of this process."""
+"""The count of this process."""

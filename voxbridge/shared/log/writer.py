@@ -1,11 +1,11 @@
-"""Appending to the log: one writer's events of one session, in order, each exactly once.
+"""Writer of the log: appends one writer's events of one session, in order, each exactly once.
 
-Every event carries its id, so a retry after a lost acknowledgement stores nothing twice. A fenced writer also carries the
-position of the last event under its own prefix: if anybody else wrote there since, the server refuses, and the
-writer stops for good with `Conflict`. Only one append of a session is in flight, which keeps the order through
-any loss of the connection; sessions go side by side.
+Every event carries its id, so a retry after a lost acknowledgement stores nothing twice. A fenced writer also sends the position of the
+last event under its own prefix: if another process wrote there since, the server refuses the append, and the writer stops for good with
+`Conflict`. Only one append of a session is in flight, which keeps the order through any loss of the connection; different sessions append
+in parallel.
 
-A crash here loses the events that were not yet acknowledged; nobody has acted on them.
+A crash here loses the events that were not yet acknowledged; no process has acted on them.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ PENDING_BYTES: Final = 16 * 1024 * 1024
 """Bytes that may wait for the log in one session."""
 
 EVENT_LIMIT: Final = 1024 * 1024 - 4096
-"""Bytes of an event. The server counts the headers too, and cuts the connection of whoever sends more than 1 MiB."""
+"""Bytes of an event. The server counts the headers too, and closes the connection of a client that sends more than 1 MiB."""
 
 ACK_TIMEOUT_S: Final = 2.0
 GIVE_UP_S: Final = 30.0
-"""How long an append is tried while the log does not answer."""
+"""Seconds that an append is retried while the log does not answer."""
 
 FULL_GIVE_UP_S: Final = 600.0
-"""How long it is tried while NATS is there and its disk takes nothing; what waits meanwhile is bounded by `PENDING_LIMIT`."""
+"""Seconds that an append is retried while NATS is up and its disk takes nothing; `PENDING_LIMIT` bounds the queue meanwhile."""
 
 _NOT_COUNTED: Final = frozenset({"session.requested", "session.end_requested", "client.connected", "client.disconnected"})
-"""Events that a quota never holds back: without them nobody knows that a client came or went."""
+"""Events that a quota never holds back: without them no service knows that a client came or went."""
 
 _FILTER: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
 OUT_OF_TURN: Final = frozenset({10071, 10158, 10164})
-"""An append was not taken because of another one: its position is not the last any more (10071; 10164 where the other one is still on its
-way to the replicas), or one with its id is on its way (10158)."""
+"""Error codes of an append that another one got ahead of: its position is no longer the last (10071; 10164 while the other append is still
+on its way to the replicas), or an append with the same id is on its way (10158)."""
 
 _WRONG_LAST_SEQUENCE: Final = 10071
 _BACK_OFF_S: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
@@ -67,7 +67,7 @@ class _Pending(NamedTuple):
 
 
 class SessionWriter:
-    """Appends the events of one writer in one session."""
+    """Queue and appender of one writer's events in one session."""
 
     def __init__(
         self,
@@ -84,9 +84,9 @@ class SessionWriter:
         give_up_s: float = GIVE_UP_S,
         quota: Quota | None = None,
     ) -> None:
-        """`stem` makes the ids unique where several processes write under one prefix without a fence;
-        `number` and `last_seq` continue where the log ends; `hold` is awaited before each append is tried;
-        `quota` bounds what is written, beside what waits."""
+        """Set up a writer. `stem` makes the ids unique where several processes write under one prefix without a fence; `number` and
+        `last_seq` continue where the log ends; `hold` is awaited before each try of an append; `quota` limits what is written, in addition
+        to the limits on what waits."""
         self.sid = sid
         self.writer = writer
         self.number = number
@@ -94,7 +94,7 @@ class SessionWriter:
         self.failed: VoxbridgeError | None = None
         self._log = log
         self._stem = f"{sid}.{writer}.{stem}." if stem else f"{sid}.{writer}."
-        # Two writers that continue at one number make the same event ids; which of them stored an event is told by this.
+        # Two writers that continue at the same number make the same event ids; the mark tells which of them stored an event.
         self.mark = secrets.token_hex(4)
         self._fence = subjects.stored_subject(sid, writer) if fenced else ""
         self._on_failed = on_failed
@@ -106,10 +106,10 @@ class SessionWriter:
         self._drain: asyncio.Task[None] | None = None
 
     def submit(self, event: events.Event, *, ts: int, cause: int | str | None, acked: asyncio.Future[int] | None = None) -> str:
-        """Queue an event; returns its id. `acked` gets its log position.
+        """Queue an event; return its id. `acked` gets its log position.
 
         Raises `OVERLOADED` when `PENDING_LIMIT` events or `PENDING_BYTES` wait or the quota is used up, `TOO_LARGE` for an event over
-        `EVENT_LIMIT`, `INTERNAL` for one that is another writer's, and the error that stopped the writer if one did.
+        `EVENT_LIMIT`, `INTERNAL` for an event of another writer, and the error that stopped the writer, if any.
         """
         if self.failed is not None:
             raise self.failed
@@ -147,19 +147,19 @@ class SessionWriter:
         return await acked
 
     async def flushed(self) -> None:
-        """Wait until nothing is queued; raises what stopped the writer."""
+        """Wait until the queue is empty; raises the error that stopped the writer."""
         while self._drain is not None:
             await asyncio.wait({self._drain})
         if self.failed is not None:
             raise self.failed
 
     def stop(self, error: VoxbridgeError) -> None:
-        """Stop for good, as after a conflict: nothing more is appended, and whoever waits gets `error`."""
+        """Stop for good, as after a conflict: nothing more is appended, and waiting callers get `error`."""
         if self.failed is None:
             self._fail(error)
             if self._drain is not None:
                 self._drain.cancel()
-                self._drain = None  # a task cancelled before its first step never gets to say so
+                self._drain = None  # a task cancelled before its first step never runs its `finally`
 
     async def _run(self) -> None:
         try:
@@ -172,7 +172,7 @@ class SessionWriter:
                     head.acked.set_result(self.last_seq)
         except VoxbridgeError as error:
             self._fail(error)
-        except Exception as error:  # noqa: BLE001 - else the events behind it would wait for ever
+        except Exception as error:  # noqa: BLE001 - otherwise the events queued behind it would wait forever
             _log.exception("session %s: append failed.", self.sid)
             self._fail(VoxbridgeError(Code.INTERNAL, f"An event could not be appended: {error!r}.", retryable=False))
         finally:
@@ -214,7 +214,7 @@ class SessionWriter:
             except (TimeoutError, NatsError, Unavailable) as error:
                 full = is_full(error)
                 self._log.appends.refused(full=full)
-                # A full or failing disk leaves the bus as it is, so the call goes on and the log can still catch up.
+                # A full or failing disk leaves the bus running, so the call goes on and the log can still catch up.
                 patience_s = max(self._give_up_s, FULL_GIVE_UP_S) if full or self._stuck(error) else self._give_up_s
                 if loop.time() - begun > patience_s:
                     raise Unavailable(f"The event log has not taken an event for {patience_s:g} s: {error}.") from error
@@ -223,11 +223,11 @@ class SessionWriter:
                 attempt += 1
 
     def _stuck(self, error: BaseException) -> bool:
-        """Whether the server is there and yet gives no answer: what it does when its disk takes nothing."""
+        """Return whether the server is connected and yet gives no answer, as it does when its disk takes nothing."""
         return isinstance(error, TimeoutError) and self._log.nc.is_connected
 
     async def _pause(self, seconds: float) -> None:
-        """Wait before the next try, until a cut that is over ends the wait."""
+        """Wait before the next try; a reconnect ends the wait early."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds) as bound:
                 with self._log.appending(bound):
@@ -248,11 +248,11 @@ class SessionWriter:
             return await self._whose(headers, error)
 
     async def _whose(self, headers: dict[str, str], error: APIError) -> int:
-        """The position of our own earlier try, which was stored and never acknowledged: the server looks at the position before the id, so
-        it looks like somebody else's append until we read what is there. Raises `Conflict` when it is somebody else's.
+        """Return the position of our own earlier try if it was stored without an acknowledgement. The server checks the position before the
+        id, so such a retry looks like another process's append until the log is read. Raises `Conflict` if it was another process's.
 
-        While the log has neither, one of them is on its way to the replicas, and may still be lost with their leader: `UNAVAILABLE`, so
-        that the append is tried again.
+        While the log holds neither append, one of them is on its way to the replicas and may still be lost with their leader. Then
+        `UNAVAILABLE` is raised, so that the append is tried again.
         """
         if self._fence:
             seq, stored_id = await self._log.position(self.sid, self.writer)

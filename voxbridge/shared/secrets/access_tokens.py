@@ -1,7 +1,7 @@
-"""Access tokens: what somebody who is no administrator may do here, signed with the administrators' token.
+"""Access tokens: what a user who is no administrator may do here, signed with the administrators' token.
 
-Owns the form, the signature and the terms. Does not own who is asked for one (`voxbridge.services.gateway.door.access`). A token is made
-without asking anybody and is stored nowhere; a new administrators' token makes all of them void. Pure.
+Owns the form, the signature and the terms. Does not own where one is required (`voxbridge.services.gateway.door.access`). A token is made
+without a request to any service and is stored nowhere; a new administrators' token makes all of them void. Pure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAMES_LIMIT: Final = 16
 NAME_LIMIT: Final = 64
 CALLS_LIMIT: Final = 1_000_000
 LOCAL: Final = "local"
-"""The account of this machine's owner and of administrators."""
+"""Account of this machine's owner and of administrators."""
 
 ACCOUNT: Final = re.compile(r"[a-z0-9][a-z0-9_.@-]{0,63}")
 _FORM: Final = re.compile(r"vxt1\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})")
@@ -36,7 +36,7 @@ _PURPOSE: Final = b"voxbridge access tokens 1"
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a token allows until `expires_s` (s of the Unix clock). Calls may be with any of `agents` or in any of `modes`; where neither
+    """Permissions of a token until `expires_s` (s of the Unix clock). Calls may be with any of `agents` or in any of `modes`; if neither
     names any, with all. `models` and `prompt` say what its holder may choose beyond that, `calls` how many it may start, 0 for any
     number."""
 
@@ -51,7 +51,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a token is to allow; the account of one that names none is its own alone."""
+    """Request for a token; if it names no account, the token gets an account of its own."""
 
     account: str = ""
     agents: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def terms(wishes: Wishes, *, now_s: int, modes: Sequence[str]) -> Terms:
-    """The terms of a new token; raises `INVALID_ARGUMENT` that names the field and its limit. `modes` are those that there are."""
+    """Return the terms of a new token; raises `INVALID_ARGUMENT` that names the field and its limit. `modes` are the existing modes."""
     if wishes.account and ACCOUNT.fullmatch(wishes.account) is None:
         raise _invalid("account", "has 1 to 64 characters of a-z, 0-9, `_`, `.`, `@` and `-`", ACCOUNT.pattern)
     for field in ("agents", "modes", "models"):
@@ -91,18 +91,18 @@ def terms(wishes: Wishes, *, now_s: int, modes: Sequence[str]) -> Terms:
 
 
 def sign(terms: Terms, secret: str) -> str:
-    """The token for these terms."""
+    """Return the token for these terms."""
     body = _text(msgspec.json.encode(terms))
     return f"vxt1.{body}.{_signature(body, secret)}"
 
 
 def is_one(token: str) -> bool:
-    """Whether this has the form of an access token; an administrators' token never has."""
+    """Return whether this has the form of an access token; an administrators' token never has."""
     return len(token) <= LENGTH_LIMIT and _FORM.fullmatch(token) is not None
 
 
 def read(token: str, secret: str, *, now_s: int) -> Terms:
-    """The terms of a token that was signed with this secret; raises `UNAUTHENTICATED`."""
+    """Return the terms of a token that was signed with this secret; raises `UNAUTHENTICATED`."""
     found = _FORM.fullmatch(token) if len(token) <= LENGTH_LIMIT else None
     if found is None or not hmac.compare_digest(found[2], _signature(found[1], secret)):
         raise _refused("This access token was not made here, or the administrators' token has changed since.")

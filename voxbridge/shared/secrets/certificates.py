@@ -1,4 +1,4 @@
-"""`SSL_CERT_FILE`, which OpenSSL and every SDK here honour: looked at once, because what they say of a wrong one names nothing."""
+"""Check of `SSL_CERT_FILE`, which OpenSSL and every SDK here honour: done once at the start, because their own errors do not name it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ VARIABLE: Final = "SSL_CERT_FILE"
 
 
 def check_certificates() -> None:
-    """Raise `INVALID_ARGUMENT` when the file that is named cannot be used. An empty name is none: it would trust nobody."""
+    """Raise `INVALID_ARGUMENT` when the file that it names cannot be used. An empty value is removed: with it no certificate would be
+    trusted."""
     path = os.environ.get(VARIABLE)
     if path is None:
         return

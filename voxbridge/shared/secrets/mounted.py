@@ -1,6 +1,6 @@
-"""A secret that the operator put into a file, such as a password of Valkey or the seed of a user of NATS.
+"""Secrets that the operator put into files, such as a password of Valkey or the seed of a user of NATS.
 
-Owns how such a file is read. Does not own secrets that Voxbridge makes (`voxbridge.shared.secrets.secret_file`). Nothing is kept here, so a
+Owns how such a file is read. Does not own secrets that Voxbridge creates (`voxbridge.shared.secrets.secret_file`). Keeps nothing, so a
 crash loses nothing.
 """
 
@@ -12,7 +12,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 def read_secret(path: str, variable: str) -> str:
-    """The secret in a file; raises `INVALID_ARGUMENT` that names the variable, never what is in the file."""
+    """Return the secret in a file; raises `INVALID_ARGUMENT` that names the variable, never the content of the file."""
     try:
         found = Path(path).expanduser().read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:

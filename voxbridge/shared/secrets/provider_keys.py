@@ -1,7 +1,7 @@
 """The keys of the providers that agents talk to: stored by an administrator, sealed, or given by the environment.
 
 Owns `vx:key:<provider>` in Valkey and which environment variables count. Does not own the sealing (`voxbridge.shared.secrets.vault`) nor
-who may set a key (`voxbridge.services.gateway.door.admin_auth`). A key never stands in a repr, a log line or an error. A crash here loses
+who may set a key (`voxbridge.services.gateway.door.admin_auth`). A key never appears in a repr, a log line or an error. A crash here loses
 the last known values, which are read again.
 """
 
@@ -33,10 +33,10 @@ KEY_LIMIT: Final = 512
 """Characters of a key."""
 
 KEPT_S: Final = 60.0
-"""How long a stored key is used after it was last read, while Valkey does not answer."""
+"""Seconds that a stored key is used after it was last read, while Valkey does not answer."""
 
 ANSWER_S: Final = 1.0
-"""How long Valkey may take to answer."""
+"""Seconds that Valkey may take to answer."""
 
 TELL_S: Final = 20.0
 TOLD_KEPT_S: Final = 60
@@ -46,15 +46,16 @@ _log = logging.getLogger(__name__)
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What a voice worker says of the keys, since it alone has them: those that its environment holds, and the stored ones that it
-    cannot open."""
+    """Report of a voice worker on the keys, which only it can read: the providers and endpoints with a key in its environment, and those
+    whose stored key it cannot open."""
 
     environment: tuple[str, ...] = ()
     unusable: tuple[str, ...] = ()
 
 
 class SealedKeys:
-    """The keys as who may set and not read them has them. `endpoints` are the names of endpoints that have keys beside the providers."""
+    """The keys for a process that may set and not read them. `endpoints` are the names of endpoints that have keys besides the
+    providers."""
 
     def __init__(self, redis: Redis, sealer: Sealer | Vault, *, endpoints: Collection[str] = ()) -> None:
         self.names: Final = (*PROVIDERS, *sorted(set(endpoints)))
@@ -63,7 +64,7 @@ class SealedKeys:
 
     @classmethod
     def of(cls, config: Config, redis: Redis) -> SealedKeys:
-        """Those of the installation that this process belongs to."""
+        """Build the keys of the installation that this process belongs to."""
         sealer = Sealer(config.vault_public_key_path, variable="VOXBRIDGE_VAULT_PUBLIC_KEY_FILE")
         return SealedKeys(redis, sealer, endpoints=config.named_endpoints)
 
@@ -82,19 +83,19 @@ class SealedKeys:
         _log.info("The key of %s was set.", provider)
 
     async def forget(self, provider: str) -> None:
-        """Remove the stored key, if there is one; that of the environment counts again."""
+        """Remove the stored key, if there is one; the key of the environment counts again."""
         self._check(provider)
         await _answered(self._redis.delete(_name(provider)))
         _log.info("The stored key of %s was forgotten.", provider)
 
     async def known(self) -> dict[str, Source]:
-        """Where the key of each provider and endpoint is from, as far as a voice worker has said; raises `UNAVAILABLE` while Valkey does
-        not answer."""
+        """Return the source of each provider's and endpoint's key, as a voice worker last reported it; raises `UNAVAILABLE` while Valkey
+        does not answer."""
         told = await self._told()
         return {one: "stored" if there else "environment" if one in told.environment else "none" for one, there in await self._there()}
 
     async def usable(self) -> dict[str, bool]:
-        """Whether each provider and endpoint has a key that can be used, as a voice worker found last."""
+        """Return whether each provider and endpoint has a usable key, as a voice worker last reported it."""
         try:
             told = await self._told()
             return {one: one not in told.unusable if there else one in told.environment for one, there in await self._there()}
@@ -121,7 +122,7 @@ class SealedKeys:
 
 
 class Keys(SealedKeys):
-    """The keys as who uses them has them: with the vault that opens what is stored, and with an environment."""
+    """The keys for a process that uses them: with the vault that opens stored keys, and with an environment."""
 
     def __init__(
         self,
@@ -141,11 +142,11 @@ class Keys(SealedKeys):
 
     @classmethod
     def of(cls, config: Config, redis: Redis) -> Keys:
-        """Those of the installation that this process belongs to."""
+        """Build the keys of the installation that this process belongs to."""
         return cls(redis, Vault(vault_key_file(config)), os.environ, endpoints=config.named_endpoints)
 
     async def tell(self) -> None:
-        """Say which keys the environment holds and which stored ones cannot be opened, for those who can see neither."""
+        """Report which keys the environment holds and which stored ones cannot be opened, for processes that can see neither."""
         stored = await self._there()
         usable = await self.usable()
         unusable = tuple(one for one, there in stored if there and not usable[one])
@@ -153,7 +154,7 @@ class Keys(SealedKeys):
         await _answered(self._redis.set(_TOLD, msgspec.json.encode(told), ex=TOLD_KEPT_S))
 
     async def keep_telling(self) -> None:
-        """Say it again and again, for ever."""
+        """Repeat the report forever."""
         while True:
             try:
                 await self.tell()
@@ -162,11 +163,11 @@ class Keys(SealedKeys):
             await asyncio.sleep(TELL_S)
 
     async def get(self, provider: str) -> str:
-        """The key as it is now: the stored one, else that of the environment, else empty.
+        """Return the key as it is now: the stored one, otherwise that of the environment, otherwise an empty string.
 
-        While Valkey does not answer, a stored key that was last read `KEPT_S` ago at most still counts, and that of the environment
-        counts where none was known to be stored. Raises `UNAVAILABLE` when neither helps, `WrongKey` when the stored key cannot be
-        opened, and `INVALID_ARGUMENT` for a name that nobody knows.
+        While Valkey does not answer, a stored key that was last read at most `KEPT_S` ago still counts, and the key of the environment
+        counts where no stored one was known. Raises `UNAVAILABLE` when neither helps, `WrongKey` when the stored key cannot be opened, and
+        `INVALID_ARGUMENT` for an unknown name.
         """
         self._check(provider)
         try:
@@ -181,12 +182,12 @@ class Keys(SealedKeys):
         return stored or self._of_environment(provider)
 
     async def known(self) -> dict[str, Source]:
-        """Where the key of each provider and endpoint is from; raises `UNAVAILABLE` while Valkey does not answer."""
+        """Return the source of each provider's and endpoint's key; raises `UNAVAILABLE` while Valkey does not answer."""
         found = await _answered(self._redis.mget([_name(one) for one in self.names]))
         return {one: self._source(one, stored=raw is not None) for one, raw in zip(self.names, found, strict=True)}
 
     async def usable(self) -> dict[str, bool]:
-        """Whether each provider and endpoint has a key that can be used, as `get` would find now."""
+        """Return whether each provider and endpoint has a usable key, as `get` would find now."""
 
         async def has(provider: str) -> bool:
             try:
@@ -220,7 +221,7 @@ class Keys(SealedKeys):
             if _is_key(value):
                 return value
             if value:
-                # A client would put it into a header, and say it in the error that comes of that.
+                # A client would put it into a header and quote it in its error.
                 self._warn(f"{name} is not used: a key is printable ASCII without spaces, of {KEY_LIMIT} characters at most.")
         return ""
 
@@ -243,5 +244,5 @@ async def _answered(command: Any) -> Any:
         async with asyncio.timeout(ANSWER_S):
             return await command
     except (RedisError, OSError, TimeoutError) as error:
-        # The words of the error are Valkey's or the system's; what was sent is sealed in any case.
+        # The text of the error is Valkey's or the system's; what was sent is sealed in any case.
         raise Unavailable(f"Valkey does not serve the keys of providers ({type(error).__name__}).", retry_after_ms=1_000) from error

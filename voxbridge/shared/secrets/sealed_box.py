@@ -1,7 +1,8 @@
-"""What anybody may seal and one alone may open: sealed boxes (X25519, XSalsa20-Poly1305) for the holder of the vault key.
+"""Sealed boxes (X25519, XSalsa20-Poly1305): any process with the public key seals, and only the holder of the vault key opens.
 
-Owns the form: version byte 2, then the box, in which the name of the record stands before its bytes. Apart from
-`voxbridge.shared.secrets.vault`, because who only seals, and who makes the files, needs no more than this. Owns nothing that is sealed.
+Owns the form: version byte 2, then the box, in which the name of the record precedes its bytes. Separate from
+`voxbridge.shared.secrets.vault`, because a process that only seals, and the command that makes the files, needs no more than this. Owns
+nothing that is sealed.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ _LENGTH: Final = 2
 
 
 class WrongKey(VoxbridgeError):
-    """What was sealed does not open: it was sealed with another key or under another name, or it was changed."""
+    """Error of a sealed record that does not open: it was sealed with another key or under another name, or it was changed."""
 
     def __init__(self, message: str) -> None:
         super().__init__(Code.INTERNAL, message, retryable=False)
 
 
 class Sealer:
-    """Seals for whoever has the vault key, with the public key that belongs to it, and opens nothing. The file is read each time: another
-    key may be in it since."""
+    """Public key that seals for the holder of the vault key, and opens nothing. The file is read each time, since its key may have been
+    replaced."""
 
     def __init__(self, path: Path, *, variable: str) -> None:
         self.path = path
@@ -60,7 +61,7 @@ class Sealer:
 
 
 def is_one(sealed: bytes) -> bool:
-    """Whether this is a sealed box, by its first byte."""
+    """Return whether this is a sealed box, by its first byte."""
     return sealed[:1] == bytes((VERSION,))
 
 
@@ -70,7 +71,7 @@ def seal(key: bytes, data: bytes, name: str) -> bytes:
 
 
 def open(key: bytes, sealed: bytes, name: str) -> bytes:
-    """What was sealed for this vault key under this name; raises `WrongKey`."""
+    """Return the data that was sealed for this vault key under this name; raises `WrongKey`."""
     try:
         plain = SealedBox(_private(key)).decrypt(sealed[1:])
     except CryptoError:
@@ -82,7 +83,7 @@ def open(key: bytes, sealed: bytes, name: str) -> bytes:
 
 
 def key_in(file: SecretFile, text: str) -> bytes:
-    """The vault key that is the text of this file; raises `UNAVAILABLE`."""
+    """Return the vault key in the text of this file; raises `UNAVAILABLE`."""
     key = _plain(text)
     if len(key) != KEY_BYTES:
         raise file.broken(f"does not hold {KEY_BYTES} bytes in base64. Put the right file back")
@@ -90,8 +91,8 @@ def key_in(file: SecretFile, text: str) -> bytes:
 
 
 def publish(file: SecretFile, path: Path) -> None:
-    """Write the public half of the vault key in `file` where those who only seal find it, unless it is there; makes the vault key if there
-    is none. Raises `UNAVAILABLE`."""
+    """Write the public half of the vault key in `file` to `path`, for processes that only seal, unless it is there already; create the
+    vault key if there is none. Raises `UNAVAILABLE`."""
     text = base64.b64encode(bytes(_private(key_in(file, file.ensure())).public_key)).decode()
     try:
         if path.exists() and path.read_text(encoding="ascii").strip() == text:
@@ -111,7 +112,7 @@ def _sealed(public: PublicKey, data: bytes, name: str) -> bytes:
 
 
 def _private(key: bytes) -> PrivateKey:
-    # The key in the file opens what releases before this one sealed with it, so another is made of it for this.
+    # The key in the file itself opens what earlier releases sealed with it, so the private key is derived from it.
     return PrivateKey(hashlib.blake2b(b"voxbridge vault", key=key, digest_size=KEY_BYTES, person=b"x25519").digest())
 
 

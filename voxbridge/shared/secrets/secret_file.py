@@ -1,7 +1,7 @@
-"""A secret in a file of its own: 256 random bits as text, made once, whole or not at all, for its owner alone.
+"""Secrets in files of their own: 256 random bits as text, written once, completely or not at all, for their owner alone.
 
-Owns how such a file is made, checked and read. Does not own what the secret is good for (`voxbridge.shared.secrets.vault`,
-`voxbridge.services.gateway.door.admin_auth`). A crash here leaves either no file or a whole one.
+Owns how such a file is created, checked and read. Does not own what the secret is used for (`voxbridge.shared.secrets.vault`,
+`voxbridge.services.gateway.door.admin_auth`). A crash here leaves either no file or a complete one.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def new_secret() -> str:
-    """256 random bits, `LENGTH` characters."""
+    """Return a secret of 256 random bits, `LENGTH` characters."""
     return secrets.token_urlsafe(32)
 
 
 class SecretFile:
-    """The file at `path`. `what` it is and the `variable` that names it stand in errors; what is in it never does."""
+    """The secret file at `path`. Errors contain `what` it is and the `variable` that names it, and never its content."""
 
     def __init__(self, path: Path, *, what: str, variable: str) -> None:
         self.path = path
@@ -37,7 +37,7 @@ class SecretFile:
         self._variable = variable
 
     def read(self) -> str | None:
-        """The secret, or nothing while there is no file. Raises `UNAVAILABLE` in one line when it cannot be used."""
+        """Return the secret, or None while there is no file. Raises `UNAVAILABLE` in one line when the file cannot be used."""
         try:
             with self.path.open("rb") as file:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -54,7 +54,7 @@ class SecretFile:
         return text
 
     def ensure(self) -> str:
-        """The secret, made now if there is none. Of two processes that make it at once, both get the one that is kept."""
+        """Return the secret, created now if there is none. Two processes that create it at once both get the one that is kept."""
         found = self.read()
         if found is None:
             try:
@@ -67,11 +67,11 @@ class SecretFile:
         return found
 
     def beside(self, ending: str) -> SecretFile:
-        """The file whose name has this ending beside."""
+        """Return the file beside this one whose name has this ending added."""
         return SecretFile(self.path.with_name(f"{self.path.name}{ending}"), what=self._what, variable=self._variable)
 
     def broken(self, why: str) -> VoxbridgeError:
-        """The error that says what is wrong with the file."""
+        """Build the error that says what is wrong with the file."""
         message = f"The {self._what} {self.path} {why}, or let {self._variable} name another."
         return VoxbridgeError(Code.UNAVAILABLE, message, field=self._variable, retryable=False)
 
@@ -83,7 +83,7 @@ class SecretFile:
                 file.write(new_secret())
                 file.flush()
                 os.fsync(file.fileno())
-            # A link never replaces what is there, so whoever comes second takes the first one's.
+            # A link never replaces an existing file, so the second process uses the first one's secret.
             with suppress(FileExistsError):
                 self.path.hardlink_to(part)
         finally:
@@ -96,12 +96,12 @@ class SecretFile:
 
 
 def vault_key_file(config: Config) -> SecretFile:
-    """The key that seals the keys of providers."""
+    """Return the file of the key that seals the keys of providers."""
     return SecretFile(config.vault_key_path, what="vault key", variable="VOXBRIDGE_VAULT_KEY_FILE")
 
 
 def admin_token_file(config: Config) -> SecretFile:
-    """The token of administrators."""
+    """Return the file of the administrators' token."""
     return SecretFile(config.admin_token_path, what="administrators' token", variable="VOXBRIDGE_ADMIN_TOKEN_FILE")
 
 

@@ -1,9 +1,9 @@
-"""Encryption at rest: for whoever has the installation's key, by anybody who has its public half; or under a key of its own for one record.
+"""Encryption at rest, in two forms: for the installation's key, with its public half; or under a key of its own for one record.
 
-Owns the form of what is sealed. Under a key of its own: version byte 1, a random nonce of 12 bytes, AES-256-GCM with its tag; releases
-before this one sealed under the installation's key like this, and that still opens. For the installation: version byte 2 and a sealed
-box (X25519, XSalsa20-Poly1305). The name of a record is bound to it, so that one record cannot be put in the place of another. Owns
-nothing that is sealed. Losing the key's file loses what was sealed for it, and nothing else.
+Owns the form of what is sealed. Under a key of its own: version byte 1, a random nonce of 12 bytes, AES-256-GCM with its tag; earlier
+releases sealed under the installation's key like this, and that still opens. For the installation: version byte 2 and a sealed box (X25519,
+XSalsa20-Poly1305). The name of a record is bound to it, so that one record cannot replace another. Owns nothing that is sealed. Losing the
+key's file loses what was sealed for it, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from voxbridge.shared.secrets.secret_file import SecretFile
 KEY_BYTES: Final = 32
 VERSION: Final = 1
 OLD: Final = ".old"
-"""What the name of the file with the key before this one ends in, while a rotation is under way."""
+"""Suffix of the file with the previous key, while a rotation is under way."""
 
 _NONCE_BYTES: Final = 12
 OVERHEAD: Final = 1 + _NONCE_BYTES + 16
@@ -30,7 +30,7 @@ OVERHEAD: Final = 1 + _NONCE_BYTES + 16
 
 
 def new_key() -> bytes:
-    """A key for the records of one session: 32 random bytes. Whoever forgets it has erased them."""
+    """Return a key for the records of one session: 32 random bytes. Deleting the key erases the records."""
     return os.urandom(KEY_BYTES)
 
 
@@ -41,7 +41,7 @@ def seal(key: bytes, data: bytes, *, name: str) -> bytes:
 
 
 def open(key: bytes, sealed: bytes, *, name: str) -> bytes:
-    """What was sealed; raises `WrongKey`."""
+    """Return the data that was sealed; raises `WrongKey`."""
     if len(sealed) < OVERHEAD or sealed[0] != VERSION:
         raise WrongKey(f"{name} cannot be opened: it is damaged, or was sealed by a newer release.")
     try:
@@ -51,8 +51,9 @@ def open(key: bytes, sealed: bytes, *, name: str) -> bytes:
 
 
 class Vault:
-    """The installation's key in its file, for those who open. The file is read when it is first needed, and made when something is first
-    sealed; where it was replaced, it is read again, and the one before it opens too while it lies beside it (`.old`)."""
+    """The installation's key in its file, for processes that open. The file is read when it is first needed, and created when something is
+    first sealed. When a record does not open, the file is read again, since it may have been replaced; then the previous key is tried while
+    its file (`.old`) exists."""
 
     def __init__(self, file: SecretFile) -> None:
         self._file = file
@@ -68,7 +69,7 @@ class Vault:
             if self._key:
                 return _opened(self._key, sealed, name)
         except WrongKey:
-            pass  # another key may be in the file since
+            pass  # the file may hold another key now
         found = self._file.read()
         if found is None:
             raise WrongKey(f"{name} cannot be opened: there is no vault key at {self._file.path}.")
@@ -82,7 +83,7 @@ class Vault:
             return _opened(sealed_box.key_in(self._file, before), sealed, name)
 
     def is_current(self, sealed: bytes, *, name: str) -> bool:
-        """Whether the key that is in the file now opens this, in the form in which things are sealed now."""
+        """Return whether this opens with the key now in the file, and has the current form."""
         found = self._file.read()
         if found is None or not sealed_box.is_one(sealed):
             return False
@@ -93,7 +94,7 @@ class Vault:
         return True
 
     def publish(self, path: Path) -> None:
-        """Write the public key where those who only seal find it; makes the vault key if there is none."""
+        """Write the public key to `path` for processes that only seal; creates the vault key if there is none."""
         sealed_box.publish(self._file, path)
 
 

@@ -1,7 +1,7 @@
-"""How NATS and Valkey stand, as one process sees them, each in a sentence that says what to do.
+"""Conditions of NATS and Valkey, as one process sees them, each with a sentence that says what to do.
 
 Owns the two probes that every service shares. Does not own the connections (`voxbridge.shared.bus.connection`,
-`voxbridge.shared.store.connection`) nor what a service needs beside them. Keeps nothing.
+`voxbridge.shared.store.connection`) nor a service's other dependencies. Keeps nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from voxbridge.shared.condition import Condition
 
 PROBE_S: Final = 0.9
 SLOW_MS: Final = 250
-"""Valkey answers in less than a millisecond; beyond this, leases are in danger."""
+"""Milliseconds above which Valkey is slow: it normally answers within one, and beyond this leases are in danger."""
 
 _KEY: Final = "vx:probe"
 _KEY_MS: Final = 1_000
@@ -28,19 +28,19 @@ _ALMOST_FULL: Final = 0.9
 
 
 def nats_condition(*connections: Client) -> Condition:
-    """Whether all of a process's connections are there."""
+    """Return whether all of a process's connections are up, as a condition."""
     if all(connection.is_connected for connection in connections):
         return Condition("ok", "connected")
     return Condition("down", "NATS does not answer; what was said waits for it. It is reconnected by itself: see that nats-server runs.")
 
 
 async def valkey_condition(redis: Redis) -> Condition:
-    """Whether Valkey answers, in time, and takes a key; `PROBE_S` at most."""
+    """Return whether Valkey answers, in time, and accepts a key, as a condition; takes at most `PROBE_S`."""
     try:
         async with asyncio.timeout(PROBE_S):
             told = await redis.info("memory")
             took_ms = await _took_ms(redis)
-            if took_ms > SLOW_MS:  # it may have been this process that was slow
+            if took_ms > SLOW_MS:  # this process itself may have been slow
                 took_ms = min(took_ms, await _took_ms(redis))
     except (RedisConnectionError, RedisTimeoutError, OSError, TimeoutError):
         return Condition(

@@ -1,7 +1,7 @@
-"""What a process writes about itself: one line per record, `time level process logger: message`, a traceback included.
+"""Log lines of a process about itself: one line per record, `time level process logger: message`, a traceback included.
 
-Owns the shape of the lines. Does not own the files they end in (the supervisor's) nor anything a session needs: facts of a
-call are events. Lines that were not yet written are lost in a crash.
+Owns the form of the lines. Does not own the files they are written to (the supervisor's) nor anything a session needs: facts about a call
+are events. Lines that were not yet written are lost in a crash.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from typing import Final
 
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 MAX_LINE: Final = 8_192
-"""Characters; longer lines are cut, so that a bad message cannot fill the disk."""
+"""Characters of a line; longer lines are cut, so that a bad message cannot fill the disk."""
 
 
 _UNSHOWN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-"""What a terminal obeys and does not show: control characters, line separators, changes of direction; and what no file can hold."""
+"""Characters that a terminal interprets and does not show (control characters, line separators, changes of direction), and those that no
+file can hold."""
 
 
 class OneLine(logging.Formatter):
-    """`2026-01-31T12:00:00.123Z warning voice-1a2b voxbridge.shared.service.process: message`; control characters are written as
-    escapes."""
+    """Formatter of lines such as `2026-01-31T12:00:00.123Z warning voice-1a2b voxbridge.shared.service.process: message`; control
+    characters are written as escapes."""
 
     def __init__(self, process: str) -> None:
         super().__init__()
@@ -49,6 +50,6 @@ def configure(process: str, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(process))
     logging.basicConfig(handlers=[handler], level=LEVELS.get(level, logging.INFO), force=True)
-    # These say each request and each reconnection attempt; the service says what matters of it.
+    # These log each request and each reconnection attempt; the service itself logs what matters.
     for chatty in ("httpx", "httpx2", "nats"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, LEVELS.get(level, logging.INFO)))

@@ -1,8 +1,8 @@
 """The life of a service process: connect, build, serve, drain.
 
-Owns the process's connections, its signals, and its place in the NATS micro framework (`$SRV.PING`, `$SRV.INFO`, `$SRV.STATS`
-and `vx.svc.<name>.health`). Does not own what the service does. A crash here ends the process; the supervisor starts it
-again, and the service goes on from the log.
+Owns the process's connections, its signals, and its place in the NATS micro framework (`$SRV.PING`, `$SRV.INFO`, `$SRV.STATS` and
+`vx.svc.<name>.health`). Does not own what the service does. A crash here ends the process; the supervisor starts it again, and the service
+continues from the log.
 """
 
 from __future__ import annotations
@@ -52,46 +52,46 @@ from voxbridge.shared.store.connection import connect_redis
 from voxbridge.shared.wait_for_server import START_TIMEOUT_S
 
 DRAIN_TIMEOUT_S: Final = 6.0
-"""How long a service may take to finish what it holds. With the connections' closing, a process is gone 7 s after SIGTERM, if it is
-not killed before: `voxbridge up`, which stops everything at once so that there is nobody to hand anything to, waits for 4."""
+"""Seconds that a service may take to finish what it holds. Closing the connections included, a process ends 7 s after SIGTERM, unless it is
+killed before: `voxbridge up`, which stops all processes at once so that none could take over, waits for 4 s."""
 
 REST_S: Final = 0.5
 """Seconds that a service's leftover tasks have to end; then the process ends without them."""
 
 GARBAGE: Final = (50_000, 20, 50)
-"""When the collector of cycles looks: with Python's own thresholds it takes a fifth of the time that audio does, and finds nothing.
-Whatever is in no cycle is freed at once all the same."""
+"""Thresholds of the garbage collector for cycles: with Python's own it takes a fifth of the time that audio does, and finds nothing.
+Objects outside cycles are freed at once all the same."""
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
 class Service(ABC):
-    """What a service process runs. `serve` returns when `drain` has finished it; when it raises, the process ends with code 1."""
+    """A service that a process runs. `serve` returns when `drain` has finished it; when it raises, the process ends with code 1."""
 
     @abstractmethod
     async def serve(self) -> None:
         """Work until drained."""
 
     async def warm_up(self) -> None:  # noqa: B027 - most have nothing to load
-        """Load, beside the work, what the first to come would wait for. The process is counted among those that are ready after it."""
+        """Load, beside the work, what the first request would wait for. The process counts as ready after it."""
 
     @abstractmethod
     async def drain(self) -> None:
         """Take no new work, finish what is held, let `serve` return; cut off after `DRAIN_TIMEOUT_S`."""
 
     def health(self) -> Mapping[str, bool | Condition]:
-        """Each thing this service needs of its own, and whether it is there, or how it stands."""
+        """Return this service's own dependencies: for each its condition, or true if it is available."""
         return {}
 
     def stats(self) -> Mapping[str, float]:
-        """Figures shown in `$SRV.STATS`."""
+        """Return the figures shown in `$SRV.STATS`."""
         return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a service is built from. `events_nc` keeps 8 MiB of publishes while NATS is away, `audio_nc` 256 KiB."""
+    """Resources that a service is built from. `events_nc` keeps 8 MiB of publishes while NATS is away, `audio_nc` 256 KiB."""
 
     config: Config
     clock: Clock
@@ -104,10 +104,11 @@ class Resources:
     micro: Micro
     """Add endpoints `vx.svc.<service>.<verb>` here; each gets a queue group and statistics."""
     served: list[Service] = field(default_factory=list, repr=False)
-    """The service, once it is built: who `$SRV.STATS` asks."""
+    """The service, once it is built; `$SRV.STATS` reads its figures."""
 
     async def conditions(self) -> dict[str, Condition]:
-        """How `nats`, `redis` and the event `log` stand now, and `permissions` once NATS refused something; takes a second at most."""
+        """Return the conditions of `nats`, `redis` and the event `log` now, and of `permissions` once NATS refused something; takes at most
+        a second."""
         nats = nats_condition(self.events_nc, self.audio_nc)
         found = {"nats": nats, "redis": await valkey_condition(self.redis), "log": self.log.appends.condition(connected=nats.ok)}
         if denied(self.events_nc) or denied(self.audio_nc):
@@ -116,20 +117,20 @@ class Resources:
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process answers on `figures_subject`: its figures by name."""
+    """Answer of a process on `figures_subject`: its figures by name."""
 
     process: str
     figures: dict[str, float]
 
 
 def figures_subject(name: str) -> str:
-    """Return where every process of a service is asked for its figures."""
+    """Return the subject on which every process of a service is asked for its figures."""
     return f"vx.svc.{name}.figures"
 
 
 def health_subject(name: str, host: str = "", pid: int = 0) -> str:
-    """Where a service is asked for its health; with `host`, a process of it on that host alone; with `pid`, that process, once it has
-    loaded everything."""
+    """Return the subject on which a service is asked for its health; with `host`, a process of it on that host; with `pid`, exactly that
+    process, once it has loaded everything."""
     here = re.sub(r"[^A-Za-z0-9_-]", "-", host)
     if pid:
         return f"vx.svc.{name}.health.{here}.{pid}"
@@ -140,12 +141,12 @@ Build = Callable[[Resources], Awaitable[Service]]
 
 
 STAND_BY: Final = "--stand-by"
-"""Argument of a service that is to load everything, and to begin once a line comes on its standard input. It is only supported by
-services whose extra has setproctitle."""
+"""Argument of a service that loads everything, and begins once a line arrives on its standard input. Only services whose extra has
+setproctitle support it."""
 
 
 def _told_to_begin(name: str) -> bool:
-    # Whoever looks for the service among the processes, to end it or to see what it does, finds the one that serves.
+    # A search for the service among the processes, to end it or to inspect it, should find the one that serves.
     import setproctitle
 
     serves = setproctitle.getproctitle().removesuffix(f" {STAND_BY}")
@@ -166,15 +167,15 @@ def main(name: str, build: Build) -> None:
         sys.exit(2)
     process_id = new_process_id(name)
     log_format.configure(process_id, config.log_level)
-    gc.freeze()  # what was loaded stays
+    gc.freeze()  # what was loaded so far stays for good
     gc.set_threshold(*GARBAGE)
     if STAND_BY in sys.argv[1:] and not _told_to_begin(name):
-        sys.exit(0)  # whoever would have told it is gone
+        sys.exit(0)  # the process that would have sent the line is gone
     sys.exit(uvloop.run(_to_the_end(name, build, config, process_id)))
 
 
 async def _to_the_end(name: str, build: Build, config: Config, process_id: str) -> int:
-    """Run a service, then cancel its leftover tasks for `REST_S`, and exit without those that still run: the loop would wait for ever."""
+    """Run a service, then cancel its leftover tasks for `REST_S`, and exit without those that still run: the loop would wait forever."""
     code = await run(name, build, config, process_id=process_id)
     left = await ended_within(REST_S, *(asyncio.all_tasks() - {asyncio.current_task()}))
     if left:
@@ -193,7 +194,7 @@ async def run(
     clock: Clock | None = None,
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> int:
-    """The whole life, on a loop that exists; returns the exit code. SIGTERM and SIGINT are handled while it runs."""
+    """Run the whole life of a service on the running loop; return the exit code. SIGTERM and SIGINT are handled meanwhile."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT)
@@ -210,7 +211,7 @@ async def run(
     except VoxbridgeError as error:
         _log.error("%s", error.message)
         return 1
-    except Exception:  # noqa: BLE001 - the edge of the process: said in full, then ended
+    except Exception:  # noqa: BLE001 - the edge of the process: log everything, then end
         _log.exception("%s failed.", name)
         return 1
     finally:
@@ -225,7 +226,7 @@ async def run(
 async def connected(
     config: Config, name: str, process_id: str, clock: Clock, timeout_s: float = START_TIMEOUT_S
 ) -> AsyncIterator[Resources]:
-    """The resources of a process, closed at the end; waits for NATS and Redis, then raises `Unavailable`."""
+    """Open the resources of a process, and close them at the end; waits for NATS and Redis, then raises `Unavailable`."""
     async with AsyncExitStack() as closing:
         logs: list[Log] = []
 
@@ -282,13 +283,13 @@ async def _serve(name: str, resources: Resources, service: Service, stop: asynci
     async def announce() -> None:
         try:
             await service.warm_up()
-        except Exception:  # noqa: BLE001 - then whoever comes first waits for it
+        except Exception:  # noqa: BLE001 - then the first request waits for the load
             _log.exception("%s could not load everything beforehand.", name)
         await resources.micro.add_endpoint(name="health", subject=health_subject(name), handler=health)
         own = health_subject(name, socket.gethostname(), os.getpid())
         await resources.micro.add_endpoint(name="health-own", subject=own, handler=health)
 
-    # This very process answers the first, for whoever looks after it where it runs; any process of the service that is ready the second.
+    # Answered from the start, for a probe on this host; `health` and `health-own` are answered only after `warm_up`.
     await resources.micro.add_endpoint(name="health-here", subject=health_subject(name, socket.gethostname()), handler=health)
     serving = asyncio.ensure_future(service.serve())
     announcing = asyncio.create_task(announce())
@@ -331,7 +332,7 @@ async def _leave(micro: Micro) -> None:
 
 
 async def _unless(stop: asyncio.Task[Any], work: Awaitable[_T]) -> _T | None:
-    """The result of `work`, or `None` when the process was told to stop before it was there."""
+    """Return the result of `work`, or `None` when the process was told to stop before that."""
     task = asyncio.ensure_future(work)
     await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():

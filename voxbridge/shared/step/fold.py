@@ -1,7 +1,7 @@
-"""The words of a pure step, and folding it over the log.
+"""The types of a pure step, and folding it over the log.
 
-Owns what every `core.py` speaks: an event as an input, an event as an output. Pure itself, so that a core may import it;
-`voxbridge.shared.step.runner` runs a step. Nothing is kept here that a crash could lose.
+Owns the types that every `core.py` uses: an event as an input, an event as an output. Pure itself, so that a core may import it;
+`voxbridge.shared.step.runner` runs a step. Keeps nothing that a crash could lose.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Step = Callable[[S, Any, int], tuple[S, Sequence[Any]]]
 
 
 class Due(msgspec.Struct, frozen=True):
-    """An event that a step asked for, when (µs), and its cause."""
+    """An event that a step asked for, with its time (µs) and its cause."""
 
     event: events.Event
     ts: int
@@ -43,24 +43,24 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class Folded(msgspec.Struct, Generic[S]):
-    """A state folded from the log, and where the log of this service ends."""
+    """A state folded from the log, and the end of this service's events in the log."""
 
     state: S
     taken: int
     number: int
     last_seq: int
     missing: tuple[Due, ...] = ()
-    """What the last journal entry calls for and the log lacks: a crash came between. To be written before anything else."""
+    """Events that the last journal entry calls for and the log lacks, because of a crash in between. To be written before anything else."""
 
 
 Watch = Callable[[Any, Sequence[Any], int], None]
-"""Sees each input of a fold, what came of it, and when (µs)."""
+"""Observer of a fold: receives each input, its outputs, and its time (µs)."""
 
 
 def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[events.Recorded], *, watch: Watch | None = None) -> Folded[S]:
-    """The state after every journalled input. `log` holds all events of the session in order; `inputs` is the
-    union of what the service takes besides events; `watch` sees the outputs on their way, from which a service knows what it
-    had begun and not ended. Raises `INTERNAL` when an event that the journal names is not in `log`."""
+    """Return the state after every journalled input. `log` holds all events of the session in order; `inputs` is the union of what the
+    service takes besides events; `watch` receives the outputs as they occur, from which a service learns what it had begun and not ended.
+    Raises `INTERNAL` when an event that the journal names is not in `log`."""
     by_seq = {recorded.seq: recorded for recorded in log}
     decoder = msgspec.msgpack.Decoder(inputs)
     folded = Folded(state=initial, taken=0, number=0, last_seq=0)
@@ -71,7 +71,7 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
             continue
         folded.number += 1
         folded.last_seq = recorded.seq
-        # An event whose type cannot be told is none that a client sees, so it may be the journal.
+        # An event of unknown type that clients do not see may be the journal.
         if (
             isinstance(recorded.event, events.Unreadable)
             and recorded.type in (f"{writer}.journal", events.UNREADABLE)
@@ -81,7 +81,7 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
         if not isinstance(recorded.event, JOURNALS[writer]):
             present += 1
             continue
-        # A writer sends the next entry only after the events of the one before, so only the last can lack some.
+        # A writer sends the next entry only after the events of the previous one, so only the last entry can lack some.
         due, present = [], 0
         for taken in recorded.event.inputs:
             if taken.seq is not None:

@@ -1,7 +1,7 @@
-"""Replay: the recorded inputs are taken again in their order and with their time, and what comes of them is held against the log.
+"""Replay: the recorded inputs are taken again in their order and with their time, and the results are compared with the log.
 
-Owns the comparison: every event that the step would append, with its payload, cause, time, order and id, and how the journal
-groups the inputs. Does not own where a recording is read from, nor any service's rules. Pure; nothing is kept here.
+Owns the comparison: every event that the step would append, with its payload, cause, time, order and id, and how the journal groups the
+inputs. Does not own where a recording is read from, nor any service's rules. Pure; keeps nothing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ IGNORED: Final[Mapping[tuple[str, str], str]] = {
 """Fields that are not compared, by event type (`*`: all) and path, each with the reason."""
 
 _PROCESS: Final = 3
-"""Parts of an id when a process is named in it: `writer.process.number`, after the session."""
+"""Parts of an id that names no process; with one it is `writer.process.number`, after the session."""
 
 _ABSENT: Final = "(absent)"
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
-    """What is needed to replay a service: its step, the state before the first input, and the union of its own inputs."""
+    """Everything needed to replay a service: its step, the state before the first input, and the union of its own inputs."""
 
     writer: str
     step: Step[Any]
@@ -38,7 +38,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True):
-    """An input as a reader needs it: its number in the service, when it was taken (µs), what it was."""
+    """An input in readable form: its number in the service, when it was taken (µs), and what it was."""
 
     number: int
     at: int
@@ -56,10 +56,10 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is not as recorded. `seq` is the event's position or, where the log has no such event, that of the journal entry.
+    """A difference from the recording. `seq` is the event's position or, where the log has no such event, that of the journal entry.
 
-    changed: an event with other fields. missing: the log has it and the step does not append it. extra: the step appends it and the
-    log does not have it. raised: the step failed at an input, which ends the replay. log: the record itself is not in order.
+    changed: an event with other fields. missing: the log has it and the step does not append it. extra: the step appends it and the log
+    does not have it. raised: the step failed at an input, which ends the replay. log: the record itself is not in order.
     """
 
     kind: Literal["changed", "missing", "extra", "raised", "log"]
@@ -71,8 +71,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replayed(msgspec.Struct, kw_only=True):
-    """What came of a replay. `unfinished` are events that follow the last entry of the log and are not in it: the call goes on, or
-    its process was killed in between. They are no difference in themselves."""
+    """Result of a replay. `unfinished` are events after the last journal entry that the log does not have: the call goes on, or its process
+    was killed in between. By themselves they are no difference."""
 
     writer: str
     sid: str
@@ -88,14 +88,14 @@ class _Expected(msgspec.Struct, frozen=True):
     event: events.Event
     input: Input
     last: bool
-    """Whether its input is the last of its journal entry, as it is whenever something was appended."""
+    """True if its input is the last of its journal entry, as it is whenever something was appended."""
 
 
 def replay(service: Service, log: Sequence[events.Recorded]) -> Replayed:
     """Replay one service's part of a session. `log` holds all events of the session in order.
 
-    Raises `NOT_FOUND` when the service took no input in it, and `INTERNAL` when the record is not whole: its beginning or an
-    event that the journal names is not there, or an input cannot be read.
+    Raises `NOT_FOUND` when the service took no input in it, and `INTERNAL` when the record is incomplete: its beginning or an event that
+    the journal names is missing, or an input cannot be read.
     """
     own = [recorded for recorded in log if recorded.writer == service.writer]
     if not any(isinstance(recorded.event, JOURNALS[service.writer]) for recorded in own):
@@ -111,7 +111,7 @@ class _Replay:
         self._by_seq = {recorded.seq: recorded for recorded in log}
         self._decoder = msgspec.msgpack.Decoder(service.inputs)
         self._causes: dict[int | str, tuple[events.Recorded, Taken, int]] = {}
-        # A session that was imported under another id is what it was: the ids of its events tell its own.
+        # A session imported under another id keeps its event ids, which contain its original session id.
         sid = next((recorded.id.partition(".")[0] for recorded in own if recorded.id), log[0].sid)
         self._result = Replayed(writer=service.writer, sid=sid, began=log[0].ts, state=service.initial(sid))
 
@@ -169,7 +169,7 @@ class _Replay:
         result = self._result
         result.events += len(followed) + 1
         if followed and expected and expected[-1].last:
-            # It was its first output that wrote this entry; when others are written is not decided by the step.
+            # The first output of the last input wrote this entry. The step does not decide when other entries are written.
             input = expected[-1].input
             fields = _fields({"ts": entry.ts, "cause": entry.cause}, {"ts": input.at, "cause": None})
             if fields:
@@ -224,7 +224,7 @@ class _Replay:
         return Difference(kind="missing", seq=recorded.seq, type=recorded.type, input=input, fields=_all(recorded))
 
     def _cause(self, recorded: events.Recorded) -> Input | None:
-        """The input that a recorded event names, when the step made nothing of it."""
+        """Return the input that a recorded event names, when the step made nothing of it."""
         if not self._causes:
             entries = [entry for entry in self._own if isinstance(entry.event, self._journal)]
             inputs = [(entry, taken) for entry in entries for taken in getattr(entry.event, "inputs", ())]
@@ -245,17 +245,17 @@ class _Raised(Exception):
 
 
 def ignored(type: str, path: str) -> bool:
-    """Whether a field is declared as not compared."""
+    """Return whether a field is declared as not compared."""
     return ("*", path) in IGNORED or (type, path) in IGNORED
 
 
 def plain(value: Any) -> Any:
-    """An event or an input as plain values."""
+    """Return an event or an input as plain values."""
     return msgspec.msgpack.decode(msgspec.msgpack.encode(value))
 
 
 def _entries(own: Sequence[events.Recorded], journal: type[events.Event]) -> Iterator[tuple[events.Recorded | None, list[events.Recorded]]]:
-    """Each journal entry with the events that follow it; first, without an entry, what stands before them all."""
+    """Yield each journal entry with the events that follow it; first, without an entry, the events before all entries."""
     entry: events.Recorded | None = None
     followed: list[events.Recorded] = []
     for recorded in own:

@@ -1,11 +1,11 @@
-"""Running a pure step: takes inputs in order, journals them, and carries out what the step asks for.
+"""Runner of a pure step: takes inputs in order, journals them, and carries out what the step asks for.
 
-The step is `step(state, input, now) -> (state, outputs)`. This shell gives it time, writes the journal ahead of
-every event it appends, and hands all other outputs to the service that knows how to perform them. Because the
-journal holds every input, `voxbridge.shared.step.fold.fold` gives the state again from the log, and a replay gives the outputs again.
+The step is `step(state, input, now) -> (state, outputs)`. This shell gives it time, writes the journal ahead of every event it appends, and
+hands all other outputs to the service that knows how to perform them. Because the journal holds every input,
+`voxbridge.shared.step.fold.fold` rebuilds the state from the log, and a replay gives the outputs again.
 
-When an output cannot go into the log (it is too large, the log is too far behind, somebody else owns the session), the writer
-is stopped for good: a state whose outputs are missing must not go on.
+When an output cannot go into the log (it is too large, the log is too far behind, another process owns the session), the writer is stopped
+for good: a state whose outputs are missing must not continue.
 
 A crash loses the inputs of the last 100 ms that no output followed.
 """
@@ -35,14 +35,14 @@ JOURNAL_BYTES: Final = 256 * 1024
 """Bytes of inputs in one journal entry, beyond which it is written at once."""
 
 INPUT_LIMIT: Final = 512 * 1024
-"""Bytes of one input. Larger things come as events, which the journal names by position."""
+"""Bytes of one input. Larger data comes as events, which the journal names by position."""
 
 S = TypeVar("S")
 _encoder = msgspec.msgpack.Encoder()
 
 
 class Stepper(Generic[S]):
-    """One session's state in one service, and the only place where it changes."""
+    """State of one session in one service, and the only place where it changes."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Stepper(Generic[S]):
         perform: Callable[[Any], None],
         taken: int = 0,
     ) -> None:
-        """`taken` is how many inputs the log already holds of this session in this service."""
+        """Set up the stepper. `taken` is how many inputs of this session and service the log already holds."""
         self.state = state
         self.taken = taken
         self._step = step
@@ -71,9 +71,9 @@ class Stepper(Generic[S]):
     def take(self, input: Any) -> None:
         """Take one input: step, journal it, and carry out the outputs in order.
 
-        An input given while another is taken (by `perform`) is taken after it. An input that is over `INPUT_LIMIT`
-        (`TOO_LARGE`) or at which the step raises was not taken: nothing has changed. Raises what stopped the writer, when it is
-        stopped: the session is no longer this process's.
+        An input given while another is taken (by `perform`) is taken after it. An input that is over `INPUT_LIMIT` (`TOO_LARGE`) or at
+        which the step raises was not taken: nothing has changed. Raises the error that stopped the writer, if it is stopped: the session no
+        longer belongs to this process.
         """
         self._waiting.append(input)
         if self._taking:
@@ -121,7 +121,7 @@ class Stepper(Generic[S]):
             self._timer = asyncio.get_running_loop().call_later(JOURNAL_INTERVAL_S, self._flush_now)
 
     async def close(self) -> None:
-        """Write what is left of the journal and wait for the log."""
+        """Write the rest of the journal and wait for the log."""
         self._flush_now()
         await self._writer.flushed()
 

@@ -1,8 +1,8 @@
-"""The connection of a process to Redis (Valkey), made so that an outage is waited out and said, never fatal or silent.
+"""The connection of a process to Redis (Valkey), made so that an outage is waited out and logged, and is never fatal or silent.
 
 Owns the client's settings. Does not own what is kept there (`voxbridge.shared.store.store`). A command that was under way in a crash may or
-may not have been carried out. Apart from `voxbridge.shared.bus.connection`, because this client takes a third of a second to load, which
-commands that read the log alone do without.
+may not have been carried out. Separate from `voxbridge.shared.bus.connection`, because this client takes a third of a second to load, and
+commands that only read the log do without it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _log = logging.getLogger(__name__)
 
 
 async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S, password_file: str = "") -> Redis:
-    """A client with short time-outs and three retries; a 65th command waits for a connection. Raises `Unavailable` after `timeout_s`,
-    and `INVALID_ARGUMENT` when the file cannot be used."""
+    """Return a client with short timeouts and three retries; a 65th concurrent command waits for a connection. Raises `Unavailable` after
+    `timeout_s`, and `INVALID_ARGUMENT` when the file cannot be used."""
     secret = {"password": read_secret(password_file, "VOXBRIDGE_REDIS_PASSWORD_FILE")} if password_file else {}
 
     async def leave() -> None:
@@ -59,7 +59,7 @@ async def connect_redis(url: str, *, timeout_s: float = START_TIMEOUT_S, passwor
 
 
 async def redis_answers(client: Redis) -> bool:
-    """Whether Redis answers a PING within half a second."""
+    """Return whether Redis answers a PING within half a second."""
     try:
         async with asyncio.timeout(_PROBE_TIMEOUT_S):
             return bool(await client.ping())
@@ -68,15 +68,15 @@ async def redis_answers(client: Redis) -> bool:
 
 
 class _Retry(Retry):
-    """Tries again over a new connection, also where the server says that it takes no writes: it is a replica since another one took its
-    place, and its name leads to that one now. The connections that nothing is under way on leave it too: what they read would be old."""
+    """Retry policy: tries again over a new connection, also when the server says that it takes no writes: it became a replica, and its host
+    name leads to the new primary now. Idle connections are closed too: their reads would be stale."""
 
     def __init__(self, leave: Callable[[], Awaitable[None]]) -> None:
         super().__init__(ExponentialBackoff(cap=0.5, base=0.05), RETRIES, (NoConnection, NoAnswer, *_DEMOTED))
         self._leave = leave
 
     def __deepcopy__(self, _: object) -> _Retry:
-        # Each connection has one of its own; what they leave is one pool.
+        # Each connection has a copy of its own; all of them use one pool.
         return _Retry(self._leave)
 
     async def call_with_retry(

@@ -1,8 +1,8 @@
 """Typed keys in Valkey: leases, the function catalogue, notes, and the index of sessions.
 
-All of it is a cache of facts that stand in the log, so losing Valkey costs a rebuild and no data. Every key begins with
-`vx:`; this module is where keys are named, but for those of providers (`voxbridge.shared.secrets.provider_keys`) and of the probe
-(`voxbridge.shared.service.health`).
+All of it is a cache of facts in the log, so losing Valkey costs a rebuild and no data. Every key begins with `vx:`; this module names the
+keys, except those of providers (`voxbridge.shared.secrets.provider_keys`), of recordings (`voxbridge.shared.audio.recordings`) and of the
+probe (`voxbridge.shared.service.health`).
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from voxbridge.shared.errors import Unavailable
 
 LEASE_MS: Final = 3_000
 ORPHAN_AGE_S: Final = 30
-"""A younger session that no worker has ever held may still be waiting for its first one."""
+"""Seconds that a session which no worker has ever held may wait for its first one before it is an orphan."""
 
 NOTES_LIMIT: Final = 1_000
-"""Notes kept for one account; the oldest goes when one more is remembered."""
+"""Notes kept for one account; the oldest is dropped when one more is remembered."""
 
 GATEWAY_MS: Final = 3_000
-"""How long a gateway is taken to live after it last said so."""
+"""Milliseconds that a gateway counts as alive after its last report."""
 KEPT_S: Final = 30 * 86_400
-"""How long a session can be resumed by what is kept here, where the log has already let go of its request."""
+"""Seconds that a session can be resumed with the data kept here, when the log has already dropped its request."""
 
 ERASED_S: Final = 86_400
-"""How long an erased note is kept from coming back: longer than any reader of the log may take."""
+"""Seconds during which an erased note is not taken again: longer than any reader of the log may need."""
 
 SESSIONS_LIMIT: Final = 100_000
-"""Sessions in the index; the oldest goes when one more is opened."""
+"""Sessions in the index; the oldest is dropped when one more is opened."""
 
 SWEEP: Final = 512
-"""Live sessions that are looked at in one command: half a millisecond of Valkey's, and nothing of the worker's that asks."""
+"""Live sessions checked in one command: half a millisecond of Valkey's time, and none of the asking worker's."""
 
 WORKERS_LIMIT: Final = 1_000
-"""Voice workers that are remembered; the oldest goes when one more begins."""
+"""Voice workers that are remembered; the oldest is dropped when one more begins."""
 
 _CATALOGUE: Final = "vx:functions"
 _SESSIONS: Final = "vx:sessions"
@@ -124,7 +124,7 @@ return {#live, found}
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Something an account asked to remember; `ts` in µs of the Unix clock."""
+    """A text that an account asked to remember; `ts` in µs of the Unix clock."""
 
     note_id: str
     text: str
@@ -132,23 +132,23 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resumable(msgspec.Struct, frozen=True, kw_only=True):
-    """What a resume needs of a session's request: the hash of its token, and its mode."""
+    """The part of a session's request that a resume needs: the hash of its token, and its mode."""
 
     resume_hash: str
     mode: str
 
 
 class Sweep(NamedTuple):
-    """What one look at some of the live sessions found."""
+    """Result of one look at some of the live sessions."""
 
     seen: int
-    """How many there were; fewer than asked for at the end of the list."""
+    """Number of sessions looked at; fewer than asked for at the end of the list."""
 
     free: dict[str, bool]
-    """Those whose lease nobody holds and somebody once held (true), or that have waited `ORPHAN_AGE_S` for it (false)."""
+    """Sessions without a lease: true if a worker once held it, false if they have waited `ORPHAN_AGE_S` for their first one."""
 
     owners: list[str]
-    """The workers that hold the others, of those that are registered (`Store.worker_listens`)."""
+    """Workers that hold the other leases, as far as they are registered (`Store.worker_listens`)."""
 
 
 class Store:
@@ -167,7 +167,7 @@ class Store:
         self._held_by = redis.register_script(_HELD_BY)
 
     async def acquire_lease(self, sid: str, worker: str, *, floor: int = 0) -> int | None:
-        """Take the lease of a session: its new term, or nothing while somebody holds it.
+        """Take the lease of a session; return its new term, or None while a worker holds it.
 
         `floor` is the last term in the log, so that the term grows even if Valkey forgot it.
         """
@@ -175,11 +175,12 @@ class Store:
         return term or None
 
     async def regain_lease(self, sid: str, worker: str, *, floor: int = 0) -> int | None:
-        """Have the lease again that ran out or was forgotten, if nobody else took it meanwhile; also if it was regained already."""
+        """Take a lease again that expired or was forgotten; return its term, or None if another worker took it meanwhile. Also for one that
+        was regained already."""
         return int(await self._run(self._regain(keys=[_lease(sid), _term(sid)], args=[worker, LEASE_MS, floor]))) or None
 
     async def renew_leases(self, sids: Sequence[str], worker: str) -> list[str]:
-        """Renew the leases of all `sids` in one pipeline; returns those that are no longer ours."""
+        """Renew the leases of all `sids` in one pipeline; return those that are no longer ours."""
         if not sids:
             return []
         async with self.redis.pipeline(transaction=False) as pipeline:
@@ -192,26 +193,27 @@ class Store:
         await self._run(self._release(keys=[_lease(sid)], args=[worker]))
 
     async def hand_over_lease(self, sid: str, worker: str, to: str) -> bool:
-        """Make a lease of `worker` that of `to`, under a new term; whether it was there to give. It runs out like any other, so a
-        worker that does not take it up loses it to everybody."""
+        """Give a lease of `worker` to `to`, under a new term; return whether `worker` held it. The lease expires like any other, so that
+        any worker may take it if `to` does not take it up."""
         return bool(await self._run(self._hand_over(keys=[_lease(sid), _term(sid)], args=[worker, to, LEASE_MS])))
 
     async def seize_lease(self, sid: str, dead: str, worker: str) -> int | None:
-        """Take the lease of a session from a worker that is known to be dead, if it is still that worker's: the new term, or nothing."""
+        """Take the lease of a session from a worker that is known to be dead, if that worker still holds it; return the new term, or
+        None."""
         return int(await self._run(self._hand_over(keys=[_lease(sid), _term(sid)], args=[dead, worker, LEASE_MS]))) or None
 
     async def handed_lease(self, sid: str, worker: str) -> int | None:
-        """Take up a lease that another worker handed over: its term, or nothing when it has run out. It is renewed."""
+        """Take up and renew a lease that another worker handed over; return its term, or None when it has expired."""
         return int(await self._run(self._handed(keys=[_lease(sid), _term(sid)], args=[worker, LEASE_MS]))) or None
 
     async def held(self, sids: Sequence[str]) -> list[bool]:
-        """For each session, whether a worker holds its lease now; one command."""
+        """Return for each session whether a worker holds its lease now; one command."""
         if not sids:
             return []
         return [value is not None for value in await self._run(self.redis.mget([_lease(sid) for sid in sids]))]
 
     async def renewed(self, sids: Sequence[str], *, within_ms: int) -> list[bool]:
-        """For each session, whether a worker renewed its lease in the last `within_ms`; one round trip."""
+        """Return for each session whether a worker renewed its lease in the last `within_ms`; one round trip."""
         if not sids:
             return []
         async with self.redis.pipeline(transaction=False) as pipeline:
@@ -229,43 +231,43 @@ class Store:
             await self._run(pipeline.execute())
 
     async def session_closed(self, sid: str) -> None:
-        """Take a session off the live ones; it cannot be resumed any more."""
+        """Remove a session from the live ones; it cannot be resumed any more."""
         async with self.redis.pipeline(transaction=False) as pipeline:
             pipeline.zrem(_LIVE, sid)
             pipeline.delete(_resumable(sid))
             await self._run(pipeline.execute())
 
     async def keep_resumable(self, sid: str, kept: Resumable) -> None:
-        """Keep what stands in the session's request, for sessions that outlive the log's retention."""
+        """Keep data of the session's request, for sessions that outlive the log's retention."""
         await self._run(self.redis.set(_resumable(sid), msgspec.json.encode(kept), ex=KEPT_S))
 
     async def resumable(self, sid: str) -> Resumable | None:
-        """What was kept of a session's request."""
+        """Return the data kept of a session's request."""
         found = await self._run(self.redis.get(_resumable(sid)))
         return msgspec.json.decode(found, type=Resumable) if found else None
 
     async def gateway_lives(self, pid: str) -> None:
-        """Say that a gateway process lives; it is taken to for `GATEWAY_MS`."""
-        # A full Valkey still renews what it has, and takes nothing new.
+        """Report that a gateway process is alive; it counts as alive for `GATEWAY_MS`."""
+        # A full Valkey still renews existing keys, and takes no new ones.
         if not await self._run(self.redis.pexpire(_gateway(pid), GATEWAY_MS)):
             await self._run(self.redis.set(_gateway(pid), b"1", px=GATEWAY_MS))
 
     async def gateway_gone(self, pid: str) -> None:
-        """Say that a gateway process has ended."""
+        """Report that a gateway process has ended."""
         await self._run(self.redis.delete(_gateway(pid)))
 
     async def gateway_alive(self, pid: str) -> bool:
-        """Whether a gateway process lives."""
+        """Return whether a gateway process is alive."""
         return bool(await self._run(self.redis.exists(_gateway(pid))))
 
     async def gateways_alive(self, pids: Sequence[str]) -> list[bool]:
-        """For each gateway process, whether it lives; one command."""
+        """Return for each gateway process whether it is alive; one command."""
         if not pids:
             return []
         return [value is not None for value in await self._run(self.redis.mget([_gateway(pid) for pid in pids]))]
 
     async def index_is_whole(self) -> bool:
-        """Whether the index was built from the log since Valkey last forgot it."""
+        """Return whether the index was built from the log since Valkey last lost it."""
         return bool(await self._run(self.redis.exists(_WHOLE)))
 
     async def add_to_index(self, started: Mapping[str, int], live: Mapping[str, int]) -> None:
@@ -278,15 +280,15 @@ class Store:
             await self._run(pipeline.execute())
 
     async def index_built(self) -> None:
-        """Remember that the index is whole."""
+        """Record that the index is complete."""
         await self._run(self.redis.set(_WHOLE, b"1"))
 
     async def live_sessions(self) -> list[str]:
-        """Sessions that have not ended."""
+        """Return the sessions that have not ended."""
         return [_text(sid) for sid in await self._run(self.redis.zrange(_LIVE, 0, -1))]
 
     async def sweep(self, now: int, *, first: int = 0) -> Sweep:
-        """Look at `SWEEP` of the live sessions, oldest first, from the one at the place `first` on. `now` in µs."""
+        """Look at `SWEEP` of the live sessions, oldest first, starting at index `first`. `now` in µs."""
         oldest = now - ORPHAN_AGE_S * 1_000_000
         seen, free, owners = await self._run(self._sweep(keys=[_LIVE, _WORKERS], args=[first, SWEEP, oldest]))
         return Sweep(
@@ -294,7 +296,8 @@ class Store:
         )
 
     async def orphans(self, now: int) -> list[str]:
-        """Live sessions whose lease nobody holds and somebody once held, or that have waited `ORPHAN_AGE_S` for it. `now` in µs."""
+        """Return live sessions whose lease a worker once held and none holds now, or that have waited `ORPHAN_AGE_S` for one. `now` in
+        µs."""
         found: list[str] = []
         first, seen = 0, SWEEP
         while seen == SWEEP:
@@ -304,7 +307,7 @@ class Store:
         return found
 
     async def held_by(self, worker: str) -> list[str]:
-        """The live sessions whose lease a worker holds, oldest first."""
+        """Return the live sessions whose lease a worker holds, oldest first."""
         found: list[str] = []
         first, seen = 0, SWEEP
         while seen == SWEEP:
@@ -314,29 +317,29 @@ class Store:
         return found
 
     async def worker_listens(self, worker: str, ts: int) -> None:
-        """Register a voice worker as one that can be asked whether it is there. `ts` in µs."""
+        """Register a voice worker that other workers can probe. `ts` in µs."""
         async with self.redis.pipeline(transaction=False) as pipeline:
             pipeline.zadd(_WORKERS, {worker: ts})
             pipeline.zremrangebyrank(_WORKERS, 0, -(WORKERS_LIMIT + 1))
             await self._run(pipeline.execute())
 
     async def recent_sessions(self, *, limit: int, before: int | None = None) -> list[tuple[str, int]]:
-        """`(sid, started in µs)`, newest first, of sessions that started before `before`."""
+        """Return `(sid, started in µs)`, newest first, of sessions that started before `before`."""
         top = f"({before}" if before is not None else "+inf"
         found = await self._run(self.redis.zrange(_SESSIONS, top, "-inf", desc=True, byscore=True, offset=0, num=limit, withscores=True))
         return [(_text(sid), int(score)) for sid, score in found]
 
     async def keep_handle(self, sid: str, kept: str, ttl_s: int) -> None:
-        """Keep what a session of a realtime model is resumed with, for a while."""
+        """Keep the handle that resumes a session of a realtime model, for `ttl_s`."""
         await self._run(self.redis.set(_handle(sid), kept, ex=ttl_s))
 
     async def handle(self, sid: str) -> str | None:
-        """What `keep_handle` kept; nothing if it ran out or Valkey forgot it."""
+        """Return what `keep_handle` kept; None if it expired or Valkey lost it."""
         found = await self._run(self.redis.get(_handle(sid)))
         return None if found is None else _text(found)
 
     async def forget_handle(self, sid: str) -> None:
-        """The session is over."""
+        """Delete the handle, because the session is over."""
         await self._run(self.redis.delete(_handle(sid)))
 
     async def publish_functions(self, functions: Sequence[Function]) -> None:
@@ -344,19 +347,19 @@ class Store:
         await self._run(self.redis.set(_CATALOGUE, msgspec.json.encode(list(functions))))
 
     async def functions(self) -> list[Function]:
-        """The catalogue; empty before the tool executor first started."""
+        """Return the catalogue; empty before the tool executor first started."""
         found = await self._run(self.redis.get(_CATALOGUE))
         return msgspec.json.decode(found, type=list[Function]) if found else []
 
     async def add_note(self, account: str, note: Note) -> bool:
-        """Keep a note; adding the same `note_id` again changes nothing, and one that was erased is not taken. Whether it was."""
+        """Keep a note; return whether it was taken. Adding the same `note_id` again changes nothing, and an erased note is not taken."""
         key = _notes(account)
         keys = [key, f"{key}:text", f"{key}:erased"]
         return bool(await self._run(self._add_note(keys=keys, args=[note.note_id, note.text, note.ts, NOTES_LIMIT])))
 
     async def forget_notes(self, notes: Sequence[tuple[str, str]]) -> int:
-        """Delete notes, as `(account, note_id)`; returns how many of those there were. For `ERASED_S` they are not taken again, whoever
-        read them from the log before."""
+        """Delete notes, given as `(account, note_id)`; return how many of them existed. For `ERASED_S` they are not taken again, even by a
+        process that read them from the log before."""
         if not notes:
             return 0
         async with self.redis.pipeline(transaction=False) as pipeline:
@@ -370,16 +373,16 @@ class Store:
         return sum(answers[2::4])
 
     async def erase(self, sid: str) -> None:
-        """Delete all keys of a session but its place in the index. Its notes go by `forget_notes`, the key of its recording is
-        `voxbridge.shared.audio.recordings`'s."""
+        """Delete all keys of a session except its place in the index. `forget_notes` deletes its notes, and
+        `voxbridge.shared.audio.recordings` owns the key of its recording."""
         async with self.redis.pipeline(transaction=False) as pipeline:
             for key in (_lease(sid), _term(sid), _resumable(sid), _handle(sid)):
-                pipeline.delete(key)  # one by one: who may delete one of them need not have rights to the others
+                pipeline.delete(key)  # one by one: a user that may delete one of them need not have rights to the others
             pipeline.zrem(_LIVE, sid)
             await self._run(pipeline.execute())
 
     async def notes_from(self, sids: Collection[str]) -> list[tuple[str, str]]:
-        """The notes that came from these sessions, as `(account, note_id)`, by their ids; reads the ids of all notes."""
+        """Return the notes that came from these sessions, as `(account, note_id)`, by their ids; reads the ids of all notes."""
         found = []
         cursor = 0
         while True:
@@ -393,7 +396,7 @@ class Store:
                 return sorted(set(found))
 
     async def count_call(self, token_id: str, *, keep_s: int) -> int:
-        """How many calls an access token has started, with this one; forgotten after `keep_s`."""
+        """Count a call that an access token starts; return the total. The count is forgotten after `keep_s`."""
         key = f"vx:token:{token_id}"
         async with self.redis.pipeline(transaction=True) as pipeline:
             pipeline.incr(key)
@@ -401,7 +404,7 @@ class Store:
             return int((await self._run(pipeline.execute()))[0])
 
     async def notes(self, account: str) -> list[Note]:
-        """The notes of an account, newest first."""
+        """Return the notes of an account, newest first."""
         key = _notes(account)
         order = await self._run(self.redis.zrange(key, 0, -1, desc=True, withscores=True))
         texts = await self._run(self.redis.hgetall(f"{key}:text"))
@@ -417,7 +420,7 @@ class Store:
 
 
 def _text(value: bytes | str) -> str:
-    # Whether a client decodes answers is its maker's choice.
+    # Depends on the client's `decode_responses`.
     return value.decode() if isinstance(value, bytes) else value
 
 
