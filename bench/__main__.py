@@ -46,9 +46,9 @@ Area = Callable[[bool, Callable[[str], None]], Awaitable[Found]]
 
 
 async def peers(quick: bool, say: Callable[[str], None]) -> Found:
-    """The comparison with Pipecat, RoomKit, LiveKit and the bare SDK, as part of the run."""
+    """Run the comparison with Pipecat, RoomKit, LiveKit and the bare SDK as an area."""
     found = await compare(tuple(PEERS), quick=quick, say=lambda text: say(f"peers: {text}"))
-    # The areas before it have left their load average: how quiet the run began is said by the run.
+    # The areas before this one raise the load average, so that note is dropped here; the run itself reports its load at the start.
     return found.figures, msgspec.to_builtins(found, str_keys=True), [why for why in found.noisy if "load average" not in why]
 
 
@@ -76,26 +76,26 @@ ALONE: Final[Mapping[str, Area]] = {
     "kills": kills,
     "busy": busy,
 }
-"""Areas that start what they need; those that load the machine come last, so that what is measured quiet is quiet."""
+"""Areas that start what they need. Those that load the machine come last, so that they do not disturb the others."""
 
 TOGETHER: Final[Mapping[str, Talking]] = {"starts": starts, "speech": speech}
-"""Areas on one product with its models loaded, started once."""
+"""Areas that share one product with its models loaded, started once."""
 
 AREAS: Final = (*ALONE, *TOGETHER)
 
 FAILED_LIMIT: Final = 120
-"""Characters of why an area failed."""
+"""Maximum length of the reason why an area failed, in characters."""
 
 
 def _failed(area: str, error: Exception) -> Figure:
-    """Return the row of an area that could not be taken. It may be published, so it names nothing of this machine."""
+    """Return the row of an area that could not be measured. It may be published, so paths of this machine are removed."""
     lines = str(error).splitlines() or [type(error).__name__]
     why = re.sub(r"(?<![\w.:/])/[\w./-]+", "…", lines[0])[:FAILED_LIMIT]
     return Figure(area=area, what=area, unit="", value=None, target=0, note=f"failed: {why}")
 
 
 async def measure(areas: tuple[str, ...], *, quick: bool, say: Callable[[str], None]) -> Results:
-    """Take every figure of these areas. What cannot be taken is a missed target, and the rest goes on."""
+    """Measure every figure of these areas. An area that fails counts as a missed target, and the run goes on."""
     before = machine.load_average()
     figures: list[Figure] = []
     detail: dict[str, Any] = {}
@@ -134,13 +134,13 @@ async def measure(areas: tuple[str, ...], *, quick: bool, say: Callable[[str], N
         load_after=machine.load_average(),
         noisy=noisy,
         figures=figures,
-        # As a reader of the file will see it, so that what draws it needs one shape only.
+        # In the form that is stored, so that the plots handle only one form.
         detail=msgspec.to_builtins(detail, str_keys=True),
     )
 
 
 def chosen(only: str) -> tuple[str, ...]:
-    """The areas that `--only` names; raises `click.BadParameter`."""
+    """Return the areas that `--only` names; raises `click.BadParameter`."""
     names = tuple(name.strip().replace("-", "_") for name in only.split(",") if name.strip()) or AREAS
     unknown = [name for name in names if name not in AREAS]
     if unknown:
@@ -176,7 +176,7 @@ def main(only: str, quick: bool, markdown: bool, publish: bool) -> None:
     began = time.monotonic()
 
     def say(text: str) -> None:
-        # A line for each step where there is no terminal, so that a log shows how far a run has come.
+        # Without a terminal, print one line for each step, so that a log shows the progress.
         if console.is_terminal:
             status.update(text)
         else:

@@ -1,4 +1,4 @@
-"""The arithmetic of the benchmarks: quantiles, ladders, settled readings. Pure, and tested without a clock."""
+"""Arithmetic of the benchmarks: quantiles, ladders, settled readings. Pure, and tested without a clock."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 
 PERCENTILES: Final = (0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 100)
 LATE_MS: Final = 5.0
-"""Lateness of the client's own sending, p99, from which a run is called noisy."""
+"""Milliseconds by which the client's own sending may be late (p99) before a run is called noisy."""
 
 
 class Series(msgspec.Struct, frozen=True):
-    """Figures of one kind, as what is needed of them. A lost one is infinitely late: `None`, because JSON has no infinity."""
+    """Quantiles of a series of values. A lost value counts as infinite and is shown as `None`, because JSON has no infinity."""
 
     count: int
     lost: int
@@ -23,11 +23,11 @@ class Series(msgspec.Struct, frozen=True):
     p99: float | None
     longest: float | None
     curve: list[tuple[float, float]]
-    """`(percent, value)`: what a plot needs."""
+    """Points `(percent, value)` for a plot."""
 
 
 def quantile(ordered: Sequence[float], percent: float) -> float:
-    """The smallest value that at least `percent` of the values do not exceed (nearest rank); raises `ValueError` without any."""
+    """Return the smallest value that at least `percent` of the values do not exceed (nearest rank); raises `ValueError` without any."""
     if not ordered:
         raise ValueError("there are no values")
     rank = math.ceil(round(len(ordered) * percent / 100, 9))
@@ -35,7 +35,7 @@ def quantile(ordered: Sequence[float], percent: float) -> float:
 
 
 def series(values: Sequence[float], *, lost: int = 0) -> Series:
-    """Sum up values, with those that never came counted as infinite; raises `ValueError` when there is nothing to sum up."""
+    """Summarise values, with `lost` ones counted as infinite; raises `ValueError` when there are none."""
     ordered = [*sorted(values), *([math.inf] * lost)]
     curve = [(percent, quantile(ordered, percent)) for percent in PERCENTILES]
     return Series(
@@ -50,12 +50,12 @@ def series(values: Sequence[float], *, lost: int = 0) -> Series:
 
 
 def ladder(first: int, step: int, top: int) -> list[int]:
-    """The numbers of sessions to try, ascending."""
+    """Return the numbers of sessions to try, ascending."""
     return list(range(first, top + 1, step))
 
 
 def sustained(rungs: Sequence[tuple[int, float | None]], limit_ms: float) -> int:
-    """The most sessions whose p99 stayed within the limit, before the first that did not; 0 when none did."""
+    """Return the most sessions whose p99 stayed within the limit, before the first that exceeded it; 0 when none did."""
     best = 0
     for sessions, p99_ms in rungs:
         if p99_ms is None or p99_ms > limit_ms:
@@ -65,13 +65,13 @@ def sustained(rungs: Sequence[tuple[int, float | None]], limit_ms: float) -> int
 
 
 def settled(readings: Sequence[float], *, last: int, within: float) -> bool:
-    """Whether the last readings lie within this share of each other."""
+    """Return whether the last readings lie within this share of each other."""
     tail = readings[-last:]
     return len(tail) == last and max(tail) - min(tail) <= within * max(tail)
 
 
 def per_further(few: float, many: float, further: int) -> float:
-    """What one further session costs, from a reading with few and one with `further` more."""
+    """Return the cost of one further session, from a reading with few and one with `further` more."""
     if further <= 0:
         raise ValueError("there must be further sessions")
     return (many - few) / further

@@ -1,6 +1,6 @@
 """A real `voxbridge up` for a measurement: supervised, with its standby, in a folder that is removed; and busy loops beside it.
 
-Owns the processes. Does not own what is done to them. A crash of the benchmark ends them all.
+Owns the processes; the caller decides what happens to them. If the benchmark crashes, they all end.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Installed:
 
     @property
     def url(self) -> str:
-        """Where the VOX socket is."""
+        """URL of the VOX socket."""
         return f"ws://127.0.0.1:{self.port}/ws/vox"
 
     def processes(self, module: str) -> list[psutil.Process]:
-        """The processes of a service that run now."""
+        """Return the running processes of a service."""
         found = []
         for child in self.up.children():
             try:
@@ -61,16 +61,16 @@ class Installed:
         return found
 
     async def workers(self, count: int = 2) -> dict[str, psutil.Process]:
-        """The voice workers by name, once so many are ready. Raises `StackError`."""
+        """Return the voice workers by name, once so many are ready. Raises `StackError`."""
         return await self._named("voice", count)
 
     async def gateway(self) -> psutil.Process:
-        """The gateway, once it is ready. Raises `StackError`."""
+        """Return the gateway, once it is ready. Raises `StackError`."""
         (found,) = (await self._named("gateway", 1)).values()
         return found
 
     async def owner(self, sid: str) -> str:
-        """The worker that holds a session."""
+        """Return the worker that holds a session."""
         found = await self._store.redis.get(f"vx:lease:{{{sid}}}")
         return found.decode() if isinstance(found, bytes) else str(found or "")
 
@@ -94,7 +94,7 @@ class Installed:
 
 @asynccontextmanager
 async def installed(settings: Mapping[str, str]) -> AsyncIterator[Installed]:
-    """`voxbridge up` with these settings over the defaults, ready. Raises `StackError`."""
+    """Run `voxbridge up` with these settings over the defaults, and yield it when it is ready. Raises `StackError`."""
     folder = Path(tempfile.mkdtemp(prefix="voxbridge-bench-"))
     port = free_port()
     own = {"PORT": str(port), "MODELS_PORT": str(free_port()), "DATA_DIR": str(folder / "data"), "LOG_LEVEL": "info"}
@@ -121,7 +121,7 @@ async def installed(settings: Mapping[str, str]) -> AsyncIterator[Installed]:
 
 @contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """So many processes beside it that do nothing but turn."""
+    """Run so many busy-loop processes beside the measurement."""
     running = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=die_with_parent())  # noqa: PLW1509 - one system call
         for _ in range(loops)

@@ -1,4 +1,4 @@
-"""What a figure was taken on: the processor, the system, the versions of what carries the load."""
+"""Facts about the machine that ran a measurement: processor, system, versions of the main packages."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PACKAGES: Final = {
     "voxbridge": "voxbridge",
 }
 BUSY: Final = 0.25
-"""Load average for each core, from which a machine is not quiet before a run."""
+"""Load average per core above which a machine is not quiet before a run."""
 
 
 def facts() -> dict[str, Any]:
-    """The machine and the versions."""
+    """Return the facts about the machine and the versions."""
     return {
         "cpu": _processor(),
         "cores": os.cpu_count(),
@@ -37,12 +37,12 @@ def facts() -> dict[str, Any]:
 
 
 def load_average() -> float:
-    """Of the last minute."""
+    """Return the load average of the last minute."""
     return os.getloadavg()[0]
 
 
 def busy(load: float) -> bool:
-    """Whether others use this machine."""
+    """Return whether the load average shows that the machine is in use."""
     return load > BUSY * (os.cpu_count() or 1)
 
 

@@ -1,4 +1,4 @@
-"""What one request to each local model costs: medians over repeated requests, one at a time.
+"""Latency of one request to each local model: medians over repeated requests, one at a time.
 
     python -m bench.model_latency [--url http://127.0.0.1:8421/v1] [--repeat 9]
 
@@ -29,7 +29,7 @@ def _timed(count: int, work: Callable[[int], float]) -> tuple[float, float]:
 
 
 class Bench:
-    """The requests, each returning seconds."""
+    """The requests. Each method returns seconds."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -50,28 +50,28 @@ class Bench:
         return time.perf_counter() - started
 
     def transcription(self, _index: int) -> float:
-        """A whole transcription."""
+        """Time a whole transcription."""
         return self._whole("/audio/transcriptions", files={"file": ("a.wav", self.recording)}, data={"model": "whisper"})
 
     def turn(self, _index: int) -> float:
-        """A decision about the end of a turn."""
+        """Time a decision about the end of a turn."""
         return self._whole("/audio/turns", files={"file": ("a.wav", self.recording)})
 
     def short_reply(self, _index: int) -> float:
-        """A short sentence spoken, whole."""
+        """Time a short sentence, spoken as a whole."""
         return self._whole("/audio/speech", json={"input": "Sure, one moment.", "response_format": "pcm"})
 
     def first_sound(self, _index: int) -> float:
-        """First bytes of a reply of two sentences."""
+        """Time the first bytes of a reply of two sentences."""
         return self._first("/audio/speech", {"input": f"It is a quarter past nine. {SENTENCE}", "response_format": "pcm"})
 
     def first_word(self, index: int) -> float:
-        """First word of an answer, tools offered, prefix warm, the question new each time."""
+        """Time the first word of an answer, with tools offered, a warm prefix and a new question each time."""
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": f"Hello, this is caller number {index}."}]
         return self._first("/chat/completions", {"messages": messages, "tools": TOOLS, "stream": True, "max_tokens": 16, "temperature": 0})
 
     def tool_call(self, index: int) -> float:
-        """A whole decision for a tool with its arguments, prefix warm."""
+        """Time a whole tool call with its arguments, prefix warm."""
         case = [case for case in CASES if case.tool == "set_timer"][index % 5]
         messages = [{"role": "system", "content": SYSTEM}, *case.messages]
         return self._whole("/chat/completions", json={"messages": messages, "tools": TOOLS, "max_tokens": 64, "temperature": 0})

@@ -1,7 +1,7 @@
-"""The pages that quote figures, made from one run: its JSON is committed, and README and docs say what it says.
+"""The pages that quote figures, generated from one run: its JSON is committed, and README and docs show its values.
 
-Owns which figures README quotes and where the generated parts lie. `deploy.gates.figures` refuses a page that says something else. Does
-not own the tables themselves (`report`, `peers.report`).
+Owns which figures README quotes and the markers of the generated parts. `deploy.gates.figures` refuses a page that differs. The tables
+themselves are made by `report` and `peers.report`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.stack import ROOT
 BEGIN: Final = "<!-- figures: begin -->"
 END: Final = "<!-- figures: end -->"
 RUNS: Final = Path("docs", "benchmarks")
-"""Folder of the committed runs: one file a day, the newest is the one that pages quote."""
+"""Folder of the committed runs: one file a day; pages quote the newest one."""
 
 IMAGES: Final = Path("docs", "images")
 PICTURES: Final = ("benchmarks.png", "benchmarks-peers.png")
@@ -75,20 +75,20 @@ QUOTED: Final[Mapping[str, tuple[str, ...]]] = {
     "replay of a call of ten minutes, the whole command": ("past.replay",),
     "opening a session of half an hour in Studio, p50": ("past.timeline",),
 }
-"""README's rows, each with the keys of its figures."""
+"""Rows of README, each with the keys of its figures."""
 
 
 class PageError(Exception):
-    """A run that is not to be quoted, or a page without a place for it. The message says what to do."""
+    """A run that must not be quoted, or a page without markers for the figures. The message says what to do."""
 
 
 def newest(root: Path = ROOT) -> Path | None:
-    """The committed run that pages quote, nothing before the first."""
+    """Return the committed run that pages quote, or None before the first."""
     return max((root / RUNS).glob("*.json"), default=None)
 
 
 def parts(found: Results) -> dict[Path, str]:
-    """The generated part of each page, by its path from the root; raises `msgspec.ValidationError` for a broken run."""
+    """Return the generated part of each page, by its path from the root; raises `msgspec.ValidationError` for a broken run."""
     run = RUNS / f"{found.taken_at[:10]}.json"
     compared = msgspec.convert(found.detail["peers"], Comparison) if "peers" in found.detail else None
     pages = {
@@ -121,7 +121,7 @@ def publish(found: Results, pictures: Mapping[str, Path], root: Path = ROOT) -> 
 
 
 def differing(root: Path = ROOT) -> list[str]:
-    """One problem for each page that says something else than the newest run."""
+    """Return one problem for each page that differs from the newest run."""
     run = newest(root)
     if run is None:
         return [f"There is no run in {RUNS}: run `make bench`, then `python -m bench --publish`."]
@@ -134,7 +134,7 @@ def differing(root: Path = ROOT) -> list[str]:
 
 
 def _missing(found: Results) -> Iterator[str]:
-    """The figures that the run did not try to take. Those of an area that failed are told as not measured."""
+    """Return the figures that the run did not try to take. Those of a failed area are reported as not measured instead."""
     keys = {figure.key for figure in found.figures}
     failed = {figure.area for figure in found.figures if figure.value is None}
     return (key for quoted in QUOTED.values() for key in quoted if key not in keys and key.partition(".")[0] not in failed)
@@ -147,7 +147,7 @@ def _readme(found: Results) -> str:
 
 
 def _cells(figures: list[Figure]) -> tuple[str, str, str, str]:
-    """Measured, beside it, target, reached: one part for each figure, and what each needs."""
+    """Return the cells measured, beside it, target and reached: one part for each figure, with its requirements."""
     if not figures:
         return "not measured", "", "", "**no**"
     needs = "; ".join(dict.fromkeys(figure.needs for figure in figures if figure.needs))
@@ -162,7 +162,7 @@ def _cells(figures: list[Figure]) -> tuple[str, str, str, str]:
 
 
 def _put(page: Path, part: str) -> str:
-    """The page with this part between its marks; raises `PageError` without them."""
+    """Return the page with this part between its markers; raises `PageError` without them."""
     text = page.read_text(encoding="utf-8")
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)

@@ -1,4 +1,4 @@
-"""The picture of a run: round trips beside the bare echo, the ladder, the starts, and the waterfall of a spoken turn."""
+"""Plots of a run: round trips beside the bare echo, the ladder, the starts, and the waterfall of a spoken turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIMIT: Final = "#c0392b"
 
 
 def draw(results: Results, path: Path = PICTURE) -> None:
-    """Write the picture as PNG, and as SVG beside it."""
+    """Write the plots as PNG, and as SVG beside it."""
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25})
     figure = Figure(figsize=(11, 7.5), layout="constrained")
     axes = figure.subplots(2, 2)

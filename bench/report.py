@@ -1,6 +1,6 @@
-"""The results: one table with what each figure stands beside, as text or Markdown, and `results.json`.
+"""Results of a run: one table with each figure and its baseline, as text or Markdown, and `results.json`.
 
-Owns how a figure is judged and shown. Does not own how it is taken.
+Owns how a figure is judged and shown, not how it is taken.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ RESULTS: Final = OUT / "results.json"
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure. `value` is nothing when it could not be taken: `note` says why, and a target counts as missed."""
+    """A figure. `value` is None when it could not be taken: `note` says why, and a target counts as missed."""
 
     area: str
     what: str
     unit: str
     value: float | None
     key: str = ""
-    """The name by which a page quotes it; empty for what only the whole table shows."""
+    """Name by which a page quotes it; empty when only the whole table shows it."""
 
     baseline: float | None = None
-    """The same of what `beside` names, in the same unit, taken in the same run with the same work."""
+    """Value of the baseline `beside`, in the same unit, taken in the same run with the same work."""
 
     beside: str = ""
     target: float | None = None
     aim: Literal["at most", "at least"] = "at most"
     raw: float | None = None
-    """The value before `subtracted` was taken from it; nothing where nothing was."""
+    """Value before `subtracted` was taken from it; None when nothing was subtracted."""
 
     subtracted: str = ""
     needs: str = ""
-    """The warm or waiting parts without which the figure does not hold."""
+    """Warm or standby parts that the figure requires."""
 
     note: str = ""
 
@@ -50,7 +50,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def met(self) -> bool | None:
-        """Whether the target was reached; nothing for a figure without one."""
+        """Verdict: True when the target was reached, None for a figure without a target."""
         if self.target is None:
             return None
         if self.value is None:
@@ -59,7 +59,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a run found."""
+    """Everything that a run found."""
 
     taken_at: str
     quick: bool
@@ -69,11 +69,11 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     noisy: list[str]
     figures: list[Figure]
     detail: dict[str, Any]
-    """By area: curves, rungs, turns."""
+    """Details by area: curves, rungs, turns."""
 
 
 def missed(results: Results) -> list[Figure]:
-    """The figures whose target was not reached."""
+    """Return the figures whose target was not reached."""
     return [figure for figure in results.figures if figure.met is False]
 
 
@@ -89,19 +89,20 @@ def load(path: Path = RESULTS) -> Results:
 
 
 def rows(results: Results) -> list[tuple[str, str, str, str, str]]:
-    """`(what, measured, beside it, target, reached)` of each figure."""
+    """Return `(what, measured, beside it, target, reached)` for each figure."""
     return [(title(figure), measured(figure), stood_beside(figure), aimed(figure), reached(figure)) for figure in results.figures]
 
 
 def title(figure: Figure) -> str:
-    """The name of a figure with what it needs and what is to be known of it."""
+    """Return the name of a figure with its requirements and its note."""
     about = "; ".join(part for part in (figure.needs and f"needs {figure.needs}", figure.note) if part)
     return f"{figure.what} ({about})" if about else figure.what
 
 
 def measured(figure: Figure) -> str:
-    """The value, and beside a value that something was subtracted from the raw one and what that was. A miss is not rounded to its
-    target."""
+    """Return the value and, where something was subtracted, the raw value and the name of the subtrahend.
+
+    A missed value is never rounded to its target."""
     said = shown(figure.value, figure.unit)
     if figure.value is not None and figure.met is False and said == shown(figure.target, figure.unit):
         said = f"{figure.value:,.5g} {figure.unit}".strip()
@@ -109,27 +110,27 @@ def measured(figure: Figure) -> str:
 
 
 def beside(figure: Figure, name: str, value: float | None) -> Figure:
-    """A figure with the baseline that it stands beside; without one when that could not be taken."""
+    """Return a figure with its baseline; without one when the baseline could not be taken."""
     return figure if value is None else msgspec.structs.replace(figure, baseline=value, beside=name)
 
 
 def stood_beside(figure: Figure) -> str:
-    """The baseline and its name."""
+    """Return the baseline and its name."""
     return "" if figure.baseline is None else f"{shown(figure.baseline, figure.unit)} ({figure.beside})"
 
 
 def aimed(figure: Figure) -> str:
-    """The target."""
+    """Return the target."""
     return "" if figure.target is None else f"{'≤' if figure.aim == 'at most' else '≥'} {shown(figure.target, figure.unit)}"
 
 
 def reached(figure: Figure) -> str:
-    """`yes`, or a miss that is seen as one."""
+    """Return `yes`, a highlighted miss, or an empty text without a target."""
     return {True: "yes", False: "**no**", None: ""}[figure.met]
 
 
 def shown(value: float | None, unit: str) -> str:
-    """A value as people read it."""
+    """Return a value in readable form."""
     if value is None:
         return "not measured"
     digits = f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
@@ -140,18 +141,18 @@ HEADS: Final = ("what", "measured", "beside it", "target", "reached")
 
 
 def as_markdown(results: Results) -> str:
-    """The table and its circumstances, to be pasted into a page."""
+    """Return the table and its circumstances, to be pasted into a page."""
     return "\n".join([*table(HEADS, rows(results)), "", circumstances(results)]) + "\n"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table in Markdown."""
+    """Return the lines of a Markdown table."""
     cells = [[cell.replace("|", "/") for cell in row] for row in rows]
     return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(row)} |" for row in cells)]
 
 
 def circumstances(results: Results) -> str:
-    """When, on what, and how quiet it was."""
+    """Return the date, the machine and its load."""
     machine = results.machine
     said = (
         f"{results.taken_at[:10]}, {machine.get('cores')} cores ({machine.get('cpu')}), {machine.get('memory_gib')} GiB, "

@@ -1,6 +1,6 @@
 """The product, started for a measurement: a nats-server, a Valkey and one process per service, on loopback, in a folder that is removed.
 
-Owns the processes and their settings. Does not own what is measured. A crash of the benchmark ends them all.
+Owns the processes and their settings. If the benchmark crashes, they all end.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from voxbridge.supervisor.probes import Probes
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 READY_S: Final = 180.0
-"""How long the services may take: the models are read from disk."""
+"""Seconds until the services must be ready: the models are read from disk."""
 LIGHT: Final = ("tools", "voice", "gateway")
 FULL: Final = ("models", *LIGHT)
 ANSWER_S: Final = 0.2
-"""How long answers of processes are listened for."""
+"""Seconds that answers of processes are awaited."""
 
 _STOP_S: Final = 9.0
 
 
 class StackError(Exception):
-    """The product did not come up; the message says which part and shows its last words."""
+    """A part of the product that did not start; the message names it and shows its last output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +52,23 @@ class Stack:
 
     config: Config
     processes: Mapping[str, psutil.Process]
-    """By name: `nats`, `valkey` and the services."""
+    """Processes by name: `nats`, `valkey` and the services."""
 
     start: Callable[[str], Awaitable[psutil.Process]]
     """Start one more process of a service; returns when it is ready. Raises `StackError`."""
 
     @property
     def url(self) -> str:
-        """Where the VOX socket is."""
+        """URL of the VOX socket."""
         return f"ws://127.0.0.1:{self.config.port}/ws/vox"
 
     def pids(self, *names: str) -> dict[str, list[int]]:
-        """The processes of these names (all without any), each with its children."""
+        """Return the process ids of these names (of all names without any), each with its children."""
         chosen = names or tuple(self.processes)
         return {name: [p.pid for p in (self.processes[name], *self.processes[name].children(recursive=True))] for name in chosen}
 
     def memory(self) -> dict[str, int]:
-        """Proportional set size of each process and its children, bytes."""
+        """Return the proportional set size of each process and its children in bytes."""
         return {name: sum(psutil.Process(pid).memory_full_info().pss for pid in pids) for name, pids in self.pids().items()}
 
 
@@ -76,8 +76,9 @@ class Stack:
 async def stack(
     services: Sequence[str], *, greeting: bool = True, models_url: str = "", extra: Mapping[str, str] | None = None
 ) -> AsyncIterator[Stack]:
-    """Start the product, with `extra` in its environment, and wait until every part is ready; raises `StackError`. It is stopped and
-    its folder removed at the end."""
+    """Start the product, with `extra` in its environment, and wait until every part is ready; raises `StackError`.
+
+    It is stopped and its folder removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="voxbridge-bench-"))
     try:
         with ExitStack() as running:
@@ -114,7 +115,7 @@ async def stack(
                 before = await _on_the_bus(config.nats_url, name)
                 started = running.enter_context(child(name))
                 await _until_ready(config, {name: started})
-                # One that runs already answers the readiness check too.
+                # The readiness check is also answered by processes that ran before, so wait for a new id on the bus.
                 end = time.monotonic() + READY_S
                 while not await _on_the_bus(config.nats_url, name) - before:
                     started.check()
@@ -129,7 +130,7 @@ async def stack(
 
 @asynccontextmanager
 async def bare_echo() -> AsyncIterator[tuple[str, psutil.Process]]:
-    """The baseline, running: its URL and its process."""
+    """Run the baseline; yield its URL and its process."""
     port = free_port()
     with ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory(prefix="voxbridge-bench-"))
@@ -139,7 +140,7 @@ async def bare_echo() -> AsyncIterator[tuple[str, psutil.Process]]:
 
 
 async def listening(port: int, child: Child, within_s: float) -> None:
-    """Wait until a process takes connections; raises `StackError`."""
+    """Wait until a process accepts connections; raises `StackError`."""
     end = time.monotonic() + within_s
     while port_is_free(port):
         child.check()
@@ -149,7 +150,7 @@ async def listening(port: int, child: Child, within_s: float) -> None:
 
 
 class Child:
-    """One Python module as a process of its own, ended with this one."""
+    """A Python module as a separate process, ended with this one."""
 
     def __init__(self, name: str, module: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
         self.name = name
@@ -160,13 +161,13 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """Process id. Raises `StackError` when it does not run."""
         if self._process is None:
             raise StackError(f"{self.name} is not running.")
         return self._process.pid
 
     def check(self) -> None:
-        """Raises `StackError` with its last words when it has ended."""
+        """Raise `StackError` with its last output when it has ended."""
         if self._process is not None and self._process.poll() is not None:
             words = self.said.read_text(errors="replace").strip().splitlines()[-5:]
             raise StackError(f"{self.name} ended with code {self._process.returncode}: {' | '.join(words)}")
@@ -216,12 +217,12 @@ async def _until_ready(config: Config, children: Mapping[str, Child]) -> None:
 
 
 async def _on_the_bus(nats_url: str, name: str) -> set[str]:
-    """The processes of a service that answer within `ANSWER_S`."""
+    """Return the processes of a service that answer within `ANSWER_S`."""
     nc = await nats.connect(nats_url)
     found: set[str] = set()
 
     async def take(message: Msg) -> None:
-        if message.data:  # an answer without any says that nobody is there
+        if message.data:  # an empty message means "no responders"
             found.add(msgspec.json.decode(message.data, type=dict[str, Any])["id"])
 
     try:
@@ -235,13 +236,13 @@ async def _on_the_bus(nats_url: str, name: str) -> set[str]:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now."""
+    """Return a loopback port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def child_environment() -> dict[str, str]:
-    """This process's environment without the settings of an installation, except where the models are."""
+    """Return this process's environment without the settings of an installation, except the location of the models."""
     kept = (f"{PREFIX}MODELS_DIR", f"{PREFIX}MODELS_SET", f"{PREFIX}MODELS_SOURCE")
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name in kept}

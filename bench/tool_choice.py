@@ -1,8 +1,8 @@
-"""How well the local language model chooses tools: spoken requests, the tool that should be called, and a check of its arguments.
+"""Tool choice of the local language model: spoken requests, the tool that should be called, and a check of its arguments.
 
     python -m bench.tool_choice [--url http://127.0.0.1:8421/v1]
 
-Needs a running models service. Prints a table and the share of right answers; the requests are none of the prompt's examples.
+Needs a running models service. Prints a table and the share of right answers. No request is one of the prompt's examples.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ TOOLS = [
     {"type": "function", "function": {"name": card.name, "description": card.description, "parameters": card.parameters}}
     for card in (tool.card() for tool in load(BUILT_IN, timeout_s=30).values())
 ]
-"""What the voice service sends: its own instructions and the functions of this installation."""
+"""The same request as the voice service makes: its own instructions and the functions of this installation."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A conversation, the tool that should be called (empty: none), and what its arguments or words must contain."""
+    """A conversation, the tool that should be called (empty: none), and a check of its arguments or words."""
 
     messages: tuple[dict[str, Any], ...]
     tool: str = ""
@@ -100,7 +100,7 @@ _CALLED: tuple[dict[str, Any], ...] = (
     *_turn("What time is it in Tokyo?", "current_time", {"place": "Tokyo"}, {"place": "Tokyo, Japan", "spoken": "It's 6:41 PM in Tokyo."}),
     *_turn("Set a timer for 5 seconds.", "set_timer", {"seconds": 5}, {"status": "started", "spoken": "Timer set for 5 seconds."}),
 )
-"""A conversation in which functions were called already, which tempts a small model to call another."""
+"""A conversation with earlier function calls, which tempts a small model to call another function."""
 
 CASES = [
     _later("Tell me a joke about cats."),
@@ -205,12 +205,12 @@ CASES = [
 
 
 def judge(case: Case, tool: str, args: dict[str, Any], words: str) -> bool:
-    """Whether an answer is right: the tool, and what its arguments or the words must contain."""
+    """Return whether an answer is right: the tool, and the required content of its arguments or of the words."""
     return tool == case.tool and (bool(tool) or bool(words.strip())) and case.check(args, words)
 
 
 def ask(client: httpx.Client, case: Case) -> tuple[str, dict[str, Any], str, float]:
-    """The tool called, its arguments, the words, and the seconds it took."""
+    """Ask one request. Return the called tool, its arguments, the words, and the seconds it took."""
     body = {
         "model": "local",
         "messages": [{"role": "system", "content": SYSTEM}, *case.messages],

@@ -1,6 +1,6 @@
-"""Answers, told from apologies and fillers. A test that waits for an answer must not take the agent's apology for one.
+"""Checks that distinguish answers from apologies and fillers. A test that waits for an answer must not accept the agent's apology.
 
-Takes events as the voice service writes them (`AgentSaid`), lines of the log as HTTP gives them (`{"type", "data"}`) and the messages
+Accepts events as the voice service writes them (`AgentSaid`), log lines as the HTTP API returns them (`{"type", "data"}`) and the messages
 of a socket (`{"type": "transcript", …}`).
 """
 
@@ -15,24 +15,24 @@ from voxbridge.shared.events.voice import AgentSaid
 
 
 def is_apology(said: Any) -> bool:
-    """Whether the agent owned up to having no answer, or none to the end."""
+    """Return whether the agent apologised for a missing or incomplete answer."""
     found = _of_agent(said)
     return found is not None and bool(found.get("apology"))
 
 
 def is_answer(said: Any) -> bool:
-    """Whether the agent was heard to say something that is neither an apology nor there to cover a wait."""
+    """Return whether the agent was heard to say something that is neither an apology nor a filler."""
     found = _of_agent(said)
     return found is not None and bool(found.get("text")) and not found.get("apology") and found.get("final", True)
 
 
 def answers(said: Iterable[Any]) -> list[str]:
-    """What was heard of the agent's answers, in order."""
+    """Return the heard texts of the agent's answers, in order."""
     return [_text(one) for one in said if is_answer(one)]
 
 
 def apologies(said: Iterable[Any]) -> list[str]:
-    """The same of its apologies, also those that could not be spoken."""
+    """Return the texts of its apologies, including those that could not be spoken."""
     return [_text(one) for one in said if is_apology(one)]
 
 

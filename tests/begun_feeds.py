@@ -1,4 +1,4 @@
-"""Feeds that begin while their session is written, on each of three servers, while leaders are killed and deposed and followers lag."""
+"""Feeds that start while their session is written, on each of three servers, while leaders are killed or deposed and followers lag."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FAULTS = ("kill", "depose", "freeze", "nothing")
 
 
 async def begun_beside_appends(cluster: Cluster, *, feeds: int) -> list[str]:
-    """Begin that many feeds, in waves, each with a fault; returns what any of them lacks, in words."""
+    """Start that many feeds, in waves, each with a fault. Return one line for each feed that misses events."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")  # noqa: T201 - shown when the test fails
     dice = random.Random(seed)
@@ -44,14 +44,14 @@ async def begun_beside_appends(cluster: Cluster, *, feeds: int) -> list[str]:
 
 
 async def _spread(logs: list[Log], cluster: Cluster) -> None:
-    """Have each log on a server of its own, as far as the client chooses one at random."""
+    """Connect each log to a different server, with a few attempts, because the client chooses at random."""
     for log, server in zip(logs, cluster.servers, strict=True):
         for _ in range(8):
             if log.nc.is_connected and log.nc.connected_url is not None and log.nc.connected_url.port == server.port:
                 break
             await log.nc.force_reconnect()
             async with asyncio.timeout(WHOLE_S):
-                while not log.nc.is_connected:  # noqa: ASYNC110 - the client tells nobody of it
+                while not log.nc.is_connected:  # noqa: ASYNC110 - the client has no event for it
                     await asyncio.sleep(0.01)
 
 
@@ -74,7 +74,7 @@ async def _fault(cluster: Cluster, logs: list[Log], what: str, dice: random.Rand
 
 
 async def _one(logs: list[Log], when: float, number: int) -> str:
-    """One session of two writers, and a feed that begins somewhere in it; what the feed lacks."""
+    """Write one session with two writers while a feed starts. Return what the feed lacks, or an empty text."""
     sid, seen = new_session_id(), Collector()
     writing, following = logs[number % SERVERS], logs[(number + 1) % SERVERS]
     visibility = "*" if number % 2 else "c"

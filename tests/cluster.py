@@ -1,4 +1,4 @@
-"""Three nats-servers of one cluster on loopback, to kill, stop, and depose as leader."""
+"""A cluster of three nats-servers on loopback that a test can kill, stop, and depose as leader."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOOK_S = 0.02
 
 
 class ClusteredServer(NatsServer):
-    """One of the servers. What the product configures stays; a name and the routes to the others come on top."""
+    """A server of the cluster. The product's configuration stays; a name and the routes to the others are added."""
 
     def __init__(self, folder: Path, number: int, routes: Sequence[int], *, sync_interval: str = "always") -> None:
         super().__init__(folder, sync_interval=sync_interval, min_free_bytes=0)
@@ -62,32 +62,32 @@ class Cluster:
 
     @property
     def urls(self) -> list[str]:
-        """Where each of them takes clients."""
+        """Client URL of each server."""
         return [server.url for server in self.servers]
 
     @property
     def url(self) -> str:
-        """All of them, as `VOXBRIDGE_NATS_URL` takes them."""
+        """URLs of all of them, in the form of `VOXBRIDGE_NATS_URL`."""
         return ",".join(self.urls)
 
     def start(self) -> Self:
-        """Start all of them, and wait until they have agreed on a leader."""
+        """Start all of them, and wait until they have elected a leader."""
         for server in self.servers:
             if server.pid is None:
                 server.spawn()
-        with ThreadPoolExecutor(1) as beside:  # the caller may be in a loop of its own
+        with ThreadPoolExecutor(1) as beside:  # the caller may run in an event loop of its own
             beside.submit(asyncio.run, self._ready()).result()
         return self
 
     def stop(self) -> None:
-        """End all of them."""
+        """Stop all of them."""
         for number in list(self._stopped):
             self.go_on(number)
         for server in self.servers:
             server.kill()
 
     def kill_all(self) -> None:
-        """SIGKILL all of them."""
+        """Send SIGKILL to all of them."""
         for server in self.servers:
             server.kill()
 
@@ -102,20 +102,20 @@ class Cluster:
         self.stop()
 
     def kill(self, number: int) -> None:
-        """SIGKILL one of them."""
+        """Send SIGKILL to one of them."""
         self.servers[number].kill()
 
     def start_again(self, number: int) -> None:
-        """Start one that was killed, on the same port and store."""
+        """Start a killed one, on the same port and store."""
         self.servers[number].start()
 
     def freeze(self, number: int) -> None:
-        """SIGSTOP: it keeps its sockets and does nothing."""
+        """Send SIGSTOP: the server keeps its sockets and does nothing."""
         os.kill(self._pid(number), signal.SIGSTOP)
         self._stopped.add(number)
 
     def go_on(self, number: int) -> None:
-        """SIGCONT: it is as it was, and behind."""
+        """Send SIGCONT: the server goes on with its old state, and lags."""
         self._stopped.discard(number)
         os.kill(self._pid(number), signal.SIGCONT)
 
@@ -125,7 +125,7 @@ class Cluster:
         return pid
 
     async def leader(self, nc: Client, stream: str = "EV") -> int:
-        """Which of them leads a stream; waits until one does and all replicas are up to date with it or gone."""
+        """Wait until a stream has a leader and all replicas are up to date or gone. Return the number of the leader."""
         async with asyncio.timeout(READY_S):
             while True:
                 cluster = (await self._info(nc, stream)).get("cluster") or {}
@@ -134,11 +134,11 @@ class Cluster:
                 await asyncio.sleep(_LOOK_S)
 
     async def step_down(self, nc: Client, stream: str = "EV") -> None:
-        """Have the stream's leader give that up."""
+        """Make the stream's leader step down."""
         await nc.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", timeout=_ASK_S)
 
     async def whole(self, nc: Client, stream: str = "EV") -> None:
-        """Wait until every replica of a stream is there and up to date."""
+        """Wait until every replica of a stream is present and up to date."""
         async with asyncio.timeout(READY_S):
             while True:
                 cluster = (await self._info(nc, stream)).get("cluster") or {}
@@ -156,12 +156,12 @@ class Cluster:
     async def _ready(self) -> None:
         async with asyncio.timeout(READY_S):
             for server in self.servers:
-                while not server.answers():  # noqa: ASYNC110 - another process tells nobody that it is ready
+                while not server.answers():  # noqa: ASYNC110 - another process, without a ready event
                     await asyncio.sleep(_LOOK_S)
             nc = await nats.connect(self.urls, error_cb=_quiet)
             try:
                 while True:
-                    # A stream of three replicas is made only once all three servers know one another.
+                    # A stream of three replicas can be made only once all three servers know one another.
                     try:
                         js = nc.jetstream(timeout=_ASK_S)
                         await js.add_stream(name="READY", subjects=["ready"], num_replicas=SERVERS)
@@ -176,7 +176,7 @@ class Cluster:
 
 @asynccontextmanager
 async def connected(urls: str | list[str], **options: Any) -> AsyncIterator[Client]:
-    """A plain connection that says nothing of what these tests do to its servers."""
+    """Connect without reporting the errors that these tests cause."""
     client = await nats.connect(urls, error_cb=_quiet, reconnect_time_wait=0.02, max_reconnect_attempts=-1, **options)
     try:
         yield client
@@ -185,7 +185,7 @@ async def connected(urls: str | list[str], **options: Any) -> AsyncIterator[Clie
 
 
 async def _quiet(_: Exception) -> None:
-    """Errors of the connection are what these tests make."""
+    """Ignore the connection errors that these tests cause."""
 
 
 def _free_ports(count: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Real servers for every test that needs one: started once, and emptied for each test that asks for a fresh one."""
+"""Real servers for the tests: started once, and emptied for each test that asks for a fresh one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def valkey_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeySe
 
 @pytest.fixture
 async def nats_url(nats_server: NatsServer, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """URL of a nats-server that holds no stream. After the test its sessions are replayed, and what it made is removed."""
+    """URL of a nats-server without streams. After the test its sessions are replayed and its streams removed."""
     yield nats_server.url
     found = await replayed.of_server(nats_server.url, _recorded_by(request))
     connection = await nats.connect(nats_server.url)
@@ -47,7 +47,7 @@ async def nats_url(nats_server: NatsServer, request: pytest.FixtureRequest) -> A
 
 
 def _recorded_by(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """The services whose sessions are replayed after this test."""
+    """Return the services whose sessions are replayed after this test."""
     if request.node.get_closest_marker("past_is_broken") is not None:
         return ()
     return replayed.WHOLE_SERVICES.get(request.path.parent.name, ())
@@ -79,7 +79,7 @@ def own_nats(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callabl
 
 @pytest.fixture(scope="session")
 def nats_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three nats-servers of the whole run. Do not kill one: `own_cluster` gives a test servers of its own."""
+    """Three nats-servers for the whole run. Do not kill one: `own_cluster` gives a test servers of its own."""
     with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
@@ -93,7 +93,7 @@ def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def own_valkey(tmp_path: Path) -> Iterator[Callable[[], ValkeyServer]]:
-    """As `own_nats`, for Valkey."""
+    """Start Valkey servers of the test's own, like `own_nats`."""
     with ExitStack() as running:
         count = 0
 

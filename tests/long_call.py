@@ -1,7 +1,7 @@
-"""A long call made without models: the real core in virtual time, with a page, models and tools that answer as written here.
+"""A long call without models: the real core in virtual time, with scripted answers of the page, the models and the tools.
 
-`call` gives the events of the call as they would stand in the log, journals included, and `write` puts them into one. On the way a model
-fails, a worker is killed, another one is drained, and the client is cut off for a while.
+`call` gives the events of the call as they would be in the log, journals included, and `write` appends them to one. During the call a model
+fails, a worker is killed, another one is drained, and the client is disconnected for a while.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Fact(NamedTuple):
 
 
 class Call:
-    """One call of so many turns; `first` is the position of its first event."""
+    """A call of so many turns; `first` is the position of its first event."""
 
     def __init__(
         self, sid: str, *, turns: int, began_us: int, first: int = 1, protocol: Any = "voxbridge.v1", account: str = "local"
@@ -56,7 +56,7 @@ class Call:
         self.sid = sid
         self.facts: list[Fact] = []
         self.speech: list[tuple[str, int, int]] = []
-        """Channel and the ms in which somebody is heard."""
+        """Stretches of speech: channel, begin and end in ms."""
 
         self._now = began_us
         self._began = began_us
@@ -97,7 +97,7 @@ class Call:
         self._flush()
 
     def at_ms(self) -> int:
-        """Where the call is."""
+        """Return the current time of the call in ms."""
         return (self._now - self._began) // 1_000
 
     def _turn(self, turn: int, turns: int) -> None:
@@ -294,20 +294,20 @@ class Call:
         self._later(ms, happen)
 
     async def write(self, log: Log) -> None:
-        """Append all of it; nobody else may append meanwhile, since its journals name positions."""
+        """Append all events; there must be no other writer, because its journals name positions."""
         for number, fact in enumerate(self.facts):
             kind = events.kind_of(fact.event)
             own = self._written[kind.writer] = self._written.get(kind.writer, -1) + 1
             payload = events.encode(fact.event, id=f"{self.sid}.{kind.writer}.{own}", sid=self.sid, ts=fact.ts, cause=fact.cause)
             subject = subjects.event_subject(self.sid, kind.writer, kind.visible, kind.name)
-            # An acknowledgement now and then: what was sent before is stored then, and the server's queue stays short.
+            # An acknowledgement now and then means that all earlier events are stored, and keeps the server's queue short.
             if number % 256 == 255 or number == len(self.facts) - 1:
                 await log.js.publish(subject, payload)
             else:
                 await log.nc.publish(subject, payload)
 
     async def record(self, log: Log, keys: DataKeys) -> int:
-        """Put both voices' audio into the record, 20 ms a frame: silence with tones where somebody speaks. Returns the frames."""
+        """Write both channels into the recording, 20 ms a frame: silence with tones where there is speech. Return the number of frames."""
         end = self.at_ms()
         key = await keys.make(self.sid)
         made: list[recordings.Frame] = []

@@ -1,4 +1,4 @@
-"""Ports for servers that tests start: each is given out once, and none that the system takes for an outgoing connection."""
+"""Ports for servers that tests start: each is given out once, and none is in the system's range for outgoing connections."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 
 _FIRST: Final = 20_000
 _LAST: Final = 32_000
-"""Below what Linux takes for outgoing connections."""
+"""End of the range: below Linux's ports for outgoing connections."""
 
 _WORKERS: Final = 4
 
 
 def free_port() -> int:
-    """A port that nothing listens on, another one with each call."""
+    """Return a port that nothing listens on, another one with each call."""
     for port in _ports:
         with socket.socket() as probe:
             try:

@@ -1,4 +1,4 @@
-"""Calls of the voice core in virtual time, with the log that a voice worker would have written of them."""
+"""Calls of the voice core in virtual time, with the log that a voice worker would have written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JOURNAL_INTERVAL_US = 100_000
 
 
 class RecordedCall(Conversation):
-    """A conversation that keeps its log. The journal is written ahead of each event, and 100 ms after the first input it holds."""
+    """A conversation that keeps its log. The journal is written before each event, and 100 ms after the first input it holds."""
 
     def __init__(self, **settings: Any) -> None:
         self.recorded: list[events.Recorded] = []
@@ -31,11 +31,11 @@ class RecordedCall(Conversation):
         super().__init__(**settings)
 
     def log(self, event: events.Event) -> list[Any]:
-        """An event of another writer, and what came of it."""
+        """Append an event of another writer. Return the outputs."""
         return self.take(LogInput(self.write_event(event, START_US + self.now_ms * 1_000, None)))
 
     def take(self, input: Any) -> list[Any]:
-        """As in a conversation; what the stepper would write is written."""
+        """Take an input as in a conversation, and write what the stepper would write."""
         now = START_US + self.now_ms * 1_000
         if self._unwritten and now - self._unwritten[0].at >= JOURNAL_INTERVAL_US:
             self.flush(self._unwritten[0].at + JOURNAL_INTERVAL_US)
@@ -60,7 +60,7 @@ class RecordedCall(Conversation):
             self.write_event(VoiceJournal(first=self._taken - len(inputs), inputs=inputs), now, None)
 
     def write_event(self, event: events.Event, now: int, cause: int | str | None) -> events.Recorded:
-        """Append to the log."""
+        """Append an event to the log."""
         kind = events.kind_of(event)
         number = self._numbers.get(kind.writer, 0)
         self._numbers[kind.writer] = number + 1
@@ -70,7 +70,7 @@ class RecordedCall(Conversation):
         return self.recorded[-1]
 
     def turn(self, said: str, *, seconds: int = 12) -> None:
-        """The user asks, the agent answers in three sentences and is heard to the end."""
+        """Run a turn: the user asks, and the agent's answer of three sentences is heard to its end."""
         self.speak(said)
         self.write("Well. ", "That is ", "a good question, ", "and here is ", "the answer to it. ", "Ask me ", "another one.")
         self.synthesize()
@@ -82,7 +82,7 @@ class RecordedCall(Conversation):
         self.pass_ms(seconds * 1_000 - 5_000)
 
     def call_a_function(self) -> None:
-        """The user asks for the time, and the function tells it."""
+        """Run a turn in which the user asks for the time, and a function is called."""
         self.speak("what time is it")
         effect = self.last_effect(out.Complete)[0]
         self.take(inputs.ToolRequested(effect=effect, name="current_time", arguments={"place": "Oslo"}))
@@ -95,14 +95,14 @@ class RecordedCall(Conversation):
         self.play(1_000, "finished")
 
     def end(self) -> list[events.Recorded]:
-        """The user hangs up; the whole log."""
+        """Hang up, and return the whole log."""
         self.log(gateway.SessionEndRequested(by="client", reason="client"))
         self.flush(START_US + self.now_ms * 1_000)
         return self.recorded
 
 
 def a_call(turns: int = 3) -> list[events.Recorded]:
-    """A call of some turns, a function call and an interruption."""
+    """Return the log of a call with some turns, a function call and an interruption."""
     call = RecordedCall(greeting="Hello there.")
     call.synthesize()
     call.play(1_000, "finished")
@@ -126,7 +126,7 @@ def a_call(turns: int = 3) -> list[events.Recorded]:
 
 
 def file_of(log: list[events.Recorded]) -> bytes:
-    """The session file of a log."""
+    """Return the session file of a log."""
     body = []
     for one in log:
         payload = events.encode(one.event, id=one.id, sid=one.sid, ts=one.ts, cause=one.cause)

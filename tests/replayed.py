@@ -1,5 +1,5 @@
-"""Every session that a test recorded is replayed when the test is over: what the services did must follow from what they recorded,
-and a crash behind any of its events must have changed nothing.
+"""Replay of every session that a test recorded: the services' outputs must follow from their recorded inputs, and a crash after any event
+must change nothing.
 
 `python -m tests.replayed FOLDER` does the same for the data folder of a product that has stopped.
 """
@@ -29,14 +29,14 @@ from voxbridge.shared.step.fold import Append, Due, LogInput, fold
 from voxbridge.shared.step.replay import Service
 
 WHOLE_SERVICES = {"voice": ("voice",), "tools": ("tools",), "faults": ("voice", "tools")}
-"""Folders of tests in which a service writes its own events, and which; elsewhere stand-ins write in its name."""
+"""Services that write their own events, by folder of tests; in other folders stand-ins write in their name."""
 
 CRASHES = 100
-"""Crashes tried for each session; behind every event of a shorter one."""
+"""Crashes tried for each session; a shorter session gets one after every event."""
 
 
 async def differences(connection: Client, services: Sequence[str]) -> str:
-    """What the replays of all sessions on a server differ in, in words; the last events of a killed process may be missing."""
+    """Return the differences in the replays of all sessions on a server, as text; the last events of a killed process may be missing."""
     streams = await connection.jetstream().streams_info()
     if not services or not any(stream.config.name == subjects.EVENT_STREAM for stream in streams):
         return ""
@@ -44,7 +44,7 @@ async def differences(connection: Client, services: Sequence[str]) -> str:
 
 
 async def of_server(url: str, services: Sequence[str]) -> str:
-    """As `differences`, over a connection of its own."""
+    """Return `differences` over a connection of its own."""
     connection = await nats.connect(url)
     try:
         return await differences(connection, services)
@@ -60,7 +60,7 @@ async def _all(log: Log, services: Sequence[str]) -> Any:
 
 
 def of_session(log: list[events.Recorded], services: Sequence[str]) -> Iterator[str]:
-    """What differs in one session."""
+    """Yield the differences in one session."""
     for name in services:
         if not any(isinstance(one.event, JOURNALS[name]) for one in log):
             continue
@@ -83,8 +83,8 @@ def _crashes(service: Service, log: list[events.Recorded]) -> Iterator[str]:
 
 
 def after_crash(service: Service, log: Sequence[events.Recorded], at: int) -> list[Any]:
-    """What stands in the log of a session whose process died behind the first `at` events: what was there, what the successor
-    adds first, and what comes of the inputs that it takes after them."""
+    """Return the log of a session whose process died after the first `at` events: the kept events, the successor's repairs, and the outputs
+    for the inputs that it takes after them."""
     writer, kept = service.writer, log[:at]
     sid = next(one.id for one in log if one.writer == writer).partition(".")[0]
     folded = fold(service.step, service.initial(sid), service.inputs, writer, kept)

@@ -1,6 +1,6 @@
-"""One running voxbridge/services/models for a whole test session, started when the first test asks for it.
+"""A running voxbridge/services/models for a whole test session, started when the first test asks for it.
 
-Any test folder may use it: `models = running_models()` gives the shared instance, `start_models(...)` one of its own.
+Any test folder may use it: `models = running_models()` gives the shared instance, `start_models(...)` a separate one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.ports import free_port
 from voxbridge.shared.embedded.child import die_with_parent
 
 READY_TIMEOUT_S = 600.0
-"""A machine without the weights fetches them first."""
+"""Seconds until the models are ready; a machine without the weights downloads them first."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class RunningModels:
 
     @property
     def root(self) -> str:
-        """The address without `/v1`."""
+        """URL without `/v1`."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def base_url(self) -> str:
-        """The address that OpenAI's clients take."""
+        """URL in the form that OpenAI's clients take."""
         return f"{self.root}/v1"
 
     def stop(self) -> int:
-        """End it as the supervisor does; its exit status."""
+        """End it as the supervisor does. Return its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -66,7 +66,7 @@ def start_models(**settings: str) -> RunningModels:
 
 
 def wait_ready(running: RunningModels) -> None:
-    """Poll `/readyz` until it answers 200; raises when the process ends or the time is over."""
+    """Poll `/readyz` until it answers 200. Raises `RuntimeError` when the process ends, `TimeoutError` after the time limit."""
     deadline = time.monotonic() + READY_TIMEOUT_S
     last = "no answer"
     while time.monotonic() < deadline:
@@ -86,7 +86,7 @@ def wait_ready(running: RunningModels) -> None:
 
 @cache
 def running_models() -> RunningModels:
-    """The instance that a test session shares: the default set, real weights, through the loader."""
+    """Return the instance that a test session shares: the default set, real weights, through the loader."""
     running = start_models()
     atexit.register(running.stop)
     return running

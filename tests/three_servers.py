@@ -1,4 +1,4 @@
-"""The fixture with which a module's tests run on three servers: import it there, and the tests of another module beside it."""
+"""Fixture that runs a module's tests on three servers: import it there, beside the tests of another module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from voxbridge.shared.log import streams
 
 @pytest.fixture
 async def nats_url(nats_cluster: Cluster) -> AsyncIterator[str]:
-    """A follower of a log of three replicas, which must not be taken for all of it; emptied after the test."""
+    """URL of a follower of a log with three replicas, which may lag behind the leader; emptied after the test."""
     async with connected(nats_cluster.urls) as nc:
         js = nc.jetstream()
         await streams.ensure_streams(js, retention_days=1, replicas=SERVERS)

@@ -1,1 +1,1 @@
-"""What is measured, one module for each area of `make bench`."""
+"""Areas of `make bench`, one module each."""

@@ -1,6 +1,6 @@
-"""Appending an event: one session's writer, each acknowledged before the next, beside a bare `js.publish` of the same bytes.
+"""Appending events: one session's writer, each event acknowledged before the next, beside a bare `js.publish` of the same bytes.
 
-Then what appends do to audio: the round trip of frames with and without a writer beside it, in turn, on one product.
+Then the effect of appends on audio: the round trip of frames with and without a writer beside it, in turn, on one product.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ SYNC: Final = "always"
 BARE: Final = "a bare js.publish"
 BESIDE_SESSIONS: Final = 50
 BESIDE_RATE: Final = 200
-"""Events appended each second while frames go round: more than 50 calls write."""
+"""Events appended each second while audio runs: more than 50 calls write."""
 
 
 async def appends(quick: bool, say: Say) -> Found:
-    """One writer alone, then one beside audio."""
+    """Measure one writer alone, then one beside audio."""
     alone, about, _ = await _alone(quick, say)
     together, about_together, _ = await _beside_audio(quick, say)
     return [*alone, *together], {**about, **about_together}, []
 
 
 async def _alone(quick: bool, say: Say) -> Found:
-    """The writer and the bare publish in turn, on one server, so that they see the same disk."""
+    """Run the writer and the bare publish in turn on one server, so that both see the same disk."""
     count = 200 if quick else EVENTS
     event = events.voice.UserSaid(text="What time is it in Tokyo?", turn=1, source="speech")
     ours: list[float] = []

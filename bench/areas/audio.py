@@ -1,7 +1,7 @@
-"""Audio through the whole product beside the bare echo: round trip, CPU of a frame, how many sessions fit, memory of a session.
+"""Audio through the whole product beside the bare echo: round trip, CPU per frame, sessions that fit, memory per session.
 
-The load is another process (`bench.clients.client`). The client needs CPU of the same machine, so the ladder measures the product and its
-client together. What is repeated is given as the median of its rounds, taken in turn with the baseline's.
+The load is another process (`bench.clients.client`) on the same machine, so the ladder measures product and client together. Repeated
+measurements are given as the median of their rounds, taken in turn with those of the baseline.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ FURTHER: Final = 500
 SETTLE_S: Final = 60.0
 READINGS: Final = 5
 WITHIN: Final = 0.003
-"""Readings of memory in a row that must lie this close together, one a second."""
+"""Consecutive memory readings, one a second, differ by at most this share when settled."""
 
 Found = tuple[list[Figure], dict[str, Any], list[str]]
 Say = Callable[[str], None]
 
 
 async def audio(quick: bool, say: Say) -> Found:
-    """Round trip with 50 sessions and CPU of a frame with 100, beside the bare echo."""
+    """Measure the round trip with 50 sessions and the CPU per frame with 100, beside the bare echo."""
     rounds, seconds = (1, 3.0) if quick else (3, 8.0)
     ours: dict[int, list[EchoResult]] = {ROUND_TRIP_SESSIONS: [], CPU_SESSIONS: []}
     bare: dict[int, list[EchoResult]] = {ROUND_TRIP_SESSIONS: [], CPU_SESSIONS: []}
@@ -60,7 +60,7 @@ async def audio(quick: bool, say: Say) -> Found:
 
 
 async def sessions(quick: bool, say: Say) -> Found:
-    """The ladder: more sessions on one gateway and one voice process until p99 is over the limit."""
+    """Climb the ladder: more sessions on one gateway and one voice process until p99 is over the limit."""
     rungs = figures.ladder(100, 100, 200) if quick else figures.ladder(50, 50, 600)
     seconds = 3.0 if quick else 6.0
     results: list[EchoResult] = []
@@ -80,7 +80,7 @@ async def sessions(quick: bool, say: Say) -> Found:
 
 
 async def memory(quick: bool, say: Say) -> Found:
-    """What one further idle session in local mode costs, over all processes."""
+    """Measure the memory of one further idle session in local mode, over all processes."""
     further = 100 if quick else FURTHER
     async with stack(LIGHT, greeting=False) as product:
         task = Task(kind="hold", url=product.url, sessions=FEW, mode="local")
@@ -102,7 +102,7 @@ async def _echo(url: str, pids: dict[str, list[int]], count: int, seconds: float
 
 
 async def _settle(product: Stack, say: Callable[[float], None]) -> tuple[dict[str, int], bool]:
-    """Memory by process, once it no longer changes; and whether it came to that in time."""
+    """Return the memory by process once it has settled, and whether that happened in time."""
     readings: list[float] = []
     for _ in range(int(SETTLE_S)):
         by_name = product.memory()

@@ -1,6 +1,6 @@
-"""From the user's onset to silence in the browser: how often it is asked and what becomes of the answer.
+"""From the user's onset to silence in the browser.
 
-Owns only the question; `bench.clients.browser` drives the Chromium, on what the browser tests are made of.
+This module only starts the measurement and reads the result; `bench.clients.browser` drives Chromium with the tools of the browser tests.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _WHAT: Final = "barge-in in the browser, onset → silence"
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """What the module says."""
+    """Output of `bench.clients.browser`."""
 
     onset_to_silence_ms: list[float]
 
 
 async def barge_in(quick: bool, say: Say) -> Found:
-    """Run it once; a run that fails is a missed target."""
+    """Run the measurement once; a run that fails is a missed target."""
     times = 2 if quick else TIMES
     say(f"barge_in: the agent is interrupted {times} times in a browser")
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""How many spoken requests the local language model takes the right function for, as part of a run (`bench.tool_choice` has the requests).
+"""Share of spoken requests for which the local language model chooses the right function (requests: `bench.tool_choice`).
 
 python -m bench --only choices
 """
@@ -19,11 +19,11 @@ from bench.report import Figure
 
 ANSWER_S: Final = 120.0
 FIRST_TRIES: Final = 3
-"""The prompt is read before the first answer, which a busy machine may not finish in the time of one."""
+"""Tries of the first request: it also reads the prompt, which can exceed `ANSWER_S` on a busy machine."""
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """One request and what came of it."""
+    """Request, and the function that the model called."""
 
     asked: str
     expected: str
@@ -33,7 +33,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 async def choices(quick: bool, say: Say) -> Found:
-    """Every request once."""
+    """Ask every request once."""
     cases = tool_choice.CASES[:6] if quick else tool_choice.CASES
     taken: list[Choice] = []
     before = machine.load_average()

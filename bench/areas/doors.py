@@ -1,6 +1,6 @@
-"""Measures what twenty calls notice of clients that only want room (`bench.clients.intruders`), and what those cost the gateway in memory.
+"""Effect of clients that only occupy resources (`bench.clients.intruders`) on twenty calls, and their cost in gateway memory.
 
-Rounds with and without them are taken in turn; the figure is the median with them less the median without, and both stand beside it.
+Rounds with and without them are taken in turn. The figure is the median with them less the median without; both stand beside it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.stack import LIGHT, Stack, stack
 
 CALLS: Final = 20
 SETTLED_S: Final = 4.0
-"""The intruders have opened all that they open."""
+"""Seconds after which the intruders have opened all their connections."""
 
 ADDED_MS: Final = 5
 MEMORY_MIB: Final = 64
@@ -30,13 +30,13 @@ _MIB: Final = 1024 * 1024
 
 
 async def doors(quick: bool, say: Say) -> Found:
-    """Twenty calls beside a thousand half-open connections, twenty slow sockets and a header of 32 MiB."""
+    """Run twenty calls beside a thousand half-open connections, twenty slow sockets and a header of 32 MiB."""
     rounds, seconds = (1, 4.0) if quick else (3, 10.0)
     alone: list[EchoResult] = []
     beside: list[EchoResult] = []
     grown: list[float] = []
     async with stack(LIGHT, greeting=False) as product:
-        await _calls(product, 2.0)  # what the first calls of a process load is none of the intruders'
+        await _calls(product, 2.0)  # warms the gateway, so that its first-call memory is not counted
         for number in range(rounds):
             say(f"doors: round {number + 1} of {rounds}")
             alone.append(await _calls(product, seconds))

@@ -1,10 +1,10 @@
-"""A killed gateway, seen from a real Chromium: from the kill until the page itself is back in its call.
+"""A killed gateway, seen from a real Chromium: from the kill until the page is back in its call.
 
     python -m bench.areas.gateway_back 20
 
 Starts the whole product with `voxbridge up` and a stand-in for the models, opens Studio, and kills the gateway that many times, each at a
-random moment 2 to 5 s after it was ready again, when the next one stands by. The clock starts at the kill, and the supervisor's wait, the
-start of the next gateway and the page's own pauses between its tries are all in it. Prints one JSON line.
+random moment 2 to 5 s after it was ready again, when the next gateway stands by. The clock starts at the kill; it covers the supervisor's
+wait, the start of the next gateway and the pauses between the page's attempts. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _WHAT: Final = "gateway killed → the browser is back in its call"
 
 
 class Returns(msgspec.Struct, frozen=True):
-    """What the module says."""
+    """Output of this module when run as a program."""
 
     seed: int
     ms: list[float]
 
 
 async def gateway_back(quick: bool, say: Say) -> Found:
-    """Twenty kills; a run that fails is a missed target."""
+    """Kill the gateway twenty times; a run that fails is a missed target."""
     times = 3 if quick else TIMES
     say(f"gateway_back: the gateway is killed {times} times below a browser")
     process = await asyncio.create_subprocess_exec(
@@ -81,8 +81,8 @@ async def gateway_back(quick: bool, say: Say) -> Found:
 
 
 def returns(times: int) -> Returns:
-    """Milliseconds from each kill to the call; raises `RuntimeError` without a Chromium."""
-    # What drives a browser is not there wherever figures are read.
+    """Return the milliseconds from each kill to the call; raises `RuntimeError` without a Chromium."""
+    # Imported here, because machines that only read figures may lack the browser tools.
     from types import SimpleNamespace
     from typing import Any, cast
 
@@ -126,7 +126,7 @@ def returns(times: int) -> Returns:
 
 @contextmanager
 def _models() -> Iterator[str]:
-    """The stand-in for the models, on a loop of its own; its URL."""
+    """Run the stand-in for the models on its own event loop; yield its URL."""
     from tests.voice.model_server import ModelServer
 
     loop, server = asyncio.new_event_loop(), ModelServer()

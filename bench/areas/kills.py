@@ -1,9 +1,9 @@
-"""The voice worker of a call killed without a word at random moments of its turns, in a default `voxbridge up`: how long until the
-caller hears of the call again, and what became of the words.
+"""The voice worker of a call killed with SIGKILL at random moments of its turns, in a default `voxbridge up`: the time until the caller
+hears of the call again, and the words lost or repeated.
 
-A turn is typed and answered in spoken sentences, each of words that occur nowhere else, by a stand-in for the models that takes no time;
-all else is the product. The clock starts at the kill, and ends at the first sound of a later reply or the first word of the successor
-(`restored`), whichever comes first. Nothing is subtracted.
+A turn is typed and answered in spoken sentences whose words are all unique, by a stand-in for the models that takes no time; the rest is
+the product. The clock starts at the kill, and ends at the first sound of a later reply or the first message of the successor (`restored`),
+whichever comes first. Nothing is subtracted.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ SENTENCES: Final = 5
 WORDS: Final = 5
 SENTENCE_MS: Final = 900
 MOMENT_S: Final = 5.5
-"""A kill comes so long after a turn was typed at the latest: thinking, speaking and at rest are all met."""
+"""Longest time from a typed turn to its kill, in seconds: kills fall into thinking, speaking and idle phases."""
 
 WITHIN_S: Final = 60.0
 LOADS: Final = {"quiet": (0, 1_200), "at load 4": (4, 3_000)}
-"""Busy loops beside it, and the target in ms."""
+"""Busy loops beside the product, and the target in ms."""
 
 
 class Kill(msgspec.Struct, frozen=True, kw_only=True):
-    """One round. `after_s`: from the question to the kill; `ms`: from the kill to the first sign of the successor."""
+    """A round. `after_s`: from the question to the kill; `ms`: from the kill to the first sign of the successor."""
 
     after_s: float
     ms: float
@@ -47,14 +47,14 @@ class Kill(msgspec.Struct, frozen=True, kw_only=True):
     """Words of the answer that are in no transcript."""
 
     again: int
-    """Words that are in two."""
+    """Words that are in two transcripts."""
 
     cut: bool
-    """A sentence was being said."""
+    """The kill fell into a sentence that was being spoken."""
 
 
 async def kills(quick: bool, say: Say) -> Found:
-    """Sixty kills quiet, and sixty beside four busy loops."""
+    """Kill the worker sixty times on a quiet machine, and sixty times beside four busy loops."""
     rounds = 5 if quick else ROUNDS
     seed = int(os.environ.get("VOXBRIDGE_BENCH_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
     found: list[Figure] = []
@@ -106,7 +106,7 @@ async def _round(product: Installed, models: ModelServer, call: LiveCall, number
     workers = await product.workers()
     sentences = [" ".join(f"r{number}s{one}w{word}" for word in range(WORDS)) + "." for one in range(SENTENCES)]
     models._scripts["llm"].clear()
-    for _ in range(3):  # asked again by a successor, the model says the same
+    for _ in range(3):  # the successor repeats its requests, and the model must give the same answer
         models.script("llm", [f"{sentence} " for sentence in sentences])
     models._scripts["tts"].clear()
     models.script("tts", *([SENTENCE_MS] for _ in range(3 * SENTENCES)))

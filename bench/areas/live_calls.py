@@ -1,5 +1,5 @@
-"""What a call on Gemini Live goes through: its agent hands over, its connection is about to be closed, its worker is killed in the middle
-of a function, or stopped with all of its calls. Through the whole product, with a stand-in for Google that notes what it sees.
+"""Events in a call on Gemini Live: its agent hands over, its connection is about to be closed, its worker is killed while a function runs
+or is stopped with all of its calls. Runs the whole product with a stand-in for Google that records what it sees.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from tests.faults import orders
 from voxbridge.shared.config import PREFIX
 
 HANDOFFS: Final = 20
-"""Of each kind; every other one with the news that the session cannot be resumed for now."""
+"""Handoffs of each kind; every other one with the notice that the session cannot be resumed for now."""
 
 LONG: Final = 3
 """Handoffs late in a long call."""
 
 LONG_TURNS: Final = 60
 LONG_TEXT: Final = "I have more to tell you about my savings. " * 48
-"""That the caller types in each of these turns: 2,016 characters, so that no model is given all of them word for word."""
+"""Text that the caller types in each of these turns: 2,016 characters, so that the full history exceeds what a model is given verbatim."""
 
 ROTATIONS: Final = 7
 KILLS: Final = 3
@@ -47,32 +47,33 @@ DRAINED: Final = 20
 """Calls on the worker that is stopped."""
 
 RESUMABLE: Final = "gemini-2.5-flash-native-audio-latest"
-"""A model whose resumed conversation takes another voice; the usual one is seeded with what was said."""
+"""A model that can change its voice when a session is resumed; the usual one is seeded with the history instead."""
 
 PIPELINES: Final = {"seeded": "gemini", "resumed": f"gemini:{RESUMABLE}"}
 STEADY_S: Final = 0.5
-"""Of the microphone, before a handoff and after it."""
+"""Seconds of microphone audio before a handoff and after it."""
 
 FLOWING_S: Final = 5.0
-"""Of audio in both directions before a connection is left: longer than what is heard again over the new one."""
+"""Seconds of audio in both directions before a connection is replaced: longer than the audio that the new one replays."""
 
 LASTING_S: Final = 10.5
-"""Of audio in both directions before a worker is stopped: its successor reads all that the bus keeps, ten seconds of the microphone."""
+"""Seconds of audio in both directions before a worker is stopped: its successor reads all microphone audio that the bus keeps, ten seconds.
+"""
 
 BACK_FRAMES: Final = 25
-"""That come to each call after its worker is gone."""
+"""Frames that come to each call after its worker is gone."""
 
 AFTER_S: Final = 2.0
-"""That a call is looked at after its connection was replaced."""
+"""Seconds that a call is observed after its connection was replaced."""
 
 WITHIN_S: Final = 15.0
 POLL_S: Final = 0.01
 STANDBY: Final = "a second voice worker that waits"
 NOTICE: Final = "3s"
-"""As much as the product wants to be early: it leaves at once, in the middle of what is said."""
+"""As short as the product's own safety margin: it leaves at once, in the middle of a reply."""
 
 SECOND: Final = 2_345
-"""Every sample of the second agent's voice."""
+"""Value of every sample of the second agent's voice."""
 
 _SPEECH: Final = struct.pack("<960h", *[SECOND] * 960)
 _NAME: Final = "I am Ann."
@@ -80,14 +81,14 @@ _FIRST: Final = "Good morning, Ann."
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):
-    """Times in ms."""
+    """A handoff. Times in ms."""
 
     ms: float
     ready_ms: float
-    """Until the stand-in said that the new connection is set up."""
+    """Until the stand-in confirmed the setup of the new connection."""
 
     stand_in_ms: float
-    """CPU time of the stand-in until it had sent the second agent's first audio: what it does beside others at the same time counts."""
+    """CPU time of the stand-in until it had sent the second agent's first audio, including its concurrent other work."""
 
     kept: bool
     """The new connection knew what both had said before."""
@@ -97,39 +98,39 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rotation(msgspec.Struct, frozen=True, kw_only=True):
-    """Longest gaps in ms."""
+    """A replaced connection. Longest gaps in ms."""
 
     gap_ms: float
     theirs_ms: float
-    """Between two messages with audio of the stand-in, over both connections."""
+    """Between two audio messages of the stand-in, over both connections."""
 
     again_ms: float
-    """Of the microphone, heard over both connections."""
+    """Microphone audio that was sent over both connections."""
 
     lost: int
 
 
 class Kill(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a call whose worker was killed."""
+    """A call whose worker was killed."""
 
     ms: float
     effects: int
     results: int
-    """How often the model was told what the function returned."""
+    """Times that the model was told the function's result."""
 
     kept: bool
     lost: int
 
 
 class Drain(msgspec.Struct, frozen=True, kw_only=True):
-    """In ms: until the last call went on with another worker, and the longest silence of each."""
+    """A stopped worker. Times in ms: until the last call continued on another worker, and the longest silence of each call."""
 
     moved_ms: float
     pauses_ms: list[float]
 
 
 async def live_calls(quick: bool, say: Say) -> Found:
-    """Handoffs by both kinds of model, rotations, killed workers, and one that is stopped with 20 calls."""
+    """Measure handoffs with both kinds of model, rotations, killed workers, and a stopped worker with 20 calls."""
     async with AsyncExitStack() as running:
         found = await running.enter_async_context(google())
         there = await running.enter_async_context(Google.of(Path(found["SSL_CERT_FILE"]).parent))
@@ -143,7 +144,7 @@ async def live_calls(quick: bool, say: Say) -> Found:
             for kind, taken in handoffs.items():
                 say(f"live calls: handoff {number + 1}, {kind}")
                 handoff = await _handoff(product, there, kind, unresumable=number % 2 == 1)
-                if number:  # the first of a process is not counted
+                if number:  # the first handoff of a process is not counted
                     taken.append(handoff)
         remembered = []
         for number in range(1 if quick else LONG):
@@ -169,7 +170,7 @@ async def live_calls(quick: bool, say: Say) -> Found:
 
 
 def write_agents(folder: Path) -> None:
-    """Two pipelines of two agents with different voices: `seeded` on the usual model, `resumed` on one that resumes with changes."""
+    """Write two pipelines of two agents with different voices: `seeded` on the usual model, `resumed` on one that resumes with changes."""
     (folder / "pipelines").mkdir(parents=True)
     for name, model in PIPELINES.items():
         for agent, voice in (("first", "Aoede"), ("second", "Charon")):
@@ -179,7 +180,7 @@ def write_agents(folder: Path) -> None:
 
 
 async def _acquainted(call: LiveCall, there: Google) -> None:
-    """Have a first turn, which the model is to remember, and the microphone on."""
+    """Switch the microphone on and have a first turn that the model is to remember."""
     call.speak()
     await there.tell(Script([Turn(says=_FIRST)]))
     call.type(_NAME)
@@ -210,7 +211,7 @@ async def _handoff(product: Stack, there: Google, pipeline: str, *, unresumable:
 
 
 async def _handed_over_late(product: Stack, there: Google) -> bool:
-    """Whether the second agent's model knows what both said in the first turn of a long call."""
+    """Return whether the second agent's model knows what both said in the first turn of a long call."""
     before = await there.tell(Script([]))
     async with LiveCall.begun(product.url, "seeded") as call:
         await _acquainted(call, there)
@@ -294,13 +295,13 @@ async def _drained(product: Stack, worker: psutil.Process) -> Drain:
 
 
 def longest_gap_ms(times: Sequence[float], since: float, until: float) -> float:
-    """The longest time in ms between two of these ascending times, the ends of the range among them; times in s."""
+    """Return the longest interval in ms between two of these ascending times or the ends of the range; times in s."""
     within = [since, *(at for at in times if since < at < until), until]
     return max(later - earlier for earlier, later in pairwise(within)) * 1_000
 
 
 def _remembers(connection: Connection) -> bool:
-    """Whether a conversation knows what both said in its first turn, word for word or from what it is told of it."""
+    """Return whether a conversation knows what both said in its first turn, verbatim or from its summary."""
     return all(any(text in line.text for line in connection.history) for text in (_NAME, _FIRST))
 
 
@@ -311,7 +312,7 @@ def _only(instants: Sequence[Instant | None]) -> Instant:
 
 
 async def _effects(folder: Path) -> None:
-    """Wait until a function has had its effect."""
+    """Wait until the function has had its effect."""
     async with asyncio.timeout(WITHIN_S):
         while not orders.effects(folder, orders.CHARGES):  # noqa: ASYNC110 - another process writes the file
             await asyncio.sleep(POLL_S)

@@ -1,11 +1,11 @@
-"""The local language model as its callers see it: beside other work, started anew, and from one agent to the next.
+"""The local language model as its callers see it: under load, after a restart, and from one agent to the next.
 
     python -m bench --only busy        first tokens and whole answers with 0, 2 and 4 busy loops beside it, 20 of each
     python -m bench --only warm        the models service killed, stopped, its engine killed, a change of agent: against a warm
     prompt
 
-Starts the models service alone, in a folder that is removed. A first token is taken from the request to the first piece of text or
-of a call; all values stand in the detail, with the load average beside them.
+Starts the models service alone, in a folder that is removed. The first token is timed from the request to the first piece of text or of a
+call. The detail holds all values, with the load average beside them.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ ROUNDS: Final = 5
 MAX_TOKENS: Final = 64
 ANSWER_S: Final = 110.0
 SETTLE_S: Final = 1.0
-"""After a loop was started or ended, before anything is taken."""
+"""Seconds between starting the loops and the first measurement."""
 
 AGENTS: Final = tuple(
     f"{SYSTEM} You are {name}, and you speak about {topic} only."
     for name, topic in (("Ada", "the museum"), ("Ben", "the weather"), ("Cleo", "recipes"), ("Dan", "trains"))
 )
-"""One more than the engine has slots."""
+"""Agents: one more than the engine has slots."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """When an answer began and ended, ms after it was asked for, and how busy the machine was."""
+    """Times of one answer in ms after the request, and the load average."""
 
     first_ms: float
     whole_ms: float
@@ -69,12 +69,12 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """Base URL of the service."""
         return f"http://127.0.0.1:{self._config.models_port}"
 
     @property
     def process(self) -> psutil.Process:
-        """The service."""
+        """Process of the service. Raises `StackError` when it does not run."""
         if self._child is None:
             raise StackError("The models service is not running.")
         return psutil.Process(self._child.pid)
@@ -92,13 +92,13 @@ class Service:
                 await asyncio.sleep(0.1)
 
     async def end(self, *, kill: bool) -> None:
-        """End it: as the kernel does, or as a supervisor does."""
+        """End it with SIGKILL or, like a supervisor, with SIGTERM."""
         process = self.process
         (process.kill if kill else process.terminate)()
         await asyncio.to_thread(process.wait, 20)
 
     def engine(self) -> psutil.Process:
-        """The process of llama.cpp."""
+        """Return the process of llama.cpp; raises `StackError`."""
         for process in self.process.children(recursive=True):
             if (
                 "voxbridge.services.models.engines.llama" in process.cmdline()
@@ -108,7 +108,7 @@ class Service:
         raise StackError("llama.cpp is not running.")
 
     async def ask(self, question: str, system: str = SYSTEM) -> Answer:
-        """One answer, streamed; raises `httpx.HTTPError`."""
+        """Stream one answer; raises `httpx.HTTPError`."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": question}]
         body = {"messages": messages, "tools": TOOLS, "stream": True, "max_tokens": MAX_TOKENS, "temperature": 0, "keep_prompt": True}
         began, first = time.perf_counter(), 0.0
@@ -137,7 +137,7 @@ def _says_something(line: str) -> bool:
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Service]:
-    """A service that is ready; raises `StackError`."""
+    """Run a service that is ready; raises `StackError`."""
     with ExitStack() as children:
         folder = children.enter_context(TemporaryDirectory(prefix="voxbridge-bench-", ignore_cleanup_errors=True))
         service = Service(Path(folder), children)
@@ -147,7 +147,7 @@ async def running() -> AsyncIterator[Service]:
 
 @contextmanager
 def loops(count: int) -> Iterator[None]:
-    """Busy loops beside what is measured: another program of the same user, with so many threads at work."""
+    """Run a process of so many busy loops beside the measurement, as another program of the same user would."""
     code = f"import os\nfor _ in range({count}):\n    os.fork() or exec('while True: pass')\nos.wait()"
     if not count:
         yield
@@ -161,7 +161,7 @@ def loops(count: int) -> Iterator[None]:
 
 
 async def busy(quick: bool, say: Say) -> Found:
-    """The same answers with nothing beside them, and with two and four busy loops."""
+    """Measure the same answers with nothing beside them, and with two and four busy loops."""
     count = 4 if quick else ANSWERS
     taken: dict[str, list[Answer]] = {}
     async with running() as service:
@@ -189,7 +189,7 @@ async def busy(quick: bool, say: Say) -> Found:
 
 
 async def warm(quick: bool, say: Say) -> Found:
-    """Measure what a prompt costs that was read before: after a kill, a start, and from one agent to the next."""
+    """Measure the first token on a prompt that was read before: after a kill, after a start, and from one agent to the next."""
     rounds = 1 if quick else ROUNDS
     taken: dict[str, list[Answer]] = {"warm": [], "killed": [], "stopped": [], "engine killed": [], "handoff": []}
     async with running() as service:
@@ -205,7 +205,7 @@ async def warm(quick: bool, say: Say) -> Found:
             engine = service.engine()
             engine.kill()
             await asyncio.to_thread(engine.wait, 20)
-            await service.ask("Are you back?", AGENTS[0])  # waits for it, and takes another prompt than the one that is asked for next
+            await service.ask("Are you back?", AGENTS[0])  # waits for the engine, with another prompt than the one that is measured next
             taken["engine killed"].append(await service.ask(PLAIN[number % len(PLAIN)]))
         say("a change of agent")
         for agent in AGENTS:

@@ -1,8 +1,8 @@
-"""The event log: what a read behind the leader takes on three replicas, what one server is asked, and the memory of kept calls.
+"""The event log: time of a read right after an append on three replicas, requests per read on one server, and memory of stored calls.
 
-`barrier` reads a session of twenty events right after an append, on three servers on this machine and from each of them, beside
-the same read on one server. `kept_calls` stores calls of one shape and looks at the memory of the server's process: with the subjects
-of today, and with a subject for each type of event, as the first release had it.
+`barrier` reads a session of twenty events right after an append, on three servers on this machine and from each of them, beside the same
+read on one server. `kept_calls` stores calls of one shape and reads the memory of the server's process: with the current subjects, and with
+one subject for each type of event, as in the first release.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ EVENTS: Final = 20
 CALLS: Final = 20_000
 FLUSH: Final = 50
 SETTLE_S: Final = 15.0
-"""nats-server forgets what it holds of a file's subjects after two minutes in which nobody asked for them. That is a few percent, and not
-waited for."""
+"""Seconds until memory is read. nats-server frees its per-subject cache of a file after two idle minutes; that is a few percent, so the
+measurement does not wait for it."""
 
 MILLION: Final = 1_000_000
 TARGET_GB: Final = 2.0
@@ -48,18 +48,18 @@ _TYPES: Final = (
     voice.SessionStarted, voice.UserSaid, voice.AgentSaid, voice.TurnCompleted, voice.ToolCalled, voice.ProviderConnected,
     voice.SessionEnded, ToolsJournal, tools.ToolStarted, tools.ToolCompleted,
 )  # fmt: skip
-"""The kinds of event in a call of a realtime model in which a function was called, in which each comes more than once."""
+"""Kinds of event in a call on a realtime model with a function call, in which each occurs more than once."""
 
 
 async def log(quick: bool, say: Say) -> Found:
-    """Reads first, then memory."""
+    """Measure reads first, then memory."""
     read, about, noise = await barrier(quick, say)
     kept, more, _ = await kept_calls(quick, say)
     return [*read, *kept], {**about, **more}, noise
 
 
 async def barrier(quick: bool, say: Say) -> Found:
-    """A whole read of a short session, from each of three servers and from one."""
+    """Measure a whole read of a short session, from each of three servers and from one."""
     count = 60 if quick else READS
     took: list[float] = []
     alone: list[float] = []
@@ -105,7 +105,7 @@ async def _reads(urls: list[str], count: int, *, replicas: int) -> list[float]:
 
 
 async def _asked(url: str) -> int:
-    """How many messages one read sends."""
+    """Return the number of messages that one read sends."""
     nc = await nats.connect(url)
     try:
         log = Log(nc)
@@ -120,7 +120,7 @@ async def _asked(url: str) -> int:
 
 
 async def kept_calls(quick: bool, say: Say) -> Found:
-    """The memory of a server that keeps calls, by call, when they were stored, and when nobody had asked for them for a while."""
+    """Measure the server's memory per stored call: right after storing, and after a restart and a pause."""
     count = 2_000 if quick else CALLS
     today = await _kept(count, _subjects(), say, settle_s=2.0 if quick else SETTLE_S)
     before = await _kept(count, _old_subjects(), say, settle_s=2.0 if quick else SETTLE_S)
@@ -158,7 +158,9 @@ def _old_subjects() -> list[str]:
 
 
 async def _kept(count: int, subjects: list[str], say: Say, *, settle_s: float) -> tuple[float, float]:
-    """Bytes of memory per call: of live objects and the room that Go keeps for the next ones, as the system counts them."""
+    """Return bytes of resident memory per call, right after storing and after a restart.
+
+    Includes the free heap that Go's runtime keeps."""
     say(f"log: {count} kept calls of {len(subjects)} subjects")
     with (
         tempfile.TemporaryDirectory(prefix="voxbridge-bench-") as folder,
@@ -175,7 +177,7 @@ async def _kept(count: int, subjects: list[str], say: Say, *, settle_s: float) -
         finally:
             await nc.close()
         server.stop()
-        server.start()  # what a server needs for the calls, without what it needed to take so many at once
+        server.start()  # leaves the memory for the stored calls, without that of storing so many at once
         nc = await nats.connect(server.url)
         try:
             kept = (await nc.jetstream().stream_info(bus_subjects.EVENT_STREAM)).state.messages

@@ -1,6 +1,6 @@
-"""Memory over a long call: what one more turn leaves behind in the processes, with models that answer at once.
+"""Memory over a long call: growth of the processes per turn, with models that answer at once.
 
-The models are a stand-in that speaks OpenAI's HTTP API, so that hundreds of turns take a minute and their cost is the product's own.
+The models are a stand-in that speaks OpenAI's HTTP API, so that hundreds of turns take a minute and all cost is the product's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ READINGS: Final = 3
 
 
 async def long_call(quick: bool, say: Say) -> Found:
-    """Typed turns in one call, and memory before and after them."""
+    """Type turns in one call, and read the memory before and after them."""
     turns = 60 if quick else TURNS
     async with (
         ModelServer() as models,
@@ -72,7 +72,7 @@ async def _turns(socket: ClientConnection, count: int) -> None:
 
 
 async def _memory(product: Stack) -> dict[str, int]:
-    """The smallest of a few readings: what is freed soon is not kept."""
+    """Return the smallest of a few readings, because short-lived memory is not a leak."""
     readings = []
     for _ in range(READINGS):
         await asyncio.sleep(LEFT_S)

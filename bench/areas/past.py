@@ -1,6 +1,6 @@
-"""Looking back: a recorded call replayed by the command that people use, and half an hour opened in Studio's timeline.
+"""Past calls: a recorded call replayed with `voxbridge replay`, and half an hour opened in Studio's timeline.
 
-Beside the replay stands the start of the command itself, beside the timeline the page with the list of sessions.
+The baseline of the replay is the start of the command alone; that of the timeline is the page with the list of sessions.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ TIMEOUT_S: Final = 300.0
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """What `bench.clients.timeline` says: ms from navigation to the first frame that shows the timeline, and the same of the list."""
+    """Output of `bench.clients.timeline`: ms from navigation to the first frame that shows the timeline, and the same for the list."""
 
     timeline_ms: list[float]
     list_ms: list[float]
 
 
 async def past(quick: bool, say: Say) -> Found:
-    """Both, a few times."""
+    """Measure both, several times."""
     replayed, about, _ = await _replay(2 if quick else TIMES, say)
     opened, more, _ = await _timeline(3 if quick else OPENINGS, say)
     return [*replayed, *opened], {**about, **more}, []
@@ -83,7 +83,7 @@ async def _timeline(times: int, say: Say) -> Found:
 
 
 async def _run(module: str, *words: str) -> tuple[bytes, float]:
-    """What a module says, and ms; raises `StackError` when it fails."""
+    """Run a module. Return its output and the ms it took; raises `StackError` when it fails."""
     began = time.perf_counter()
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *words, cwd=ROOT, stdout=pipe, stderr=pipe)

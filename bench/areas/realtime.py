@@ -1,7 +1,7 @@
-"""A call on Gemini Live through the whole product, beside one process that relays to the vendor's SDK and does nothing else.
+"""A call on Gemini Live through the whole product, beside one process that only relays to the vendor's SDK.
 
-Both talk to the same stand-in for Google over TLS, which sends back what it hears. What comes back may be cut anew, so it is read as
-one stream of bytes; a frame counts when its last byte is there.
+Both talk to the same stand-in for Google over TLS, which sends back what it hears. Audio may come back in other pieces, so it is read as
+one stream of bytes; a frame counts when its last byte has arrived.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STARTS: Final = 10
 
 
 async def realtime(quick: bool, say: Callable[[str], None]) -> Found:
-    """Round trip and CPU of a frame with 50 sessions, the ladder of sessions, and how long a session takes to be ready."""
+    """Measure round trip and CPU per frame with 50 sessions, the ladder of sessions, and the time until a session is ready."""
     rounds, seconds = (1, 3.0) if quick else (3, 8.0)
     ours: list[EchoResult] = []
     bare: list[EchoResult] = []
@@ -76,7 +76,7 @@ async def realtime(quick: bool, say: Callable[[str], None]) -> Found:
 
 @asynccontextmanager
 async def google() -> AsyncIterator[dict[str, str]]:
-    """The stand-in, running: the variables by which an SDK finds it."""
+    """Run the stand-in for Google; yield the environment variables by which an SDK finds it."""
     with tempfile.TemporaryDirectory(prefix="voxbridge-bench-") as name:
         folder = Path(name)
         with Child("google", ["tests.fakes.gemini.process", name], child_environment(), folder) as child:
@@ -92,7 +92,7 @@ async def google() -> AsyncIterator[dict[str, str]]:
 
 @asynccontextmanager
 async def relay(found: Mapping[str, str], module: str = "bench.clients.relay") -> AsyncIterator[tuple[str, psutil.Process]]:
-    """The baseline, running, or another `module` that is one: its URL and its process."""
+    """Run the baseline, or another relay `module`; yield its URL and its process."""
     port = free_port()
     with ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory(prefix="voxbridge-bench-"))

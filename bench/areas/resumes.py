@@ -1,4 +1,4 @@
-"""A client that comes back after a cut: from opening a new socket to the last of 500 missed events, each exactly once, in order.
+"""A client that resumes after a cut: from opening a new socket to the last of 500 missed events, each exactly once, in order.
 
 Beside it, in turn: reading the same 500 events straight from the log.
 """

@@ -1,8 +1,8 @@
-"""From the end of speech to the first audio sent, with the local models: spoken questions, in real time, and what each stage took.
+"""From the end of speech to the first audio sent, with the local models: spoken questions in real time, and the time of each stage.
 
-The questions are spoken by the product's own voice and sent as 20 ms frames with a little noise between them. The turn's stamps
-are the product's (`turn_complete.latency`, from the end of speech as it detects it); the time from the last loud sample sent to the
-first reply frame received is taken here, from outside, and includes all of the network and the detector.
+The questions are spoken by the product's own voice and sent as 20 ms frames with a little noise between them. The timestamps of a turn are
+the product's (`turn_complete.latency`, from the end of speech as it detects it). The time from the last loud sample sent to the first reply
+frame received is measured here, from outside, and includes the network and the detector.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ TURN_S: Final = 40.0
 PAUSE_S: Final = 0.6
 REHEARSALS: Final = 8
 WARM_MS: Final = 3_000
-"""A first token within this comes from a prompt that was read before."""
+"""A first token within this many ms means that the prompt had been read before."""
 
 WARM: Final = "a language model that has read its standing prompt"
 
 LOUD: Final = 400
-"""A sample this far from zero is speech."""
+"""Least absolute value of a sample that counts as speech."""
 
 Pcm = npt.NDArray[np.int16]
 
 
 class Turn(msgspec.Struct, kw_only=True):
-    """One spoken question and when its stages were reached, ms after the end of speech."""
+    """A spoken question, and the times of its stages in ms after the end of speech."""
 
     asked: str
     understood: str = ""
@@ -71,11 +71,11 @@ class Turn(msgspec.Struct, kw_only=True):
     tool: str = ""
     latency: dict[str, int] = {}
     outside_ms: float | None = None
-    """From the last loud sample sent to the first reply frame received."""
+    """Time from the last loud sample sent to the first reply frame received."""
 
 
 class Call:
-    """One call: sends the microphone in real time and plays what comes, as a browser would."""
+    """A call: sends the microphone in real time and plays the replies, as a browser would."""
 
     def __init__(self, socket: Socket) -> None:
         self._socket = socket
@@ -188,7 +188,7 @@ class Call:
 
 
 async def rehearse(product: Stack) -> None:
-    """Typed turns until the language model answers as fast as it does warm; raises `TimeoutError` when it never does."""
+    """Type turns until the language model answers as fast as with a warm prompt; raises `TimeoutError` when it never does."""
     socket = await connect(product.url, "voxbridge.v1")
     call = Call(socket)
     try:
@@ -203,7 +203,7 @@ async def rehearse(product: Stack) -> None:
 
 
 async def speech(product: Stack, quick: bool, say: Say) -> Found:
-    """One call with every question in it; the first turn is a rehearsal that warms what is cold and is not counted."""
+    """Ask every question in one call. The first turn only warms up caches and is not counted."""
     plain, tools = (PLAIN[:3], TOOLS[:1]) if quick else (PLAIN, TOOLS)
     spoken = {text: await _speak(product, text) for text in (REHEARSAL, *plain, *tools)}
     turns: list[Turn] = []
@@ -246,13 +246,13 @@ async def speech(product: Stack, quick: bool, say: Say) -> Found:
 
 
 def waterfall(turns: Sequence[Turn]) -> dict[str, float]:
-    """The median of each stamp, ms after the end of speech, of the turns that have it."""
+    """Return the median of each stage in ms after the end of speech, over the turns that have it."""
     by_stage = {stage: [turn.latency[stage] for turn in turns if stage in turn.latency] for stage in STAGES}
     return {stage: statistics.median(values) for stage, values in by_stage.items() if values}
 
 
 def trimmed(pcm: Pcm) -> Pcm:
-    """Speech without the silence around it; raises `ValueError` when there is none."""
+    """Return the speech without the silence around it; raises `ValueError` when there is none."""
     loud = np.flatnonzero(np.abs(pcm.astype(np.int32)) > LOUD)
     if not loud.size:
         raise ValueError("there is no speech")

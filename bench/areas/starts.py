@@ -13,13 +13,13 @@ from bench.stack import Stack
 
 SESSIONS: Final = 50
 GAP_S: Final = 0.25
-"""Between two starts: four users a second."""
+"""Seconds between two starts: four users a second."""
 
 WARM: Final = "models that are loaded and five starts before"
 
 
 async def starts(product: Stack, quick: bool, say: Say) -> Found:
-    """Up to 50 sessions held, started one after another; then 50 at once."""
+    """Start up to 50 sessions one after another and hold them; then start 50 at once."""
     rounds = 1 if quick else 3
     paced: list[float] = []
     say("starts: warming up")

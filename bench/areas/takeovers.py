@@ -1,4 +1,4 @@
-"""A killed voice worker, a stopped one, and a killed gateway: how long until audio comes back to the same call."""
+"""A killed voice worker, a stopped one, and a killed gateway: the time until audio returns to the same call."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from bench.stack import LIGHT, Stack, stack
 ROUNDS: Final = 7
 WITHIN_S: Final = 15.0
 STEADY_S: Final = 0.5
-"""Of frames that come back before anything is done to the call."""
+"""Seconds of frames that come back before the call is disturbed."""
 
 
 async def takeovers(quick: bool, say: Say) -> Found:
-    """Each round kills the worker that holds the call while a fresh one waits, then the same with SIGTERM, then the gateway."""
+    """Kill the worker that holds the call while a fresh one waits, then repeat with SIGTERM, then kill the gateway; several rounds each."""
     rounds = 2 if quick else ROUNDS
     killed: list[float] = []
     drained: list[float] = []
@@ -62,7 +62,7 @@ async def takeovers(quick: bool, say: Say) -> Found:
 
 
 async def _taken_over(product: Stack, worker: psutil.Process, end: Callable[[psutil.Process], None]) -> tuple[float, psutil.Process]:
-    """How long the call was silent, and the worker that took it over."""
+    """Return the longest silence of the call in ms, and the worker that took it over."""
     async with Call.begun(product.url) as call:
 
         async def interrupt() -> tuple[float, psutil.Process]:
@@ -88,7 +88,7 @@ async def _while_it_flows(call: Call, work: Awaitable[tuple[float, psutil.Proces
 
 
 async def _back_in_the_call(product: Stack, gateway: psutil.Process) -> tuple[float, psutil.Process]:
-    """From the moment when the new gateway is ready."""
+    """Return the ms from the readiness of the new gateway to the resumed call, and its process."""
     async with Call.begun(product.url) as call:
         gateway.kill()
         await asyncio.to_thread(gateway.wait, 10)

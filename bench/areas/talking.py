@@ -1,8 +1,8 @@
-"""The memory that one further session costs while it talks, both ways and without a pause, over all processes.
+"""Memory of one further session that talks, both ways and without a pause, over all processes.
 
-Echo sessions, and sessions on Gemini Live, whose stand-in sends back what it hears: microphone and reply flow all the time, so every ring
-is full. The readings are of the proportional set size, after the rings were filled, with few sessions and with more; nothing is
-subtracted but the one from the other. Beside it stands which process has how much of it.
+Echo sessions, and sessions on Gemini Live whose stand-in sends back what it hears: microphone and reply flow all the time, so every ring
+buffer is full. The readings are the proportional set size after the buffers were filled, with few sessions and with more; only the
+difference of the two is reported, with its share of each process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bench.stack import LIGHT, Stack, stack
 FEW: Final = 10
 FURTHER: Final = 30
 FILLED_S: Final = 14.0
-"""Longer than anything is kept of a call's sound."""
+"""Seconds until all audio buffers of a call are full: longer than any of them keeps sound."""
 
 READINGS: Final = 5
 TARGET_KIB: Final = 600
@@ -32,7 +32,7 @@ MODES: Final = {"echo": "echo", "gemini": "on Gemini Live"}
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """Medians of `READINGS`, a second apart, bytes by process."""
+    """Medians of `READINGS` readings, one second apart, in bytes by process."""
 
     sessions: int
     bytes: dict[str, float]
@@ -40,14 +40,14 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def talking(quick: bool, say: Say) -> Found:
-    """One further talking session, from ten sessions to forty."""
+    """Measure one further talking session, from ten sessions to forty."""
     further = FURTHER // 2 if quick else FURTHER
     rows: list[Figure] = []
     detail: dict[str, Any] = {}
     async with google() as found:
         for mode, name in MODES.items():
             async with stack(LIGHT, greeting=False, extra=found) as product:
-                await _reading(product, mode, FEW, say)  # what the first sessions of a process load is none of a further one's
+                await _reading(product, mode, FEW, say)  # warms the processes, so that their first-session memory is not counted
                 few = await _reading(product, mode, FEW, say)
                 many = await _reading(product, mode, FEW + further, say)
             each = {name: figures.per_further(few.bytes[name], many.bytes[name], further) / 1024 for name in few.bytes}

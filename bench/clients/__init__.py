@@ -1,1 +1,1 @@
-"""Loads, callers, intruders and baselines: the processes on the other side of what is measured."""
+"""Load generators, callers, intruders and baselines: the client processes of the measurements."""

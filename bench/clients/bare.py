@@ -1,4 +1,4 @@
-"""What everything is compared with: a FastAPI WebSocket that sends back what it gets, on the server and loop that the gateway uses.
+"""The baseline of all audio figures: a FastAPI WebSocket echo on the server and event loop that the gateway uses.
 
 python -m bench.clients.bare 18430
 """

@@ -1,9 +1,9 @@
-"""Barge-in in a real Chromium, as a process of its own, on what the browser tests are made of.
+"""Barge-in in a real Chromium, as a separate process, with the tools of the browser tests.
 
     python -m bench.clients.browser 6
 
-Starts the whole product with `voxbridge up`, opens Studio, interrupts the agent that many times with three voices in turn, and
-prints one JSON line: `{"onset_to_silence_ms": [...]}`.
+Starts the whole product with `voxbridge up`, opens Studio, interrupts the agent that many times with three voices in turn, and prints one
+JSON line: `{"onset_to_silence_ms": [...]}`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.running_models import running_models
 
 
 def interruptions(times: int) -> list[float]:
-    """Milliseconds from each onset to silence; raises `RuntimeError` without a Chromium."""
+    """Return the milliseconds from each onset to silence; raises `RuntimeError` without a Chromium."""
     path = find()
     if path is None:
         raise RuntimeError("There is no Chromium: run `python3 deploy/browser.py`.")

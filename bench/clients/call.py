@@ -1,4 +1,4 @@
-"""One call over a socket, as a client that can resume holds it: for measurements of what a cut or a killed process costs."""
+"""A call over a socket with a client that can resume, to measure the cost of a cut or a killed process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Call:
     @classmethod
     @asynccontextmanager
     async def begun(cls, url: str) -> AsyncIterator[Call]:
-        """Open a socket and start."""
+        """Open a socket and start the session."""
         async with connect(url, subprotocols=[Subprotocol("voxbridge.v1")]) as socket:
             await socket.send('{"type": "start", "mode": "echo"}')
             yield cls(socket, await _until(socket, "setup_complete"))
@@ -45,7 +45,7 @@ class Call:
                 await socket.send('{"type": "end"}')
 
     async def flow(self, *, over: asyncio.Event) -> None:
-        """Send a frame each 20 ms and note what comes back, until `over`."""
+        """Send a frame each 20 ms and record the arrival times of replies, until `over`."""
         hearing = asyncio.create_task(self._hear())
         sequence, due = 0, time.monotonic()
         try:
@@ -59,7 +59,7 @@ class Call:
             hearing.cancel()
 
     async def silence_after(self, moment: float, *, gone: float, within_s: float) -> float:
-        """The longest silence since `moment`, in s, once frames come back that were sent after the worker was `gone`."""
+        """Return the longest silence since `moment` in s, once frames come back that were sent after the worker was `gone`."""
         end = time.monotonic() + within_s
         while time.monotonic() < end:
             await asyncio.sleep(FRAME_S)
@@ -75,7 +75,7 @@ class Call:
 
 
 async def resume(url: str, sid: str, token: str, last_seq: int, *, until: int) -> tuple[dict[str, Any], list[int]]:
-    """Resume on a new socket: the answer, and the positions of what came until `until` did, if that is not 0."""
+    """Resume on a new socket. Return the answer, and the positions received until position `until`, if that is not 0."""
     async with connect(url, subprotocols=[Subprotocol("voxbridge.v1")]) as socket:
         await socket.send(msgspec.json.encode({"type": "resume", "sessionId": sid, "resumeToken": token, "last_seq": last_seq}).decode())
         answer = await _until(socket, "resumed")

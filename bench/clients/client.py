@@ -1,9 +1,9 @@
-"""The load, in a process of its own: sessions that send microphone frames, that start, or that only stay.
+"""The load, as a separate process: sessions that send microphone frames, that start, or that are only held open.
 
     python -m bench.clients.client '{"kind": "echo", "url": "ws://127.0.0.1:8420/ws/vox", "sessions": 50, "seconds": 5}'
 
-One JSON line for each answer. `late_ms` is how far behind its own schedule the client sent: what the machine or this process adds
-to every figure. Counts, times and addresses are bounded; only loopback is ever loaded.
+Prints one JSON line for each answer. `late_ms` is the client's own delay behind its schedule, which adds to every figure. Counts, times and
+addresses are bounded; only loopback addresses are allowed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ END_S: Final = 10.0
 DRAIN_S: Final = 2.0
 TIMER_S: Final = 0.001
 SIDE_BY_SIDE: Final = 8
-"""Sessions being set up at a time before a load."""
+"""Sessions that are set up concurrently before a load."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do. `pids` are processes, by name, whose CPU time is read while the load is on."""
+    """Description of a load. `pids` are processes, by name, whose CPU time is read while the load is on."""
 
     kind: str
     url: str
@@ -47,13 +47,13 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     gap_s: float = 0.0
     bare: bool = False
     stream: bool = False
-    """What comes back is one stream of bytes that may be cut anew, not frame for frame."""
+    """The answer is one stream of bytes in any pieces, not frame for frame."""
 
     pids: dict[str, list[int]] = {}
 
 
 class EchoResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Times in ms, CPU in µs per frame."""
+    """Result of an echo load. Times in ms, CPU in µs per frame."""
 
     sessions: int
     frames: int
@@ -67,13 +67,13 @@ class EchoResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartsResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`start` to `setup_complete` in ms, each session once, in the order they were started."""
+    """Times from `start` to `setup_complete` in ms, one for each session, in the order of their starts."""
 
     start_ms: list[float]
 
 
 class Session:
-    """One session of the load."""
+    """A session of the load."""
 
     def __init__(self, socket: Socket) -> None:
         self.socket = socket
@@ -84,7 +84,7 @@ class Session:
         socket.on_closed = self._closed
 
     async def start(self, mode: str) -> float:
-        """Start the session; the time to `setup_complete` in ms."""
+        """Start the session. Return the time to `setup_complete` in ms."""
         self._heard = asyncio.get_running_loop().create_future()
         began = time.perf_counter()
         self.socket.send_text(msgspec.json.encode({"type": "start", "mode": mode}))
@@ -142,7 +142,7 @@ async def end_sessions(sessions: list[Session], *, bare: bool) -> None:
 
 
 class Echo:
-    """Frames sent on a schedule that is even over all sessions, and their way back."""
+    """Sender of frames on an even schedule over all sessions, with their round trips."""
 
     def __init__(self, sessions: list[Session], *, stream: bool = False) -> None:
         self.rtt_ms: list[float] = []
@@ -155,7 +155,7 @@ class Echo:
             session.socket.on_binary = self._stream() if stream else self._received
 
     async def run(self, seconds: float) -> None:
-        """Send until the time is over. Each frame carries when it was sent; the schedule does not wait for answers."""
+        """Send until the time is over. Each frame carries its send time; the schedule does not wait for answers."""
         count = len(self._sessions)
         gap = FRAME_S / count
         began = self._clock()
@@ -172,17 +172,17 @@ class Echo:
                 session.sequence += 1
                 due += 1
             self.sent += due - self.sent
-            # The loop's timers have 1 ms; a shorter sleep would be none, and take a core from what is measured.
+            # Event-loop timers have a resolution of 1 ms; a shorter sleep would spin and take CPU from the measured system.
             await asyncio.sleep(max(TIMER_S, began + due * gap - self._clock()))
 
     async def drained(self) -> None:
-        """Wait for what is on its way, `DRAIN_S` at most."""
+        """Wait for outstanding frames, `DRAIN_S` at most."""
         end = self._clock() + DRAIN_S
         while self.received < self.sent and self._clock() < end:  # noqa: ASYNC110 - frames are too many to signal each
             await asyncio.sleep(0.02)
 
     def _stream(self) -> Callable[[bytes], None]:
-        """Takes one session's frames: of each stretch as long as one that was sent, the time when its last byte is there."""
+        """Return a receiver of one session's audio that splits it into frames of the sent size and times the last byte of each."""
         rest = b""
 
         def take(frame: bytes) -> None:
@@ -201,7 +201,7 @@ class Echo:
 
 
 async def echo(task: Task) -> EchoResult:
-    """Load with microphone frames and take the time until each comes back."""
+    """Send microphone frames and measure the time until each comes back."""
     sessions = await open_sessions(task)
     try:
         warm = Echo(sessions, stream=task.stream)
@@ -228,7 +228,7 @@ async def echo(task: Task) -> EchoResult:
 
 
 async def starts(task: Task) -> StartsResult:
-    """Start sessions one each `gap_s` (all at once without a gap), hold them all, and take each one's time."""
+    """Start one session every `gap_s` (all at once with 0), hold them all, and return the start time of each."""
     gate = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def open_socket() -> Session:
@@ -249,7 +249,7 @@ async def starts(task: Task) -> StartsResult:
 
 
 async def hold(task: Task) -> None:
-    """Open sessions, say so, and keep them until the standard input ends."""
+    """Open sessions, report it, and hold them until standard input ends."""
     sessions = await open_sessions(task)
     _say({"held": len(sessions)})
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
@@ -257,7 +257,7 @@ async def hold(task: Task) -> None:
 
 
 def check(task: Task) -> None:
-    """Raises `ValueError` for a load that is out of bounds."""
+    """Raise `ValueError` for a load that is out of bounds."""
     if urlsplit(task.url).hostname not in ("127.0.0.1", "localhost", "::1"):
         raise ValueError("Only loopback is loaded.")
     if not 1 <= task.sessions <= SESSIONS_LIMIT:
@@ -276,7 +276,7 @@ def _say(answer: Any) -> None:
 
 
 async def main(task: Task) -> None:
-    """Do one task."""
+    """Run one task."""
     check(task)
     if task.kind == "echo":
         _say(await echo(task))

@@ -1,8 +1,8 @@
-"""Clients that want nothing but room: `python -m bench.clients.intruders PORT` until its standard input ends.
+"""Clients that only occupy resources: `python -m bench.clients.intruders PORT` until its standard input ends.
 
-A thousand connections that say nothing or half a request, opened again when they are closed; twenty sockets that send a frame byte by
-byte; and a header of 32 MiB, again and again. They run in a process of their own: their event loop is none of the product's. Only loopback
-is ever loaded.
+A thousand connections that send nothing or half a request, opened again when they are closed; twenty sockets that send a frame byte by
+byte; and a header of 32 MiB, again and again. They run in a separate process, so that the product's event loop does not serve them. Only
+loopback addresses are allowed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _FRAME: Final = b"\x82\xff" + (256 * 1024).to_bytes(8) + b"mask"
 
 
 async def intrude(port: int) -> None:
-    """Go on until cancelled."""
+    """Run all clients until cancelled."""
     kinds: list[Callable[[int], Coroutine[Any, Any, None]]] = [*[_slow] * SLOW, _header, *[_silent, _half] * (HALF_OPEN // 2)]
     await asyncio.gather(*(_again(kind, port, number) for number, kind in enumerate(kinds)))
 
 
 async def _again(kind: Callable[[int], Coroutine[Any, Any, None]], port: int, number: int) -> None:
-    await asyncio.sleep(number / 1_000)  # not all in one moment
+    await asyncio.sleep(number / 1_000)  # spreads the connection attempts
     while True:
         with suppress(OSError, asyncio.IncompleteReadError):
             await kind(port)
@@ -86,7 +86,7 @@ async def _closed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 async def main(port: int) -> None:
-    """Intrude until standard input ends."""
+    """Run the clients until standard input ends."""
     work = asyncio.create_task(intrude(port))
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
     work.cancel()

@@ -1,7 +1,7 @@
-"""A caller on a realtime model whose microphone frames are numbered, and who notes when what came: for measurements of what becomes of a
-call while its agent, its connection or its worker is replaced.
+"""A caller on a realtime model with numbered microphone frames and timestamps of everything received, to measure a call while its agent,
+connection or worker is replaced.
 
-Owns the caller's socket, its microphone and what it heard. Does not own what is done to the call. A crash loses one measurement.
+Owns the caller's socket, its microphone and what it heard. A crash loses one measurement.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from voxbridge.shared.audio import frames
 
 PATIENCE_S: Final = 20.0
 NUMBERS: Final = 1 << 18
-"""Frames that have a number of their own, in three samples of 6 bits: too quiet to be taken for speech."""
+"""Number of distinct frame numbers, each encoded in three samples of 6 bits: too quiet to be taken for speech."""
 
 _SIGN: Final = 33
-"""The fourth sample of a numbered frame."""
+"""Value of the fourth sample of a numbered frame."""
 
 _REST: Final = bytes(PCM_BYTES - 8)
 
 
 class Heard(NamedTuple):
-    """One frame: when it came, in s of `time.monotonic`, its reply and its first sample."""
+    """A frame: arrival time in s of `time.monotonic`, its reply and its first sample."""
 
     at: float
     generation: int
@@ -37,7 +37,7 @@ class Heard(NamedTuple):
 
 
 class LiveCall:
-    """One call. `sent` counts its microphone frames; `heard` and `told` have what came."""
+    """A call. `sent` counts its microphone frames; `heard` and `told` have the received frames and messages."""
 
     def __init__(self, socket: Socket) -> None:
         self.sent = 0
@@ -53,7 +53,9 @@ class LiveCall:
     @classmethod
     @asynccontextmanager
     async def begun(cls, url: str, agent: str = "", *, mode: str = "gemini") -> AsyncIterator[LiveCall]:
-        """Call this agent or pipeline, and wait until its model listens; ended at the end. Raises `ConnectionError`, `TimeoutError`."""
+        """Call this agent or pipeline, and wait until its model listens. The call ends with the block.
+
+        Raises `ConnectionError`, `TimeoutError`."""
         call = cls(await connect(url, "voxbridge.v1"))
         try:
             call._say({"type": "start", "mode": mode, **({"agent": agent} if agent else {})})
@@ -71,16 +73,16 @@ class LiveCall:
                 await asyncio.wait({call._microphone})
 
     def speak(self) -> None:
-        """Send a numbered frame each 20 ms from now on."""
+        """Start sending a numbered frame each 20 ms."""
         self._microphone = asyncio.create_task(self._speak())
 
     def type(self, text: str) -> None:
-        """Say something in writing."""
+        """Send a typed message."""
         self._say({"type": "text", "text": text})
 
     @property
     def sid(self) -> str:
-        """The session."""
+        """Id of the session."""
         return next(str(one["sessionId"]) for one in self.told if one["type"] == "setup_complete")
 
     async def until(self, kind: str, count: int = 1, **fields: Any) -> None:
@@ -88,12 +90,12 @@ class LiveCall:
         await self.when(lambda: sum(one.items() >= {"type": kind, **fields}.items() for one in self.told) >= count)
 
     async def until_heard(self, wanted: Callable[[Heard], bool], *, count: int = 1, within_s: float = PATIENCE_S) -> Heard:
-        """Wait for the n-th frame of a kind. Raises `ConnectionError`, `TimeoutError`."""
+        """Wait for the n-th frame that matches, and return the first match. Raises `ConnectionError`, `TimeoutError`."""
         await self.when(lambda: sum(map(wanted, self.heard)) >= count, within_s=within_s)
         return next(one for one in self.heard if wanted(one))
 
     async def when(self, holds: Callable[[], bool], *, within_s: float = PATIENCE_S) -> None:
-        """Wait until something holds; looked at again whenever something came. Raises `ConnectionError`, `TimeoutError`."""
+        """Wait until a condition holds; it is checked after each message or frame. Raises `ConnectionError`, `TimeoutError`."""
         async with asyncio.timeout(within_s):
             while not holds():
                 if self._failed:
@@ -145,7 +147,7 @@ class LiveCall:
 
 
 def numbered(number: int) -> bytes:
-    """A microphone frame of 20 ms that carries its number, below `NUMBERS`, in its first samples."""
+    """Return a microphone frame of 20 ms that carries its number, below `NUMBERS`, in its first samples."""
     if not 0 <= number < NUMBERS:
         raise ValueError(f"a number from 0 to {NUMBERS - 1} was expected, not {number}")
     samples = (number & 63, number >> 6 & 63, number >> 12, _SIGN)
@@ -153,6 +155,6 @@ def numbered(number: int) -> bytes:
 
 
 def number_of(mark: int) -> int | None:
-    """The number of a frame whose first 8 bytes are `mark`, little-endian; nothing for another frame."""
+    """Return the number of a frame whose first 8 bytes are `mark`, little-endian; None for another frame."""
     low, middle, high, sign = (mark >> shift & 0xFFFF for shift in (0, 16, 32, 48))
     return low | middle << 6 | high << 12 if sign == _SIGN and max(low, middle, high) < 64 else None

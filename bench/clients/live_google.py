@@ -1,7 +1,7 @@
-"""The stand-in for Gemini Live, commanded from a measurement, and what it saw of a caller's numbered frames.
+"""Control client of the stand-in for Gemini Live, and its record of a caller's numbered frames.
 
-Owns the connection to its control. Does not own the process (`realtime.google`) nor what it can do (`tests.fakes.gemini.process`). A crash
-here loses one measurement.
+Owns the control connection; the process is that of `realtime.google`, its commands are those of `tests.fakes.gemini.process`. A crash here
+loses one measurement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.fakes.gemini.process import CONTROL, LINE_LIMIT, Command, Connection,
 
 ANSWER_S: Final = 10.0
 ARRIVAL_S: Final = 2.0
-"""How long frames may be on their way before they count as lost."""
+"""Seconds until frames under way count as lost."""
 
 POLL_S: Final = 0.01
 REPORT_LIMIT: Final = 64 * 1024 * 1024
@@ -29,7 +29,7 @@ REPORT_LIMIT: Final = 64 * 1024 * 1024
 
 
 class Google:
-    """The stand-in, commanded from here."""
+    """Control client of the stand-in."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -38,7 +38,7 @@ class Google:
     @classmethod
     @asynccontextmanager
     async def of(cls, folder: Path) -> AsyncIterator[Google]:
-        """The one whose files are in this folder."""
+        """Connect to the stand-in whose files are in this folder."""
         reader, writer = await asyncio.open_unix_connection(folder / CONTROL, limit=REPORT_LIMIT)
         try:
             yield cls(reader, writer)
@@ -46,18 +46,18 @@ class Google:
             writer.close()
 
     async def tell(self, command: Command) -> int:
-        """Have something done; returns the number of the newest connection. Raises `StackError` when it is not done."""
+        """Send a command. Return the number of the newest connection. Raises `StackError` when the command fails."""
         told = msgspec.json.decode(await self._ask(command), type=Told)
         if told.error:
             raise StackError(f"The stand-in for Gemini does not follow: {told.error}")
         return told.newest
 
     async def seen(self, after: int = 0) -> list[Connection]:
-        """The connections with higher numbers."""
+        """Return the connections with higher numbers."""
         return msgspec.json.decode(await self._ask(Report(after)), type=Seen).connections
 
     async def heard_all(self, call: LiveCall, after: int) -> tuple[list[Connection], int]:
-        """The connections with higher numbers, and how many of the frames that the call has sent by now are missing `ARRIVAL_S` later."""
+        """Return the connections with higher numbers, and how many of the frames sent by now are missing `ARRIVAL_S` later."""
         sent, end = call.sent, time.monotonic() + ARRIVAL_S
         while True:
             seen = await self.seen(after)
@@ -79,6 +79,6 @@ class Google:
 
 
 def lost_frames(sent: int, seen: Sequence[Connection]) -> set[int]:
-    """The numbers of a call's frames that none of its connections was sent."""
+    """Return the numbers of a call's frames that reached none of its connections."""
     came = {number_of(mark) for connection in seen for mark in connection.marks}
     return {number for number in range(sent) if number not in came}

@@ -1,4 +1,4 @@
-"""Running the load client as a process of its own and taking its answer."""
+"""Start of the load client as a separate process, and its answer."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bench.clients.client import Task
 from bench.stack import ROOT
 
 MARGIN_S: Final = 90.0
-"""How long setting up and ending sessions may take beside the load itself."""
+"""Seconds for setting up and ending sessions, in addition to the load itself."""
 
 _T = TypeVar("_T")
 
 
 class LoadError(Exception):
-    """The client failed; the message is its last words."""
+    """The client failed; the message is its last output."""
 
 
 async def run(task: Task, result: type[_T]) -> _T:
-    """Do one task in a client process; raises `LoadError` when it fails or takes too long."""
+    """Run one task in a client process; raises `LoadError` when it fails or takes too long."""
     process = await _start(task)
     try:
         async with asyncio.timeout(task.seconds + task.warm_s + task.gap_s * task.sessions + MARGIN_S):

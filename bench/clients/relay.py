@@ -1,5 +1,4 @@
-"""What a call on Gemini Live is compared with: one process that relays a browser's WebSocket to the vendor's SDK and back, as an
-application would that has nothing else to do.
+"""The baseline of calls on Gemini Live: one process that only relays a browser's WebSocket to the vendor's SDK and back.
 
 python -m bench.clients.relay 18431
 

@@ -1,10 +1,10 @@
-"""The baseline of a handoff: one process that relays a browser's WebSocket to the vendor's SDK, and on the model's tool call goes on
-with a second agent in a new session, by the handle where the service allows it and by telling the history where it does not.
+"""The baseline of a handoff: one process that relays a browser's WebSocket to the vendor's SDK. On the model's tool call it continues with
+a second agent in a new session, by the handle where the service allows it and else by sending the history.
 
     python -m bench.clients.relay_handoff 18432
 
-Does what an application must do to keep the history, and nothing else: no log, no bus, no bounds. The SDK finds the service by its own
-variables. A crash loses the calls of one measurement.
+Does only what an application needs to keep the history: no log, no bus, no limits. The SDK finds the service by its own variables. A crash
+loses the calls of one measurement.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ client = genai.Client(api_key="bench", http_options=types.HttpOptions(api_versio
 
 
 def config(instruction: str, voice: str, tools: list[types.Tool], handle: str | None = None) -> types.LiveConnectConfig:
-    """The setup of an agent; with a handle its session goes on where that one ended."""
+    """Return the setup of an agent; with a handle it resumes that session."""
     return types.LiveConnectConfig(
         response_modalities=[types.Modality.AUDIO],
         system_instruction=instruction,
@@ -56,7 +56,7 @@ def config(instruction: str, voice: str, tools: list[types.Tool], handle: str | 
 
 
 class Call:
-    """One caller: the session that hears them now, the newest handle, and what was said."""
+    """A caller: the current session, the newest handle, and the history."""
 
     def __init__(self, socket: WebSocket, sessions: AsyncExitStack) -> None:
         self._socket = socket
@@ -71,19 +71,19 @@ class Call:
         self._session = await self._open(config(FIRST, "Aoede", [_TOOL]))
 
     async def up(self, frame: bytes) -> None:
-        """Hand the caller's audio to whoever listens."""
+        """Send the caller's audio to the current session."""
         blob = types.Blob(data=frame[frames.PREFIX_SIZE :], mime_type=f"audio/pcm;rate={INPUT_RATE}")
         await self._session.send_realtime_input(audio=blob)
 
     async def down(self) -> None:
-        """Hand the model's audio to the caller until cancelled, over as many sessions as it takes."""
+        """Send the model's audio to the caller until cancelled, over any number of sessions."""
         while True:
             async for message in self._session.receive():
                 if await self._take(message):
                     break
 
     async def _take(self, message: types.LiveServerMessage) -> bool:
-        """Take a message; true when the session is another one now."""
+        """Handle a message. Return True when it replaced the session."""
         update = message.session_resumption_update
         if update is not None:
             self._handle = update.new_handle if update.resumable else None

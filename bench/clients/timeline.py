@@ -1,8 +1,8 @@
-"""Opening half an hour of talk in Studio's timeline, in a real Chromium, as a process of its own.
+"""Opening half an hour of talk in Studio's timeline, in a real Chromium, as a separate process.
 
     python -m bench.clients.timeline 8
 
-Prints one JSON line, `bench.areas.past.Opened`: ms from navigation to the first frame that shows what was asked for.
+Prints one JSON line, `bench.areas.past.Opened`: ms from navigation to the first frame that shows the requested page.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FRAME: Final = "() => new Promise((done) => requestAnimationFrame(() => done(pe
 
 
 def opened(times: int) -> Opened:
-    """Open both pages in turn; the first opening of each, which fills the browser's cache, is not counted. Raises `RuntimeError`."""
+    """Open both pages in turn; the first opening of each fills the browser's cache and is not counted. Raises `RuntimeError`."""
     path = find()
     if path is None:
         raise RuntimeError("There is no Chromium: run `python3 deploy/browser.py`.")

@@ -1,7 +1,7 @@
-"""A WebSocket client that costs as little as Python allows, so that a load is limited by what it loads.
+"""A minimal WebSocket client, cheap enough that the measured system is the bottleneck of a load.
 
-Owns the handshake and the framing that the benchmarks need: whole messages, no extensions, pings answered. Does not own what is
-said. The masking key is zero: the server unmasks all the same, and the client is spared a pass over every frame.
+Owns the handshake and the framing that the benchmarks need: whole messages, no extensions, pings answered. Messages are not interpreted.
+The masking key is zero: the server unmasks all the same, and the client saves a pass over every frame.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LENGTH64: Final = struct.Struct(">BBQ4x")
 
 
 class Socket(asyncio.Protocol):
-    """One connection. `on_text` and `on_binary` get whole messages, `on_closed` the close code (1006 without one)."""
+    """A connection. `on_text` and `on_binary` get whole messages, `on_closed` the close code (1006 without one)."""
 
     def __init__(self, host: str, path: str, protocol: str) -> None:
         self.on_text: Callable[[bytes], None] = _ignore
@@ -40,7 +40,7 @@ class Socket(asyncio.Protocol):
         self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        """Take what arrived; messages that are whole are handed over at once."""
+        """Buffer received bytes and deliver whole messages at once."""
         data = self._buffer + data if self._buffer else data
         if not self._open:
             head, found, data = data.partition(b"\r\n\r\n")
@@ -57,7 +57,7 @@ class Socket(asyncio.Protocol):
         self._buffer = data[self._messages(data) :]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """Report the closed connection."""
         if not self.opened.done():
             self.opened.set_exception(exc or ConnectionError("the server closed the connection during the handshake"))
         self.code = self.code or 1006
@@ -72,13 +72,13 @@ class Socket(asyncio.Protocol):
         self._transport.write(frame(_BINARY, payload))
 
     def close(self) -> None:
-        """Send a close frame and hang up."""
+        """Send a close frame and close the transport."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(frame(_CLOSE, struct.pack(">H", 1000)))
             self._transport.close()
 
     def _messages(self, data: bytes) -> int:
-        """Hand over every whole message; how many bytes they took."""
+        """Deliver every whole message. Return the number of bytes they took."""
         at, end = 0, len(data)
         while end - at >= 2:
             length, head = data[at + 1], at + 2
@@ -127,7 +127,7 @@ async def connect(url: str, protocol: str = "") -> Socket:
 
 
 def frame(kind: int, payload: bytes) -> bytes:
-    """A whole client frame with a zero mask."""
+    """Return a whole client frame with a zero mask."""
     size = len(payload)
     if size < 126:
         return bytes((0x80 | kind, 0x80 | size, 0, 0, 0, 0)) + payload

@@ -1,1 +1,1 @@
-"""The peers, measured beside the product: see `python -m bench.peers --help`."""
+"""Comparison of the product with its peers: see `python -m bench.peers --help`."""

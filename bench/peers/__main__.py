@@ -1,4 +1,4 @@
-"""`python -m bench.peers`: install the peers, measure them and the product in the same minutes, print and write what was found."""
+"""`python -m bench.peers`: install the peers, measure them and the product in the same minutes, print and write the results."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bench.peers.plot import PICTURE, draw
 from bench.stack import StackError
 
 WIDTH: Final = 180
-"""Of a log, where there is no terminal."""
+"""Columns of the output where there is no terminal."""
 
 NONE_YET: Final = "There are no results yet: run `make bench-peers`."
 
 
 def chosen(names: str) -> tuple[str, ...]:
-    """The peers that `--peers` names, all without any; raises `click.BadParameter`."""
+    """Return the peers that `--peers` names, all without any; raises `click.BadParameter`."""
     found = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip())) or tuple(PEERS)
     unknown = [name for name in found if name not in PEERS]
     if unknown:
@@ -62,7 +62,7 @@ def main(peers: str, quick: bool, markdown: bool) -> None:
     began = time.monotonic()
 
     def say(text: str) -> None:
-        # A line for each step, so that a log of a run without a terminal shows its progress too.
+        # Print one line for each step, so that a log without a terminal shows the progress too.
         console.print(f"[dim]{time.monotonic() - began:5.0f} s[/dim]  {text}", soft_wrap=True)
 
     try:

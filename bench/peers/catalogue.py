@@ -1,6 +1,6 @@
-"""The peers: what is measured beside the product, which release of it, and what was set.
+"""The peers: name, release and settings of each framework that is measured beside the product.
 
-Owns the names and what is said about each; the releases are pinned in `locks/`. Does not install or run anything.
+The releases are pinned in `locks/`. This module installs and runs nothing.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ SDK: Final = "google-genai"
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
-    """One framework. Its adapter is `bench.peers.adapters.NAME`, its lock `locks/NAME.txt`."""
+    """A framework. Its adapter is `bench.peers.adapters.NAME`, its lock `locks/NAME.txt`."""
 
     name: str
     title: str
     package: str
     python: tuple[int, int]
-    """The oldest Python it runs on."""
+    """Oldest Python it runs on."""
 
     settings: str
-    """What was set, and what was left as it comes."""
+    """Settings that were changed and those that keep their default."""
 
     handoff: str = ""
-    """What hands a call over to another agent; empty: `no_handoff` says why nothing is timed."""
+    """Mechanism that hands a call over to another agent; empty: `no_handoff` says why nothing is timed."""
 
     no_handoff: str = ""
 
     @property
     def lock(self) -> Path:
-        """Every package of its environment with its release and digests."""
+        """Lock file: every package of its environment with its release and digests."""
         return LOCKS / f"{self.name}.txt"
 
     @property
     def version(self) -> str:
-        """The release that is locked."""
+        """Locked release of the framework."""
         return pinned(self.lock, self.package)
 
     @property
     def sdk(self) -> str:
-        """The release of the vendor's SDK that is locked with it."""
+        """Release of the vendor's SDK that is locked with it."""
         return pinned(self.lock, SDK)
 
 
@@ -84,7 +84,7 @@ PEERS: Final[Mapping[str, Peer]] = {
 
 
 def pinned(lock: Path, package: str) -> str:
-    """The release of a package in a lock; raises `ValueError` when it is not there."""
+    """Return the release of a package in a lock; raises `ValueError` when it is not there."""
     found = re.search(rf"^{re.escape(package)}==(\S+)", lock.read_text(encoding="utf-8"), re.MULTILINE)
     if found is None:
         raise ValueError(f"{lock.name} has no {package}")

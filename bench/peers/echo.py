@@ -1,10 +1,10 @@
-"""The load of the comparison, in a process of its own: frames that can be found again in whatever comes back, and their times.
+"""The load of the comparison, as a separate process: frames that can be identified in any returned stream, and their times.
 
     python -m bench.peers.echo '{"kind": "echo", "url": "ws://127.0.0.1:8431/echo", "sessions": 20, "bare": true}'
 
-A peer may cut the audio anew, or put silence between. So each frame says what it is (a mark, its session, its number, when it was sent,
-a checksum over all of it), what returns is searched as one stream of bytes, and a frame counts when its last byte is there, bit-exact
-and in its own session. Owns that form and the schedule; sessions are `bench.clients.client`'s. A crash loses one measurement.
+A peer may split the audio differently, or insert silence. So each frame carries a mark, its session, its number, its send time and a
+checksum over all of it; the returned audio is searched as one stream of bytes, and a frame counts when its last byte has arrived, bit-exact
+and in its own session. Owns that format and the schedule; sessions are `bench.clients.client`'s. A crash loses one measurement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bench.clients.client import DRAIN_S, FRAME_S, PCM_BYTES, TIMER_S, EchoResul
 from voxbridge.shared.audio import frames
 
 READY_S: Final = 30.0
-"""How long a session may take until its first frame is back."""
+"""Seconds until the first frame of a session must be back."""
 
 _MARK: Final = b"\x11\xee\x2f\xd1\x3b\xc4\x57\xa9"
 _HEAD: Final = struct.Struct("<8sIIQ")
@@ -36,7 +36,7 @@ _TAIL: Final = struct.pack(f"<{_SAMPLES}h", *(at * 7 % 5 - 2 for at in range(_SA
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """What a frame says of itself: `sent_ns` is the clock of the process that sent it."""
+    """Content of a frame: `sent_ns` is the clock of the process that sent it."""
 
     session: int
     number: int
@@ -44,19 +44,19 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 def payload(sent: Sent) -> bytes:
-    """640 bytes of audio that say what they are; what follows the first 28 is a fixed murmur."""
+    """Return 640 bytes of audio with this content; after the first 28 bytes follows a fixed quiet signal."""
     head = _HEAD.pack(_MARK, sent.session, sent.number, sent.sent_ns)
     return head + _SUM.pack(zlib.crc32(_TAIL, zlib.crc32(head))) + _TAIL
 
 
 class Finder:
-    """Finds the frames in one session's stream, however it is cut."""
+    """Searcher for frames in one session's stream, however it is split."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def take(self, pcm: bytes) -> list[Sent]:
-        """The frames whose last byte is in this piece. One that is damaged is passed over."""
+        """Return the frames whose last byte is in this piece. Damaged frames are skipped."""
         found: list[Sent] = []
         data = self._rest + pcm
         while (at := data.find(_MARK)) >= 0:
@@ -78,14 +78,14 @@ class Finder:
 
 
 class Load:
-    """Frames on a schedule that is even over all sessions."""
+    """Sender of frames on an even schedule over all sessions."""
 
     def __init__(self, sessions: list[Session]) -> None:
         self.rtt_ms: list[float] = []
         self.late_ms: list[float] = []
         self.sent = 0
         self.awaited: set[tuple[int, int]] = set()
-        """Session and number of each frame that counts and is not back."""
+        """Session and number of each counted frame that is not back."""
 
         self._ready = [asyncio.Event() for _ in sessions]
         self._sessions = sessions
@@ -93,8 +93,9 @@ class Load:
             session.socket.on_binary = self._heard(index)
 
     async def first(self) -> None:
-        """Send to each session, one after the other, until a frame is back; raises `TimeoutError`. What a framework does when a call
-        begins is over then, and no other call waits for it."""
+        """Send to each session, one after the other, until a frame is back; raises `TimeoutError`.
+
+        This completes each framework's start-up of a call before the load, and keeps it from delaying other calls."""
         for index, ready in enumerate(self._ready):
             try:
                 async with asyncio.timeout(READY_S):
@@ -118,12 +119,14 @@ class Load:
                     self.sent += 1
                 self._send(index)
                 due += 1
-            # The loop's timers have 1 ms; a shorter sleep would be none, and take a core from what is measured.
+            # Event-loop timers have a resolution of 1 ms; a shorter sleep would spin and take CPU from the measured system.
             await asyncio.sleep(max(TIMER_S, began + due * gap - time.perf_counter()))
 
     async def drained(self) -> None:
-        """Wait for what is on its way, `DRAIN_S` at most. Frames go on meanwhile, as a microphone's do: a system that gathers them
-        into larger pieces would keep the last ones back for ever."""
+        """Wait for outstanding frames, `DRAIN_S` at most.
+
+        Frames are sent meanwhile, as by a microphone: a system that collects them into larger pieces would otherwise never return the last
+        ones."""
         end = time.perf_counter() + DRAIN_S
         while self.awaited and time.perf_counter() < end:
             for index in range(len(self._sessions)):
@@ -142,7 +145,7 @@ class Load:
         def take(frame: bytes) -> None:
             for sent in finder.take(frame[frames.PREFIX_SIZE :]):
                 self._ready[index].set()
-                # One that comes twice, or in another's call, is nobody's.
+                # Repeated frames and frames of another call do not count.
                 if sent.session == index and (index, sent.number) in self.awaited:
                     self.awaited.remove((index, sent.number))
                     self.rtt_ms.append((time.perf_counter_ns() - sent.sent_ns) / 1e6)
@@ -151,7 +154,7 @@ class Load:
 
 
 async def echo(task: Task) -> EchoResult:
-    """Load with microphone frames and take the time until each is back; raises `TimeoutError` when a session never answers."""
+    """Send microphone frames and measure the time until each is back; raises `TimeoutError` when a session never answers."""
     sessions = await open_sessions(task)
     try:
         load = Load(sessions)
@@ -182,7 +185,7 @@ def _cpu(watched: dict[str, list[psutil.Process]]) -> dict[str, float]:
 
 
 async def main(task: Task) -> None:
-    """Do one task; its answer is one line of JSON."""
+    """Run one task and print its result as one line of JSON."""
     check(task)
     found = await echo(task)
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")

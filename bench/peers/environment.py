@@ -1,7 +1,7 @@
-"""A peer's own virtual environment, as its lock says, below `.voxbridge/peers/`.
+"""A peer's own virtual environment, as locked, below `.voxbridge/peers/`.
 
-Owns the installation: the project's environment and lock are not touched. What is installed is kept until the lock changes. A crash in
-the middle leaves an environment without its stamp, which the next run makes anew.
+The project's environment and lock are not touched. An installation is kept until the lock changes. A crash during it leaves an environment
+without its stamp, which the next run makes anew.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ class Uninstallable(Exception):
 
 
 def python_of(peer: Peer) -> Path:
-    """The Python of its environment."""
+    """Return the Python of its environment."""
     return HOME / peer.name / "bin" / "python"
 
 
 def installed(peer: Peer) -> bool:
-    """Whether its environment is there, whole, and of this lock."""
+    """Return whether its environment is complete and matches its lock."""
     stamp = HOME / peer.name / "peer.stamp"
     return python_of(peer).exists() and stamp.exists() and stamp.read_text() == _digest(peer)
 
 
 def release_of(peer: Peer) -> str:
-    """The release of the Python of its environment; raises `ValueError`."""
+    """Return the release of the Python of its environment; raises `ValueError`."""
     lines = (HOME / peer.name / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
     found = next((line.partition("=")[2].strip() for line in lines if line.startswith("version")), "")
     if not found:
@@ -49,7 +49,7 @@ def release_of(peer: Peer) -> str:
 
 
 def install(peer: Peer, say: Callable[[str], None]) -> None:
-    """Make its environment unless it is there; raises `Uninstallable`."""
+    """Create its environment unless it exists; raises `Uninstallable`."""
     if installed(peer):
         return
     HOME.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def install(peer: Peer, say: Callable[[str], None]) -> None:
 
 
 def pythons(peer: Peer) -> list[str]:
-    """What may run it, the best first: this Python, one that pyenv has, then whatever uv finds or fetches."""
+    """Return the Pythons that may run it, the best first: this one, one that pyenv has, then any that uv finds or fetches."""
     if sys.version_info >= peer.python:
         return [sys.executable]
     wanted = ".".join(map(str, peer.python))
@@ -94,7 +94,7 @@ def _digest(peer: Peer) -> str:
 
 
 def _run(command: list[str]) -> str:
-    """Run uv; what it says when it fails, nothing when it does not."""
+    """Run uv. Return its error output when it fails, else an empty text."""
     env = bootstrap.trusting(os.environ)
     env.pop("VIRTUAL_ENV", None)
     env["UV_PYTHON_INSTALL_DIR"] = str(HOME / "pythons")

@@ -1,9 +1,9 @@
-"""Handoffs, in a process of its own: from the model's tool call to the first audio of the next agent, as the caller hears it.
+"""Handoffs, as a separate process: from the model's tool call to the first audio of the next agent, as the caller hears it.
 
     python -m bench.peers.handoff '{"url": "ws://127.0.0.1:8431/echo", "bare": true, "calls": 14}'
 
-A caller speaks, is answered, speaks again, and the model (`handoff_google`) calls the tool. One call at a time, each new; the microphone
-goes on all the while. Owns the caller and its figures. A crash loses one measurement.
+A caller speaks, is answered, speaks again, and the model (`handoff_google`) calls the tool. One new call at a time, with the microphone on
+all the while. Owns the caller and its figures. A crash loses one measurement.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CALLS_LIMIT: Final = 100
 PATIENCE_S: Final = 20.0
 SPEECH_S: Final = 0.2
 PAUSE_S: Final = 0.4
-"""From the first agent's last audio to the caller's next word: its turn is over by then, and the handle for it has come."""
+"""Seconds from the first agent's last audio to the caller's next word: by then its turn is over, and its resumption handle has come."""
 
 AGENT: Final = "first"
 _TONE: Final = struct.pack(f"<{PCM_BYTES // 2}h", *(round(9_000 * math.sin(math.tau * 400 * at / 16_000)) for at in range(PCM_BYTES // 2)))
@@ -37,7 +37,7 @@ _STILL: Final = bytes(PCM_BYTES)
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do."""
+    """Description of the calls to make."""
 
     url: str
     bare: bool
@@ -45,12 +45,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Handoffs(msgspec.Struct, frozen=True, kw_only=True):
-    """Times in ms; of each kind of handoff how many there were and how many of them kept the history. `failed` says why others did not
-    come about."""
+    """Times in ms, and for each kind of handoff its count and how many kept the history. `failed` has the reasons of failed ones."""
 
     ms: list[float]
     stand_in_ms: list[float]
-    """CPU time of the stand-in in each. It is not subtracted anywhere: some of it ran beside the framework's own work."""
+    """CPU time of the stand-in in each. It is not subtracted: some of it ran concurrently with the framework."""
 
     plain: int
     plain_kept: int
@@ -60,7 +59,7 @@ class Handoffs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call(Session):
-    """A session of the product that begins with a certain agent."""
+    """A session of the product that begins with a given agent."""
 
     async def start_with(self, agent: str) -> None:
         """Start it; raises `ConnectionError`, `TimeoutError`."""
@@ -71,7 +70,7 @@ class Call(Session):
 
 
 class Caller:
-    """Who speaks, and hears who answers."""
+    """A caller that speaks and listens for answers."""
 
     def __init__(self, session: Session) -> None:
         self.speaking_until = 0.0
@@ -83,13 +82,13 @@ class Caller:
         session.socket.on_binary = self._hear
 
     async def hand_over(self) -> tuple[float, Sent]:
-        """Speak until the call is handed over: ms, and what the second agent said; raises `TimeoutError`."""
+        """Speak until the call is handed over. Return the ms, and the second agent's frame; raises `TimeoutError`."""
         microphone = asyncio.create_task(self._speak())
         try:
             async with asyncio.timeout(PATIENCE_S):
                 self._say_something()
                 await self._answered.wait()
-                while time.perf_counter() < self.last_heard + PAUSE_S:  # noqa: ASYNC110 - it is the quiet that is waited for
+                while time.perf_counter() < self.last_heard + PAUSE_S:  # noqa: ASYNC110 - waits for silence
                     await asyncio.sleep(FRAME_S)
                 self._say_something()
                 return await self._handed
@@ -121,7 +120,7 @@ class Caller:
 
 
 async def one(task: Task) -> tuple[float, Sent]:
-    """One call with one handoff; raises `TimeoutError`, `ConnectionError`."""
+    """Run one call with one handoff; raises `TimeoutError`, `ConnectionError`."""
     session = Call(await connect(task.url, "" if task.bare else "voxbridge.v1"))
     try:
         caller = Caller(session)
@@ -136,7 +135,7 @@ async def one(task: Task) -> tuple[float, Sent]:
 
 
 async def handoffs(task: Task) -> Handoffs:
-    """So many calls, one after the other, and one before them that is not counted."""
+    """Run so many calls, one after the other, after one that is not counted."""
     done: list[tuple[float, Sent]] = []
     failed: list[str] = []
     for number in range(task.calls + 1):
@@ -163,7 +162,7 @@ async def handoffs(task: Task) -> Handoffs:
 
 
 async def main(task: Task) -> None:
-    """Do one task; its answer is one line of JSON."""
+    """Run one task and print its result as one line of JSON."""
     if not 1 <= task.calls <= CALLS_LIMIT:
         raise ValueError(f"1 to {CALLS_LIMIT} calls, not {task.calls}.")
     sys.stdout.write(msgspec.json.encode(await handoffs(task)).decode() + "\n")

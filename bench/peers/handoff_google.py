@@ -1,10 +1,10 @@
-"""The stand-in for Gemini Live of the handoffs, a process of its own: a first agent that answers once and then hands over, and a second
-one that says when it was asked to and how much it knows.
+"""The stand-in for Gemini Live of the handoffs, as a separate process: a first agent that answers once and then hands over, and a second
+one whose audio carries the time of the handoff and whether it knows the history.
 
     python -m bench.peers.handoff_google FOLDER
 
-Answers at once, so that what is measured is the framework's. Every other handoff comes with the news that the session cannot be resumed
-for now, as the API's reference says may happen while functions run. Writes its URL as `tests.fakes.gemini.process` does.
+Answers at once, so that only the framework is measured. Every other handoff comes with the notice that the session cannot be resumed for
+now, which the API's reference allows while functions run. Writes its URL as `tests.fakes.gemini.process` does.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ UNRESUMABLE: Final = 1
 KNOWS: Final = 2
 SILENCE_MS: Final = 100
 _FRAMES: Final = 3
-"""40 ms at 24 kHz, one message."""
+"""Frames in one message: together 40 ms at 24 kHz."""
 
 
 class Script:
-    """Who says what. The second agent's audio carries when its call was made, the µs of CPU that this process spent since in place of a
-    session, and in its number what `UNRESUMABLE` and `KNOWS` say."""
+    """The replies of both agents.
+
+    The second agent's audio carries the time of the tool call, in place of a session the µs of CPU that this process has spent since, and
+    as its number the flags `UNRESUMABLE` and `KNOWS`."""
 
     def __init__(self) -> None:
         self._called_ns = 0
@@ -38,7 +40,7 @@ class Script:
         self._handoffs = 0
 
     def reply(self, session: Session) -> Turn | None:
-        """What a session's model says next."""
+        """Return the next turn of a session's model."""
         if SECOND in session.instruction:
             knows = KNOWS if any(NAME in line.text for line in session.history) else 0
             news = UNRESUMABLE if self._handoffs % 2 == 0 else 0
@@ -55,20 +57,20 @@ class Script:
 
 
 def declared(setup: dict[str, Any]) -> list[dict[str, Any]]:
-    """The functions of a setup that hand over."""
+    """Return the handoff functions of a setup."""
     found = [one for tool in setup.get("tools", []) for one in tool.get("functionDeclarations", [])]
     return [one for one in found if one["name"] in ("hand_over", "handoff_conversation")]
 
 
 def arguments(tool: dict[str, Any]) -> dict[str, Any]:
-    """What a model would say to a function: the first of what may be chosen, a word where words are asked for."""
+    """Return arguments for a function: the first value of an enum, a fixed word for a text."""
     schema = tool.get("parametersJsonSchema") or tool.get("parameters") or {}
     wanted = set(schema.get("required", ()))
     return {name: (one.get("enum") or ["advice"])[0] for name, one in schema.get("properties", {}).items() if name in wanted}
 
 
 async def serve(folder: Path) -> None:
-    """Run until a signal."""
+    """Run until SIGTERM."""
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     async with GeminiServer(folder, Options(keep_audio=False, silence_ms=SILENCE_MS)) as server:

@@ -1,4 +1,4 @@
-"""Runs the load of the comparison as a process of its own, away from the systems' core, and takes its answer."""
+"""Start of the comparison's load as a separate process, away from the systems' core, and its answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.stack import ROOT
 
 WARM_S: Final = 1.5
 MARGIN_S: Final = 60.0
-"""How long opening and ending sessions may take beside the load itself."""
+"""Seconds for opening and ending sessions, in addition to the load itself."""
 
 
 async def echo(system: System, sessions: int, seconds: float) -> EchoResult:
@@ -36,7 +36,7 @@ async def echo(system: System, sessions: int, seconds: float) -> EchoResult:
 
 
 async def run(module: str, argument: str, seconds: float) -> bytes:
-    """What a module of ours says that is given one argument; raises `LoadError`."""
+    """Run one of our modules with one argument. Return its output; raises `LoadError`."""
     with on_cores(cores()[1]):
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", module, argument, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE

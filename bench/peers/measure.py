@@ -1,6 +1,6 @@
-"""The comparison itself: every system beside the others in the same minutes, then how far each one goes, then the handoffs.
+"""The comparison: all systems side by side in the same minutes, then the maximum load of each, then the handoffs.
 
-Owns the order and the lengths. Does not own how a frame is timed (`echo`), nor the systems. What fails is named and the rest goes on.
+Owns the order and the durations. A failure is reported and the rest goes on.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from voxbridge.shared.config import PREFIX
 Say = Callable[[str], None]
 
 SESSIONS: Final = 20
-"""Side by side: as many as every one of them has been seen to hold on one core."""
+"""Sessions side by side: as many as every system is known to hold on one core."""
 
 RUNGS: Final = (10, 25, 50, 75, 100, 150, 200)
 _WRONG: Final = (StackError, LoadError, OSError, TimeoutError, ValueError, psutil.Error)
@@ -45,7 +45,7 @@ _WORDS_LIMIT: Final = 300
 
 
 class Lengths(msgspec.Struct, frozen=True):
-    """How long a comparison takes: rounds and seconds side by side, rungs and seconds of the ladder, handoffs of each."""
+    """Size of a comparison: rounds and seconds side by side, rungs and seconds of the ladder, handoffs of each system."""
 
     rounds: int
     seconds: float
@@ -59,7 +59,7 @@ QUICK: Final = Lengths(1, 2.0, RUNGS[:3], 2.0, 4)
 
 
 async def compare(names: Sequence[str], *, quick: bool, say: Say) -> Comparison:
-    """Take every figure; raises `StackError` when the stand-in or the product does not start."""
+    """Measure every figure; raises `StackError` when the stand-in or the product does not start."""
     before = machine.load_average()
     lengths = QUICK if quick else FULL
     there, absent = installed(names, say)
@@ -103,7 +103,7 @@ async def compare(names: Sequence[str], *, quick: bool, say: Say) -> Comparison:
 
 
 def installed(names: Sequence[str], say: Say) -> tuple[list[Peer], list[Absent]]:
-    """The peers that are there now, and those that cannot be had."""
+    """Install the peers. Return those that are installed, and those that could not be."""
     there: list[Peer] = []
     absent: list[Absent] = []
     for name in names:
@@ -120,7 +120,7 @@ def installed(names: Sequence[str], say: Say) -> tuple[list[Peer], list[Absent]]
 
 async def _side_by_side(systems: Mapping[str, Measured], started: Mapping[str, System], lengths: Lengths, say: Say) -> None:
     for name, system in started.items():
-        # The first call of a process loads what later ones find loaded; that is not what is compared.
+        # The first call of a process loads code and caches, which is not part of the comparison.
         say(f"a first call on {systems[name].title}")
         await _take(systems[name], system, 1, 1.0, say)
     for number in range(lengths.rounds):
@@ -144,7 +144,7 @@ async def _ladders(systems: Mapping[str, Measured], started: Mapping[str, System
 
 
 async def _take(measured: Measured, system: System, sessions: int, seconds: float, say: Say) -> EchoResult | None:
-    """One load; what goes wrong is said, kept in `failed`, and ends the measurement of this system."""
+    """Run one load. A failure is reported, kept in `failed`, and ends the measurement of this system."""
     if measured.failed:
         return None
     try:
@@ -159,7 +159,7 @@ async def _take(measured: Measured, system: System, sessions: int, seconds: floa
 
 
 def _why(system: System, error: Exception) -> str:
-    """The last words of a system that has ended say more than those of the client that lost it."""
+    """Return the last output of a system that has ended, which says more than the client's error, else the error."""
     try:
         system.check()
     except StackError as ended:
@@ -189,7 +189,7 @@ async def _handoffs(name: str, measured: Measured, lengths: Lengths, say: Say) -
 
 
 def _system(name: str, found: Mapping[str, str], module: str = "") -> AbstractAsyncContextManager[System]:
-    """A system by its name, or what it has for handoffs."""
+    """Return a system by its name, or its `module` for handoffs."""
     if name == OURS:
         return product(found)
     return sdk_relay(found, module) if name == RELAY else peer(PEERS[name], found, f"{name}{module}")
@@ -197,7 +197,7 @@ def _system(name: str, found: Mapping[str, str], module: str = "") -> AbstractAs
 
 @asynccontextmanager
 async def handing_google() -> AsyncIterator[dict[str, str]]:
-    """The stand-in of the handoffs, running: the variables by which a system finds it, and the product its two agents."""
+    """Run the stand-in of the handoffs; yield the environment variables by which a system finds it, and the product's two agents."""
     with tempfile.TemporaryDirectory(prefix="voxbridge-bench-") as name:
         folder = Path(name)
         (folder / "agents").mkdir()

@@ -1,7 +1,4 @@
-"""The picture of a comparison: CPU, round trips, the ladder, handoffs; one colour for each system.
-
-Owns how it looks. Does not own the figures.
-"""
+"""Plots of a comparison: CPU, round trips, the ladder, handoffs; one colour for each system."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _LIMIT: Final = "#c0392b"
 
 
 def draw(found: Comparison, path: Path = PICTURE) -> None:
-    """Write the picture as PNG, and as SVG beside it."""
+    """Write the plots as PNG, and as SVG beside it."""
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25})
     figure = Figure(figsize=(11, 7.5), layout="constrained")
     axes = figure.subplots(2, 2)

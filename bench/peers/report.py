@@ -1,6 +1,6 @@
-"""The comparison as people read it: a table of the systems, the figures with targets, what was set, and who is missing.
+"""Text form of the comparison: a table of the systems, the figures with targets, the settings, and the missing peers.
 
-Owns the words. Does not own what the figures are (`results`), nor the page (`bench.pages`).
+The figures are those of `results`; the page is that of `bench.pages`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ SYSTEMS: Final = (
 
 
 def missed(found: Comparison) -> list[Figure]:
-    """The figures whose target was not reached."""
+    """Return the figures whose target was not reached."""
     return [figure for figure in found.figures if figure.met is False]
 
 
 def system_rows(found: Comparison) -> list[tuple[str, ...]]:
-    """One row of `SYSTEMS` for each system, and one for each that is missing."""
+    """Return one row of `SYSTEMS` for each system, and one for each that is missing."""
     relay = found.system(RELAY)
     base = median_cpu(relay.side) if relay else None
     rows = [_row(one, base) for one in found.systems]
@@ -59,7 +59,7 @@ def _row(one: Measured, base: float | None) -> tuple[str, ...]:
 
 
 def held(one: Measured) -> str:
-    """How many sessions a core carried, and what ended it."""
+    """Return how many sessions a core carried, and why not more."""
     if not one.rungs:
         return "not measured"
     last = one.rungs[-1]
@@ -70,7 +70,7 @@ def held(one: Measured) -> str:
 
 
 def handoffs(one: Measured) -> str:
-    """Median, fastest and slowest, or why there are none."""
+    """Return median, fastest and slowest, or why there are none."""
     done = one.handoffs
     if done is None or not done.ms:
         return "none" if one.no_handoff else "not measured"
@@ -79,7 +79,7 @@ def handoffs(one: Measured) -> str:
 
 
 def kept(one: Measured) -> tuple[str, str]:
-    """In how many handoffs the next agent knew what was said before, and in how many of those with `resumable=false` in the way."""
+    """Return in how many handoffs the next agent knew the history, and in how many of those with `resumable=false`."""
     done = one.handoffs
     if done is None or not done.ms:
         return "", ""
@@ -87,7 +87,7 @@ def kept(one: Measured) -> tuple[str, str]:
 
 
 def notes(found: Comparison) -> list[str]:
-    """Of each system what it ran on, what was set, and why there is no handoff."""
+    """Return for each system its versions, its settings, and why it has no handoff."""
     return [
         f"{one.title} {one.version}, Python {one.python}, google-genai {one.sdk}: {one.settings}."
         + (f" No handoff: {one.no_handoff}." if one.no_handoff else "")
@@ -96,7 +96,7 @@ def notes(found: Comparison) -> list[str]:
 
 
 def figure_rows(found: Comparison) -> list[tuple[str, ...]]:
-    """One row of `HEADS` for each figure."""
+    """Return one row of `HEADS` for each figure."""
     return [
         (
             title(figure),
@@ -110,7 +110,7 @@ def figure_rows(found: Comparison) -> list[tuple[str, ...]]:
 
 
 def as_markdown(found: Comparison) -> str:
-    """The tables and their circumstances, to be pasted into a page."""
+    """Return the tables and their circumstances, to be pasted into a page."""
     lines = [
         f"Side by side with {found.sessions} sessions each; sessions a core: the most with p99 ≤ {P99_LIMIT_MS:g} ms.",
         "",
@@ -126,7 +126,7 @@ def as_markdown(found: Comparison) -> str:
 
 
 def circumstances(found: Comparison) -> str:
-    """When, on what, and how quiet it was."""
+    """Return the date, the machine and its load."""
     machine = found.machine
     said = (
         f"{found.taken_at[:10]}, {machine.get('cores')} cores ({machine.get('cpu')}), {machine.get('memory_gib')} GiB, "

@@ -1,6 +1,6 @@
-"""What a comparison found: the systems, those that could not be measured, and the figures that have a target.
+"""Results of a comparison: the systems, those that could not be measured, and the figures that have a target.
 
-Owns the form of `peers.json` and how figures follow from measurements. Pure but for reading and writing that file. Does not measure.
+Owns the format of `peers.json` and how figures are computed from measurements. Pure except for reading and writing that file.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from bench.report import OUT, Figure, beside
 RESULTS: Final = OUT / "peers.json"
 P99_LIMIT_MS: Final = 200.0
 MANY: Final = 50
-"""Sessions of the product and of the relay on the SDK, beside what is judged with fewer."""
+"""Sessions of the product and of the relay on the SDK, in addition to what is judged with fewer."""
 
 CPU_SHARE: Final = 0.5
 SESSIONS_TARGET: Final = 75
 HANDOFF_MORE_MS: Final = 5.0
-"""How much longer than on the bare SDK a handoff may take, raw."""
+"""Milliseconds that a handoff may take longer than on the bare SDK, raw."""
 
 AGAINST: Final = "pipecat"
 SHARE_KEY: Final = "peers.share"
 
 
 class Measured(msgspec.Struct, kw_only=True):
-    """One system. `failed` says what ended its measurement early; what is there was measured before."""
+    """A system. `failed` says what ended its measurement early; earlier measurements are kept."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class Measured(msgspec.Struct, kw_only=True):
     python: str
     settings: str
     side: list[EchoResult] = []
-    """Side by side, one for each round."""
+    """Results side by side, one for each round."""
 
     rungs: list[EchoResult] = []
     handoffs: Handoffs | None = None
@@ -50,21 +50,21 @@ class Measured(msgspec.Struct, kw_only=True):
 
     @property
     def held(self) -> int:
-        """The most sessions on its core whose p99 stayed within the limit; of the side by side too, which may lie between rungs."""
+        """Most sessions on its core whose p99 stayed within the limit; includes the side-by-side load, which may lie between rungs."""
         tried = sorted(((one.sessions, one.rtt_ms.p99) for one in (*self.rungs, *self.middle())), key=lambda rung: rung[0])
         return figures.sustained(tried, P99_LIMIT_MS)
 
     def middle(self) -> list[EchoResult]:
-        """The round with the median CPU."""
+        """Return the round with the median CPU."""
         return sorted(self.side, key=cpu)[len(self.side) // 2 :][:1]
 
     def at(self, sessions: int) -> EchoResult | None:
-        """The rung with so many sessions."""
+        """Return the rung with so many sessions, or None."""
         return next((one for one in self.rungs if one.sessions == sessions), None)
 
 
 class Absent(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer that was asked for and is not among the systems, and why."""
+    """A requested peer that could not be installed, and why."""
 
     name: str
     title: str
@@ -73,7 +73,7 @@ class Absent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a run found."""
+    """Everything that a run found."""
 
     taken_at: str
     quick: bool
@@ -81,10 +81,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     load_before: float
     load_after: float
     sessions: int
-    """Of each system, side by side."""
+    """Sessions of each system, side by side."""
 
     one_core: bool
-    """The systems had a core, and what measures them the others."""
+    """The systems had one core, and the tools that measure them had the others."""
 
     noisy: list[str]
     systems: list[Measured]
@@ -92,7 +92,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     figures: list[Figure]
 
     def system(self, name: str) -> Measured | None:
-        """One of the systems."""
+        """Return the system of this name, or None."""
         return next((one for one in self.systems if one.name == name), None)
 
 
@@ -108,23 +108,23 @@ def load(path: Path = RESULTS) -> Comparison:
 
 
 def cpu(result: EchoResult) -> float:
-    """µs of all processes for each frame that was sent."""
+    """Return the µs of CPU of all processes per sent frame."""
     return sum(result.cpu_us.values())
 
 
 def median(results: list[EchoResult], name: str) -> float | None:
-    """The median of the rounds' p50 or p99, ms; nothing when a round has none, because too much of it was lost."""
+    """Return the median of the rounds' p50 or p99 in ms; None when a round has none, because too many frames were lost."""
     values = [getattr(one.rtt_ms, name) for one in results]
     return None if not values or None in values else statistics.median(values)
 
 
 def median_cpu(results: list[EchoResult]) -> float | None:
-    """The median of the rounds' CPU for each frame, µs."""
+    """Return the median of the rounds' CPU per frame in µs."""
     return statistics.median(map(cpu, results)) if results else None
 
 
 def judged(systems: list[Measured], absent: list[Absent], *, quick: bool) -> list[Figure]:
-    """The figures of the product that have a target, and what they are read beside."""
+    """Return the figures of the product that have a target, with their baselines."""
     by_name = {one.name: one for one in systems}
     ours = by_name[OURS]
     found: list[Figure] = []
@@ -156,7 +156,7 @@ def judged(systems: list[Measured], absent: list[Absent], *, quick: bool) -> lis
 
 
 def _handed_over(mine: Handoffs, bare: Handoffs | None) -> Figure:
-    """The product's handoff beside that of the bare SDK, which does the same for the caller and the model and nothing more."""
+    """Return the product's handoff beside that of the bare SDK, which does the minimum for caller and model."""
     everything = mine.plain_kept + mine.unresumable_kept == mine.plain + mine.unresumable
     beside_it = statistics.median(bare.ms) if bare is not None and bare.ms else None
     figure = Figure(

@@ -1,7 +1,7 @@
-"""What is compared, running: the product, a bare relay on the vendor's SDK, and the peers, each kept to one core.
+"""The compared systems, running: the product, a bare relay on the vendor's SDK, and the peers, each kept to one core.
 
-Owns their processes and which core they have; the stand-in for Gemini and the load have the others, so that a system is measured and
-not what it is measured with. Does not own what is measured. A crash of the comparison ends them all.
+Owns their processes and their core. The stand-in for Gemini and the load run on the other cores, so that they do not affect the
+measurement. If the comparison crashes, all of them end.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class System(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     bare: bool
     pids: Callable[[], dict[str, list[int]]]
-    """Every process of it, by name."""
+    """Return all its process ids, by name."""
 
     check: Callable[[], None] = lambda: None
-    """Raises `StackError` with its last words when it has ended."""
+    """Raise `StackError` with its last output when it has ended."""
 
 
 class PeerProcess(Child):
@@ -65,7 +65,7 @@ class PeerProcess(Child):
 
 @contextmanager
 def on_cores(cores: set[int]) -> Iterator[None]:
-    """What is started in the block, and what that starts, runs on these cores only; without any, wherever it likes."""
+    """Restrict all processes started in the block, and their children, to these cores; an empty set means no restriction."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores or before)
     try:
@@ -75,28 +75,28 @@ def on_cores(cores: set[int]) -> Iterator[None]:
 
 
 def cores() -> tuple[set[int], set[int]]:
-    """The core of the systems, and those of the rest; both empty on a machine with one core."""
+    """Return the core of the systems, and those of the rest; both empty on a machine with one core."""
     first, *others = sorted(os.sched_getaffinity(0))
     return ({first}, set(others)) if others else (set(), set())
 
 
 @asynccontextmanager
 async def product(found: Mapping[str, str]) -> AsyncIterator[System]:
-    """The product: nats-server, Valkey, gateway, voice and tools."""
+    """Run the product: nats-server, Valkey, gateway, voice and tools."""
     async with stack(LIGHT, greeting=False, extra=found) as running:
         yield System(name=OURS, url=running.url, bare=False, pids=running.pids)
 
 
 @asynccontextmanager
 async def sdk_relay(found: Mapping[str, str], module: str = "") -> AsyncIterator[System]:
-    """The relay of `bench.clients.relay`, or another `module` beside it."""
+    """Run the relay of `bench.clients.relay`, or another `module` beside it."""
     async with relay(found, f"bench.clients.relay{module}") as (url, process):
         yield System(name=RELAY, url=url, bare=True, pids=lambda: {RELAY: _tree(process.pid)})
 
 
 @asynccontextmanager
 async def peer(which: Peer, found: Mapping[str, str], module: str = "") -> AsyncIterator[System]:
-    """A peer's adapter, or another `module` beside it."""
+    """Run a peer's adapter, or another `module` beside it."""
     port = free_port()
     with ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="voxbridge-bench-")))

@@ -1,4 +1,4 @@
-"""The load client: its framing against real servers, and its bounds."""
+"""The load client: its framing against real servers, and its limits."""
 
 from __future__ import annotations
 

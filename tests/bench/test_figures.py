@@ -1,4 +1,4 @@
-"""The arithmetic behind every figure."""
+"""The arithmetic of the figures."""
 
 from __future__ import annotations
 

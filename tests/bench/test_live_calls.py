@@ -1,5 +1,5 @@
-"""The calls on Gemini Live that are measured: numbered frames, what counts as lost and as a gap, the caller, and the stand-in that is
-commanded from outside."""
+"""The measured calls on Gemini Live: numbered frames, the definitions of lost frames and gaps, the caller, and the remote-controlled
+stand-in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from voxbridge.shared.agents import files
 from voxbridge.shared.audio import frames
 
 OUTGOING = b"\x29\x09" * 480
-"""20 ms of a voice each of whose samples is 2,345."""
+"""20 ms of audio with the value 2,345 in each sample."""
 
 
 def mark(number: int) -> int:
@@ -77,7 +77,7 @@ def test_the_agents_that_are_called_can_be_read_and_hand_over_to_another_voice(t
 
 @asynccontextmanager
 async def gateway(heard: list[bytes], told: list[dict[str, Any]], *, refuses: bool = False) -> AsyncIterator[str]:
-    """One that takes a call, answers three frames with one reply, and ends it."""
+    """Run a gateway that takes a call, answers three frames with one reply, and ends the call."""
 
     async def take(socket: ServerConnection) -> None:
         async for message in socket:

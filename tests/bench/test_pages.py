@@ -1,4 +1,4 @@
-"""README and docs quote one run, and nothing else."""
+"""README and docs quote exactly one run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGES = ("README.md", "docs/benchmarks.md", "docs/benchmarks-peers.md")
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A project with the three pages."""
+    """Make a project with the three pages."""
     (tmp_path / "docs" / "images").mkdir(parents=True)
     for page in PAGES:
         (tmp_path / page).write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")

@@ -1,4 +1,4 @@
-"""The load of the comparison: its frames are found in whatever comes back, and only whole ones count."""
+"""The load of the comparison: its frames are found in any returned stream, and only whole ones count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The peers' environments: what is locked, which Python is taken, and what is said when there is none."""
+"""The peers' environments: the locked packages, the choice of Python, and the messages when there is none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ esac
 
 
 class Uv:
-    """A stand-in for uv that writes down how it was called."""
+    """A stand-in for uv that records its calls."""
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "uv.log"
@@ -53,7 +53,7 @@ def uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Uv:
 
 
 def silent(_: str) -> None:
-    """Takes what is said."""
+    """Ignore the text."""
 
 
 @pytest.mark.parametrize("peer", PEERS.values(), ids=lambda peer: peer.name)

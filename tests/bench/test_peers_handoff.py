@@ -85,7 +85,7 @@ async def test_every_other_tool_call_comes_with_the_news_that_the_session_cannot
                     messages.append(message)
                     if message.tool_call:
                         break
-                # The handle of the turn before comes first; it is another matter.
+                # The handle of the turn before comes first and is not tested here.
                 news = [one for one in messages if one.tool_call or not (one.session_resumption_update or resumable).resumable]
                 said.append(kinds(news))
     assert said == [["tool_call"], ["session_resumption_update", "tool_call"]]

@@ -1,4 +1,4 @@
-"""What the comparison says of its measurements."""
+"""Report of the comparison."""
 
 from __future__ import annotations
 

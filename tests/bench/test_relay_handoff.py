@@ -1,4 +1,4 @@
-"""The bare SDK's handoff, which the product's is compared with, keeps the history as the product does."""
+"""The bare SDK's handoff, the baseline of the product's, keeps the history as the product does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How figures are judged and shown."""
+"""Verdicts and display of figures."""
 
 from __future__ import annotations
 

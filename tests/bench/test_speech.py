@@ -1,4 +1,4 @@
-"""What is made of spoken turns."""
+"""Evaluation of spoken turns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How long the agent goes on speaking after a person began to: measured in the page, sample by sample.
+"""Barge-in: the time that the agent goes on speaking after the user's onset, measured in the page, sample by sample.
 
-Used by a test and by `make bench`. Both ends are on the sound device's clock: the first sample of speech that came from the
-microphone, and the last sample of the interrupted reply that went to the loudspeaker.
+Used by a test and by `make bench`. Both ends are on the sound device's clock: the first sample of speech from the microphone, and the last
+sample of the interrupted reply at the loudspeaker.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from tests.browser.speech import LOUD, Sound
 from tests.browser.studio import Recording, Studio
 
 QUIET: Final = 1e-3
-"""-60 dB: below this nothing is heard."""
+"""Level of silence: -60 dB."""
 
 TAIL_S: Final = 0.2
-"""How long after the flush is listened: a sound of the old reply in it would be counted."""
+"""Seconds after the flush that are checked: sound of the old reply in them would be counted."""
 
 REQUESTS: Final = tuple(
     f"Tell me a long story about {theme}, with at least twelve sentences."
     for theme in ("the sea", "a mountain", "a small town", "a journey")
 )
 HEARD_S: Final = 1.0
-"""How much of a reply is heard before it is interrupted."""
+"""Seconds of a reply that are heard before it is interrupted."""
 
 
 @dataclass(frozen=True)
 class BargeIn:
-    """One interruption; times in seconds on the sound device's clock."""
+    """An interruption; times in seconds on the sound device's clock."""
 
     generation: int
     onset: float
     flushed: float
-    """When the page was told to stop. A reply that paused there anyway was silent before."""
+    """Time at which the page was told to stop. A reply can be silent earlier, at a pause."""
 
     silent: float
 
     @property
     def ms(self) -> float:
-        """From the onset to silence that lasts."""
+        """Milliseconds from the onset to lasting silence."""
         return (max(self.silent, self.flushed) - self.onset) * 1_000
 
 
 def measured(studio: Studio, clips: Mapping[str, Sound], times: int) -> list[BargeIn]:
-    """That many interruptions, each in a call of its own, with the clips in turn. The page is open in Talk, without a call."""
+    """Measure that many interruptions, each in a call of its own, with the clips in turn. The page is open in Talk, without a call."""
     found = []
     for index, name in zip(range(times), cycle(clips)):
         studio.open()
@@ -59,7 +59,7 @@ def measured(studio: Studio, clips: Mapping[str, Sound], times: int) -> list[Bar
 
 
 def interrupted(studio: Studio, clip: str, request: str = REQUESTS[0]) -> BargeIn:
-    """Ask for something long by keyboard, and speak `clip` once the answer is heard. A call must be up, and quiet."""
+    """Ask for a long answer by keyboard, and speak `clip` once the answer is heard. The session must be connected and quiet."""
     studio.type(request)
     studio.heard(HEARD_S)
     begun = studio.now()
@@ -76,7 +76,7 @@ def interrupted(studio: Studio, clip: str, request: str = REQUESTS[0]) -> BargeI
 
 
 def _silence(played: Recording, onset: float, flushed: float) -> float:
-    """When the reply last sounded; until `flushed` nothing else plays, and what comes later is another reply after a pause."""
+    """Return the time of the last sound of the reply. Nothing else plays until `flushed`; the next reply comes only after a pause."""
     assert played.last_loud(QUIET, onset) is not None, "nothing was being said"
     last = played.last_loud(QUIET, flushed + TAIL_S)
     assert last is not None

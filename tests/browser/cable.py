@@ -1,7 +1,7 @@
-"""The line between a browser and the gateway, as one that a test can cut: a relay of bytes on a port of its own.
+"""A connection between a browser and the gateway that a test can cut: a TCP relay on a port of its own.
 
-It changes one thing: the port in `Host` and `Origin`, so that the gateway takes the page for one of its own. Cut, it ends every
-connection at once and lets none in, as a network does that goes away.
+It changes only the port in `Host` and `Origin`, so that the gateway accepts the page as its own. While cut, it resets all connections and
+accepts none, like a network that is down.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Cable:
             _reset(each)
 
     def mend(self) -> None:
-        """Let connections in again."""
+        """Accept connections again."""
         with self._lock:
             self._whole = True
 
     def close(self) -> None:
-        """No more of it."""
+        """Cut all connections and stop listening."""
         self.cut()
         self._listener.close()
 
@@ -93,7 +93,7 @@ def _reset(connection: socket.socket) -> None:
 
 @contextmanager
 def cable(url: str) -> Iterator[Cable]:
-    """A cable for the time of a test."""
+    """Run a cable for the time of a test."""
     found = Cable(url)
     try:
         yield found

@@ -1,4 +1,4 @@
-"""The product, started once for this folder, and browsers that speak to it."""
+"""The product, started once for this folder, and browsers connected to it."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def product(models: RunningModels, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
-    """Ends with this folder: its event loop would be in the way of other tests'."""
+    """Playwright for this folder only: its event loop would disturb other tests."""
     with sync_playwright() as found:
         yield found
 
 
 @pytest.fixture(scope="package")
 def launch(playwright: Playwright) -> Iterator[Callable[..., Browser]]:
-    """Start a Chromium with more flags."""
+    """Start a Chromium with additional flags."""
     path = find()
     assert path is not None, "the browser tests need Chromium: run `python3 deploy/browser.py`"
     with ExitStack() as open_browsers:
@@ -65,7 +65,7 @@ def browser(launch: Callable[..., Browser]) -> Browser:
 
 @pytest.fixture
 def open_studio(product: Product, browser: Browser) -> Iterator[OpenStudio]:
-    """`open_studio(path=..., **context options)`: a page whose microphone says what the test tells it to."""
+    """`open_studio(path=..., **context options)`: a page whose microphone plays the clips that the test chooses."""
     with ExitStack() as pages:
 
         def open_page(path: str = "/?probe=1", *, clips: dict[str, Sound] | None = None, **options: Any) -> Studio:
@@ -81,7 +81,7 @@ def open_studio(product: Product, browser: Browser) -> Iterator[OpenStudio]:
 
 @pytest.fixture
 def studio(open_studio: OpenStudio) -> Studio:
-    """A page on a desktop, in Talk."""
+    """A desktop page, in Talk."""
     return open_studio()
 
 

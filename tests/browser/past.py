@@ -1,7 +1,7 @@
-"""A past that Studio can look at without models: real servers, a real gateway and the voice service's inspector, in a process of their own.
+"""Past sessions for Studio without models: real servers, a real gateway and the voice service's inspector, in a separate process.
 
-`python -m tests.browser.past FOLDER` writes a long call and its recording into the log, prints one line of JSON and stays until its
-standard input ends. Agents are those of FOLDER/agents.
+`python -m tests.browser.past FOLDER` writes a long call and its recording into the log, prints one line of JSON and runs until its standard
+input ends. Agents are those of FOLDER/agents.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from voxbridge.shared.secrets.vault import Vault
 from voxbridge.shared.service.process import connected
 
 TURNS: Final = 180
-"""Half an hour."""
+"""Turns of the long call: half an hour."""
 
 SHORT: Final = 12
 _PIPE: Final = subprocess.PIPE
@@ -48,7 +48,7 @@ _PIPE: Final = subprocess.PIPE
 
 @dataclass(frozen=True)
 class Past:
-    """Where it is served: half an hour of talk of the owner's, and two minutes of Ada's that were recorded."""
+    """Address of the server and its two sessions: half an hour of the owner's, and two recorded minutes of Ada's."""
 
     url: str
     nats_url: str
@@ -56,7 +56,7 @@ class Past:
     short: str
 
     def goes_on(self, sid: str, *happened: Any) -> None:
-        """Write events into a session now."""
+        """Append events to a session now."""
 
         async def write() -> None:
             nc = await nats.connect(self.nats_url)
@@ -69,7 +69,7 @@ class Past:
             finally:
                 await nc.close()
 
-        # In a thread: the browser's own loop runs in this one.
+        # In a thread, because the browser's event loop runs in this one.
         with ThreadPoolExecutor(1) as pool:
             pool.submit(asyncio.run, write()).result(30)
 
@@ -79,7 +79,7 @@ def past(folder: Path, *, allowed_hosts: str = "") -> Iterator[Past]:
     """Serve it while the block runs."""
     command = [sys.executable, "-m", "tests.browser.past", str(folder), allowed_hosts]
     with (folder / "output").open("wb") as said:
-        # As the product's own children: gone when the tests are.
+        # Like the product's own children, it must end with the tests.
         process = subprocess.Popen(command, stdin=_PIPE, stdout=_PIPE, stderr=said, preexec_fn=die_with_parent())  # noqa: PLW1509
     assert process.stdin is not None
     assert process.stdout is not None
@@ -111,7 +111,7 @@ async def serve(folder: Path, allowed_hosts: str) -> None:
             agents_dir=folder / "agents",
         )
         async with connected(config, "gateway", "gateway-past", SystemClock()) as resources:
-            Vault(vault_key_file(config)).publish(config.vault_public_key_path)  # as what starts the product does
+            Vault(vault_key_file(config)).publish(config.vault_public_key_path)  # as `voxbridge up` does
             gateway = Gateway(resources)
             serving = asyncio.create_task(gateway.serve())
             await resources.log.ensure_streams(retention_days=1, recording=config.record)

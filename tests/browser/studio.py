@@ -1,4 +1,4 @@
-"""Studio as a person uses it: a page with its buttons and keys, and the probe that tells what was heard and when."""
+"""Studio as a user operates it: a page with its buttons and keys, and the probe that records the sound with its times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AXE: Final = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 MICROPHONE: Final = Path(__file__).with_name("microphone.js")
 PICTURES: Final = ROOT / "tests" / "out" / "browser"
 WAIT_MS: Final = 90_000
-"""A bound for the slowest thing there is: an answer of the language model on a busy machine."""
+"""Milliseconds to wait for the slowest step: an answer of the language model on a busy machine."""
 
 _SAMPLES: Final = """(which) => {
   const { rate, start, samples } = window.__voxbridge[which]();
@@ -39,27 +39,27 @@ class Recording:
     sound: Sound
 
     def between(self, begin: float, end: float) -> Sound:
-        """What sounded from `begin` to `end`, in seconds."""
+        """Return the sound from `begin` to `end`, in seconds."""
         return self.sound[max(0, round((begin - self.start) * self.rate)) : max(0, round((end - self.start) * self.rate))]
 
     def first_loud(self, level: float, after: float) -> float | None:
-        """When a sample first reached the level."""
+        """Return the time at which a sample first reached the level."""
         found = np.flatnonzero(np.abs(self.between(after, self.end)) >= level)
         return max(after, self.start) + float(found[0]) / self.rate if found.size else None
 
     def last_loud(self, level: float, before: float) -> float | None:
-        """When a sample last reached the level."""
+        """Return the time at which a sample last reached the level."""
         found = np.flatnonzero(np.abs(self.between(self.start, before)) >= level)
         return self.start + float(found[-1]) / self.rate if found.size else None
 
     @property
     def end(self) -> float:
-        """Seconds at the last sample."""
+        """Time of the last sample in seconds."""
         return self.start + len(self.sound) / self.rate
 
 
 class Studio:
-    """One page of Studio. What its console complains about is kept, and is a failure."""
+    """A page of Studio. Errors and warnings of its console are collected; the test fails when there are any."""
 
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
@@ -71,38 +71,38 @@ class Studio:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
     def cuts_are_expected(self) -> None:
-        """From here on the browser may complain that a server is away: the page tries again."""
+        """Ignore console messages about an absent server from now on: the page reconnects."""
         self._cuts = True
 
     def _console(self, message: ConsoleMessage) -> None:
         if self._cuts and any(word in message.text for word in ("WebSocket connection", "net::ERR_", "503")):
             return
         if "503" in message.text and message.location["url"].endswith("/readyz"):
-            return  # on a machine that is busy it may take the second that it has
+            return  # on a busy machine the probe may exceed its timeout of a second
         if message.type in ("error", "warning"):
             self.complaints.append(f"{message.type}: {message.text}")
 
     def open(self, path: str = "/?probe=1") -> None:
-        """Go to a room; the built page is there when its heading is."""
+        """Go to a room; the page is rendered when its heading is visible."""
         self.page.goto(self.url + path)
         self.page.get_by_role("heading", level=1).wait_for()
 
     def button(self, name: str) -> Locator:
-        """A button by its whole name."""
+        """Return a button by its exact name."""
         return self.page.get_by_role("button", name=name, exact=True)
 
     def start(self) -> str:
-        """Press start and wait for the session; its id."""
+        """Press start and wait for the session. Return its id."""
         self.button("Start talking").click()
         return self.connected()
 
     def connected(self) -> str:
-        """Wait until the session is set up; its id."""
+        """Wait until the session is set up. Return its id."""
         self.until("(s) => s.connection === 'connected' && s.sessionId !== null")
         return str(self.snapshot()["sessionId"])
 
     def snapshot(self) -> dict[str, Any]:
-        """The agent's snapshot."""
+        """Return the agent's snapshot."""
         found = self.page.evaluate("() => window.__voxbridge.snapshot()")
         assert isinstance(found, dict)
         return found
@@ -123,27 +123,27 @@ class Studio:
         self.until("(s) => s.state === 'listening' && s.conversation.every((e) => e.kind !== 'said' || e.final)")
 
     def until_said(self, role: str, pattern: str) -> str:
-        """Wait for a final line of `user` or `assistant` that matches the pattern; the line."""
+        """Wait for a final line of `user` or `assistant` that matches the pattern. Return the line."""
         holds = "(s, [who, p]) => s.conversation.some((e) => e.kind === 'said' && e.role === who && e.final && RegExp(p, 'i').test(e.text))"
         self.until(holds, [role, pattern])
         lines: list[str] = [e["text"] for e in self.said(role)]
         return next(line for line in reversed(lines) if self.page.evaluate("([p, t]) => new RegExp(p, 'i').test(t)", [pattern, line]))
 
     def said(self, role: str) -> list[dict[str, Any]]:
-        """The final lines of one side."""
+        """Return the final lines of one side."""
         return [e for e in self.snapshot()["conversation"] if e["kind"] == "said" and e["role"] == role and e["final"]]
 
     def captions(self) -> Locator:
-        """The captions of both sides."""
+        """Return the captions of both sides."""
         return self.page.get_by_role("log", name="Captions")
 
     def load(self, name: str, sound: Sound) -> None:
-        """Give the microphone of `microphone.js` something to say."""
+        """Load a clip into the microphone of `microphone.js`."""
         data = base64.b64encode(pcm16(sound)).decode()
         self.page.evaluate("([name, data, rate]) => window.__microphone.load(name, data, rate)", [name, data, RATE])
 
     def say(self, name: str) -> None:
-        """Begin to say it."""
+        """Start to play a loaded clip into the microphone."""
         self.page.evaluate("(name) => window.__microphone.say(name)", name)
 
     def type(self, text: str) -> None:
@@ -154,7 +154,7 @@ class Studio:
         self.page.evaluate("() => document.activeElement?.blur()")
 
     def heard(self, seconds: float) -> None:
-        """Wait until the loudspeaker has sounded for so long since the last silence, judged by what was reported."""
+        """Wait until the page has reported so many seconds of playback since now."""
         count = len(self.marks()["reports"])
         self.page.wait_for_function(
             "([count, ms]) => window.__voxbridge.marks().reports.slice(count).some((r) => r.state === 'playing' && r.played_ms >= ms)",
@@ -162,11 +162,11 @@ class Studio:
         )
 
     def played(self) -> Recording:
-        """Every sample that went to the loudspeaker."""
+        """Return every sample that went to the loudspeaker."""
         return self._recording("played")
 
     def recorded(self) -> Recording:
-        """Every sample that came from the microphone."""
+        """Return every sample that came from the microphone."""
         return self._recording("recorded")
 
     def _recording(self, which: str) -> Recording:
@@ -175,21 +175,21 @@ class Studio:
         return Recording(round(found["rate"]), float(found["start"]), sound)
 
     def marks(self) -> dict[str, Any]:
-        """Onsets, flushes and playback reports with their times."""
+        """Return onsets, flushes and playback reports with their times."""
         found = self.page.evaluate("() => window.__voxbridge.marks()")
         assert isinstance(found, dict)
         return found
 
     def now(self) -> float:
-        """Seconds on the sound device's clock."""
+        """Return the seconds on the sound device's clock."""
         return float(self.page.evaluate("() => window.__voxbridge.clock().time"))
 
     def after(self, seconds: float) -> None:
-        """Wait until the sound device is so far past now."""
+        """Wait until the sound device's clock has advanced by so many seconds."""
         self.page.wait_for_function("(time) => (window.__voxbridge.clock()?.time ?? Infinity) >= time", arg=self.now() + seconds)
 
     def try_now(self) -> None:
-        """Connect without waiting for the next try; nothing where it is connected by then."""
+        """Reconnect without waiting for the next attempt; does nothing when it is already connected."""
         self.page.evaluate("() => [...document.querySelectorAll('button')].find((button) => button.textContent === 'Try now')?.click()")
 
     def end(self) -> None:
@@ -198,10 +198,10 @@ class Studio:
         self.until("(s) => s.connection === 'closed'")
 
     def violations(self) -> list[str]:
-        """What axe finds wrong on the page as it is."""
+        """Return the accessibility problems that axe finds on the page in its present state."""
         session = self.page.context.new_cdp_session(self.page)
         try:
-            # The page's content security policy lets no script in; the debugger may.
+            # The page's content security policy blocks scripts, but not those of the debugger.
             session.send("Runtime.evaluate", {"expression": AXE.read_text()})
             found = self.page.evaluate("async () => (await axe.run(document, { resultTypes: ['violations'] })).violations")
         finally:
@@ -209,11 +209,11 @@ class Studio:
         return [f"{v['id']}: {json.dumps([n['target'] for n in v['nodes']])}" for v in found]
 
     def picture(self, name: str) -> None:
-        """Keep what is seen, for a person to look at."""
+        """Save a screenshot for inspection."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{name}.png")
 
 
 def see(locator: Locator) -> None:
-    """It is on the page, as soon as it may be."""
+    """Wait until it is visible on the page."""
     expect(locator).to_be_visible(timeout=WAIT_MS)

@@ -1,4 +1,4 @@
-"""A spoken conversation: what was said is read, what is answered is heard, and both are in the log."""
+"""A spoken conversation: speech is transcribed, answers are heard, and both are in the log."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def test_a_timer_speaks_up_when_it_ends(product: Product, open_studio: OpenStudi
 
 
 def _device(speech: Sound) -> Sound:
-    """A recording that leaves time for the greeting before it, and for the answer after it."""
+    """Return a recording with time for the greeting before the speech, and for the answer after it."""
     return np.concatenate((silence(5), speech, silence(60)))
 
 
 def _check_heard(product: Product, studio: Studio, sid: str) -> None:
-    """What came out of the loudspeaker is what page and log say was heard."""
+    """Check that the sound of the loudspeaker matches the answers on the page and in the log."""
     played = studio.played()
     heard = transcribed(product.models, played.sound, played.rate)
     logged = " ".join(event["data"]["text"] for event in product.log(sid) if event["type"] == "agent.said")

@@ -1,4 +1,4 @@
-"""A session's page over a recorded log, without models: half an hour is open at once, any moment has its state, every gap its why."""
+"""A session's page over a recorded log, without models: half an hour opens at once, any moment shows its state, every gap its reason."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from voxbridge.shared import events
 pytestmark = pytest.mark.timeout(600)
 
 OPENING_MS = 10_000
-"""A bound for a machine that does much else meanwhile; docs/benchmarks.md has what a quiet one takes."""
+"""Limit in ms for a busy machine; docs/benchmarks.md has the time on a quiet one."""
 
 Visit = Callable[..., Studio]
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
-    """The past that is looked at."""
+    """The past session that the tests view."""
     with past(tmp_path_factory.mktemp("past")) as found:
         yield found
 
@@ -48,7 +48,7 @@ def visit(served: Past, browser: Browser) -> Iterator[Visit]:
 
 
 def complain(studio: Studio) -> None:
-    """What the console said is a failure."""
+    """Fail on any console message."""
     assert studio.complaints == []
 
 
@@ -134,7 +134,7 @@ def test_talk_says_that_calls_are_recorded_before_one_begins(visit: Visit) -> No
     studio = visit("/")
     expect(studio.page.get_by_text("Calls are recorded here: both voices are kept")).to_be_visible()
     studio.picture("recorded-desktop")
-    # There are no models here, and the browser itself reports the 503 that says so.
+    # There are no models here, so the browser reports the 503 of the readiness check.
     assert all("503" in complaint for complaint in studio.complaints)
     studio.complaints.clear()
 

@@ -1,4 +1,4 @@
-"""A person who speaks up is let speak: the agent is silent at once, and what was not heard was never said."""
+"""Barge-in: the agent falls silent at once, and words that were not heard are not in the history."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PRESSED = """() => {
     addEventListener(kind, () => { window.__pressed ??= window.__voxbridge.clock().time; }, { capture: true });
   }
 }"""
-"""When a key or a button was pressed, on the sound device's clock: the test asks for it some time before the page has it."""
+"""Records the time of a key press or click on the sound device's clock, because the test requests it before the page gets it."""
 
 
 def test_the_agent_is_silent_while_the_person_still_speaks(product: Product, open_studio: OpenStudio) -> None:
-    """Each time, whoever speaks. How soon, in ms, is a figure of `make bench`."""
+    """Check several voices. The delay in ms is a figure of `make bench`."""
     clips = {
         "stop": spoken(product.models, "Stop, please, I have a question about that."),
         "wait": spoken(product.models, "Wait a moment, I want to ask something else."),
@@ -46,7 +46,7 @@ def test_the_history_holds_only_what_was_heard(product: Product, open_studio: Op
     assert unheard
     played = studio.played()
     sounded = played.between(_began(studio, cut), cut.flushed)
-    waited_ms = np.count_nonzero(sounded == 0) * 1_000 / played.rate  # for more of the reply, on a machine that is busy
+    waited_ms = np.count_nonzero(sounded == 0) * 1_000 / played.rate  # pauses in playback on a busy machine
     assert _lasted_ms(studio, cut) - waited_ms - 60 <= said["data"]["played_ms"] <= _lasted_ms(studio, cut) + 60
 
     heard = transcribed(product.models, sounded, played.rate)
@@ -59,7 +59,7 @@ def test_the_history_holds_only_what_was_heard(product: Product, open_studio: Op
     assert text in lines
     assert all(unheard not in line for line in lines)
     expect(studio.captions().get_by_text("You interrupted here.").first).to_be_visible()
-    # Nothing of the old reply was played after it was dropped.
+    # Nothing of the old reply was played after the flush.
     later = [
         report["state"] for report in studio.marks()["reports"] if report["generation"] == cut.generation and report["time"] > cut.flushed
     ]

@@ -1,6 +1,6 @@
-"""Every process of the product is killed in turn, at a random moment of a spoken turn; the call goes on, and no word of it is lost.
+"""Every process of the product is killed in turn, at a random moment of a spoken turn; the call continues, and no word is lost.
 
-Each run has a seed of its own, which is shown where a test fails; `VOXBRIDGE_TEST_SEED` gives the same moments again.
+Each run has its own seed, which a failing test shows; `VOXBRIDGE_TEST_SEED` repeats its moments.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ WATCH = """() => {
 }"""
 
 PATIENT = {"VOXBRIDGE_MODEL_PATIENCE_S": "60", "VOXBRIDGE_TURN_TIMEOUT_S": "120"}
-"""On a machine that is busy the models take longer to start than anybody would wait."""
+"""Patience for models that start slowly on a busy machine."""
 
 PAUSES_S = {"voice": 5.0, "gateway": 15.0}
-"""How long the page may be without its call; `make bench` has the targets, a fifth of this. A gateway has to be started again first."""
+"""Seconds that the page may be without its call; `make bench` has the targets, a fifth of this. A gateway must be started again first."""
 
 GOES_ON = {
     "voice": "(s, count) => s.notice !== null",
     "gateway": "(s, count) => s.connection === 'connected' && s.notice !== null",
 }
 KEPT_S = 4.5
-"""The page keeps what is said for 5 s; of a longer pause it says that the rest was lost."""
+"""The page keeps microphone audio for 5 s; after a longer pause it reports that the rest was lost."""
 
 SAID = """(s, pattern) => RegExp(pattern, 'i').test(
   s.conversation.filter((e) => e.kind === 'said' && e.role === 'user' && e.final).map((e) => e.text).join(' '))"""
-"""Over a pause a question may have become two lines."""
+"""Tests all lines of the user together, because a pause can split a question into two."""
 
 ANSWERED = "(s, turn) => s.conversation.some((e) => e.kind === 'said' && e.role === 'assistant' && e.final && e.turn >= turn && e.text)"
-"""Behind a pause that was longer than an utterance may have, what was said over the kill is two turns."""
+"""Accepts any later turn, because a pause longer than an utterance may contain splits the speech around the kill into two turns."""
 
 
 @pytest.fixture(scope="module")
 def product(models: RunningModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """The product with models of its own, so that they can be killed too."""
+    """The product with its own models, so that they can be killed too."""
     with running(tmp_path_factory.mktemp("killed"), models, own_models=True, environment=PATIENT) as found:
         yield found
 
@@ -82,7 +82,7 @@ def test_a_call_goes_on_when_a_process_is_killed(product: Product, open_studio: 
     studio.until_said("assistant", "Tokyo")
     studio.until_quiet()
 
-    # What the models do can only be waited for while they have something to do.
+    # A missing model is noticed only while it has work to do.
     moment = random.Random(f"{victim} {SEED}").uniform(0.0, 1.5 if victim == "models" else 5.0)
     sys.stdout.write(f"{victim} is killed {moment:.2f} s after the question began; again with VOXBRIDGE_TEST_SEED={SEED}\n")
     studio.say("meanwhile")
@@ -97,7 +97,7 @@ def test_a_call_goes_on_when_a_process_is_killed(product: Product, open_studio: 
     studio.until("(s) => s.connection === 'connected' && ['listening', 'speaking'].includes(s.state)")
     if pause_s <= KEPT_S:
         studio.until(SAID, r"(12|twelve)\W+times\W+(12|twelve)")
-    studio.until(ANSWERED, 2)  # what the small model here makes of it is not what was killed
+    studio.until(ANSWERED, 2)  # the content of the small model's answer is not checked
     studio.until_quiet()
 
     studio.say("after")
@@ -111,13 +111,13 @@ def test_a_call_goes_on_when_a_process_is_killed(product: Product, open_studio: 
 
 
 def _missed(log: list[dict[str, Any]]) -> bool:
-    """Tell whether the call waited for a model. Nobody waits for the end-of-turn model: without it a pause is judged by its length."""
+    """Return whether the call waited for a model. The end-of-turn model does not count: without it a pause is judged by its length."""
     failed = [event["data"] for event in log if event["type"] == "provider.failed"]
     return any(one["error"]["code"] == "PROVIDER_UNAVAILABLE" and one["part"] != "turn" for one in failed)
 
 
 def _check_seen(studio: Studio, victim: str, *, missed: bool) -> None:
-    """Check that the page showed a state with a reason. Models that were back before anybody `missed` them need none."""
+    """Check that the page showed a state with a reason. Models that returned before the call `missed` them need none."""
     seen: list[list[str]] = [json.loads(one) for one in studio.page.evaluate("() => window.__seen")]
     assert all(connection in ("connected", "reconnecting") for connection, *_ in seen), _lines(seen)
     if victim == "gateway":
@@ -134,12 +134,12 @@ def _lines(seen: list[list[str]]) -> str:
 
 
 def _check_log(product: Product, sid: str, studio: Studio) -> None:
-    """Nothing twice, nothing missing on the page, and a replay of both services gives the same again."""
+    """Check that nothing is duplicated or missing on the page, and that replays of both services give the same result."""
     log = product.log(sid)
     assert len({event["id"] for event in log}) == len(log)
     assert [event["seq"] for event in log] == sorted({event["seq"] for event in log})
     assert apologies(log) == []
-    # A model that is late on a busy machine is said and waited for; one that failed is not.
+    # A late model on a busy machine is reported and waited for, which is `handled`; a failed one is not.
     assert [event["data"] for event in log if event["type"] == "provider.failed" and not event["data"]["handled"]] == []
     said = [line["text"] for line in studio.said("user") + studio.said("assistant")]
     logged = _texts(log, "user.said") + _texts(log, "agent.said")
@@ -149,7 +149,7 @@ def _check_log(product: Product, sid: str, studio: Studio) -> None:
 
 
 def _texts(log: list[dict[str, Any]], kind: str) -> list[str]:
-    """The lines of one side as the page shows them: what goes on with a turn goes on in its line."""
+    """Return the lines of one side as the page shows them: the continuation of a turn is joined to its line."""
     lines: list[str] = []
     for event in log:
         if event["type"] != kind:

@@ -1,4 +1,4 @@
-"""What each room looks like, in light, dark and on a phone: without a barrier that axe can find, and pictures to look at."""
+"""Appearance of each room in light, dark and on a phone: no accessibility problem that axe can find, and screenshots for inspection."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_room_is_without_barriers(product: Product, open_studio: OpenStudi
 
 
 def look(studio: Studio, name: str) -> None:
-    """Two pictures first: what moves on, such as speech, is then still the same in both."""
+    """Take screenshots and check accessibility. Both screenshots come first, so that moving content such as speech is the same in both."""
     for scheme in SCHEMES:
         studio.page.emulate_media(color_scheme=scheme)
         studio.picture(f"{name}-{scheme}")

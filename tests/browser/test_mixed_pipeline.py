@@ -1,7 +1,7 @@
-"""Three agents on three models in one call, spoken to and heard in the browser: Gemini picks up, Claude advises, the local models close.
+"""Three agents on three models in one spoken call in the browser: Gemini picks up, Claude advises, the local models close.
 
-The installation, its ears, its language model and the closer's voice are real. Google, Anthropic and OpenAI are stand-ins that refuse what
-the services refuse; what they say aloud is speech too, in voices of their own.
+The installation, its speech recognition, its language model and the closer's voice are real. Google, Anthropic and OpenAI are stand-ins
+with the refusals of the services; their audio is also speech, in voices of their own.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ DECIDES: Final = "Good, then I will repair it. That is all, thank you."
 
 HIGH: Final = 1.5
 LOW: Final = 0.85
-"""The pitches of Gemini's and of the adviser's voice, as multiples of Joe's; Jamie, who is the closer's, lies between them."""
+"""Pitches of Gemini's and of the adviser's voice, as multiples of Joe's; the closer's voice, Jamie, lies between them."""
 
 APART: Final = 1.1
-"""So many times as high a voice is as the next one, at least: more than one speaker's varies between two sentences."""
+"""Least ratio between the pitches of two voices: more than one speaker varies between two sentences."""
 
 IDLE_LOOKS: Final = 8
-"""So often in a row nothing is asked of the language model: it is looked at every 2 s whether its standing prompt changed."""
+"""Consecutive idle checks of the language model: longer than the 2 s within which a changed standing prompt is read."""
 
 ADVISER: Final = {"tts": f"{ENDPOINT}:gpt-4o-mini-tts", "voice": "onyx"}
-"""What is not as shipped: a third vendor's voice."""
+"""Change of the shipped adviser: a third vendor's voice."""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def clouds(models: RunningModels, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="module")
 def product(models: RunningModels, clouds: Vendors, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """An installation with keys and the agents that are shipped; only the adviser has a voice of OpenAI's."""
+    """An installation with keys and the shipped agents; only the adviser has one of OpenAI's voices."""
     folder = tmp_path_factory.mktemp("mixed")
     agents = folder / "agents"
     shutil.copytree(ROOT / "agents", agents)
@@ -127,7 +127,7 @@ def test_three_agents_on_three_models_have_one_conversation(product: Product, cl
     assert {agent for agent, _ in said[3:]} == {"closer"}
     assert [line["data"].get("voice", "") for line in lines] == ["Aoede", "Aoede", "onyx", *["jamie"] * len(said[3:])]
     failures = [event["data"] for event in product.log(sid) if event["type"] in ("provider.failed", "provider.lost")]
-    assert [one for one in failures if not one.get("handled")] == []  # a model that is late on a busy machine is said, and waited for
+    assert [one for one in failures if not one.get("handled")] == []  # a late model on a busy machine is reported and waited for
     _check_handoffs(product, sid)
     _check_transcript(studio, product, sid)
     _check_history(product, clouds, sid)
@@ -160,14 +160,14 @@ def test_three_agents_on_three_models_have_one_conversation(product: Product, cl
 
 
 def _check_handoffs(product: Product, sid: str) -> None:
-    """Who handed over to whom is in the log, once."""
+    """Check that the log has each handoff once."""
     done = [event["data"] for event in product.logged(sid, "handoff.completed")]
     assert [(one["source"], one["target"], one["history"]) for one in done] == [("triage", "advisor", "log"), ("advisor", "closer", "log")]
     assert [one["model"] for one in done] == ["claude-sonnet-5", "local"]
 
 
 def _check_transcript(studio: Studio, product: Product, sid: str) -> None:
-    """What the page says of the call is what is in the log: who spoke, who handed over, what it took."""
+    """Check that the page shows the log of the call: speakers, handoffs, usage."""
     rows = [" ".join(row.split()) for row in studio.captions().locator(".line, .handoff").all_inner_texts()]
     told: list[str] = []
     for event in product.log(sid):
@@ -191,7 +191,7 @@ def _check_transcript(studio: Studio, product: Product, sid: str) -> None:
 
 
 def _check_history(product: Product, clouds: Vendors, sid: str) -> None:
-    """Whoever goes on knows what was said before."""
+    """Check that each next agent knows the history."""
     for body in clouds.anthropic.bodies:
         known = str(body["messages"])
         for text in (ASKS, PICKS_UP, WANTS_ADVICE, "Emma has to decide about her bicycle by Friday."):
@@ -206,7 +206,7 @@ def _check_history(product: Product, clouds: Vendors, sid: str) -> None:
 
 
 def _check_page(studio: Studio, sid: str, said: list[tuple[str, str]]) -> None:
-    """The page of the call names who spoke, too."""
+    """Check that the page of the session names the speakers, too."""
     studio.open(f"/sessions/{sid}")
     rows = studio.page.get_by_role("region", name="Transcript").get_by_role("button")
     for agent, text in said:
@@ -225,7 +225,7 @@ def _choose(studio: Studio, name: str) -> None:
 
 
 def _until_read(models: RunningModels) -> None:
-    """Wait until the language model has read ahead what it will be asked; each prompt is asked for as soon as the one before is read."""
+    """Wait until the language model has read all prompts ahead of time; each prompt is requested when the one before has been read."""
     deadline, idle = time.monotonic() + WAIT_MS / 1_000, 0
     while idle < IDLE_LOOKS:
         figures = httpx.get(f"{models.root}/metrics", timeout=20).raise_for_status().text
@@ -235,13 +235,13 @@ def _until_read(models: RunningModels) -> None:
 
 
 def _speaks(studio: Studio, agent: str, more: str) -> None:
-    """The page says who speaks."""
+    """Check that the page names the speaker."""
     expect(studio.page.locator(".who p").first).to_have_text(f"{agent} · {more}")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person chooses, by its names on the page, and what the session must be then."""
+    """A selection on the page by its labels, and the expected session."""
 
     name: str
     voice: str = ""

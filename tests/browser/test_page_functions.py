@@ -1,6 +1,6 @@
-"""Functions of a page in a real browser: the example of docs/studio.md as it stands there, and answers that come after kills.
+"""Functions of a page in a real browser: the example of docs/studio.md unchanged, and answers after kills.
 
-The language model is scripted, since it is the page that is tested; all else is the product.
+The language model is scripted, since the page is under test; all else is the product.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OpenPage = Callable[[str], Page]
 
 @contextmanager
 def scripted() -> Iterator[ModelServer]:
-    """A language model that says what it is told to, in a thread of its own."""
+    """Run a scripted language model in a thread of its own."""
     server, loop = ModelServer(), asyncio.new_event_loop()
     ready, over = threading.Event(), asyncio.Event()
 
@@ -67,12 +67,12 @@ def own_product(models: RunningModels, model: ModelServer, tmp_path_factory: pyt
 
 @pytest.fixture
 def open_page(own_product: Product, browser: Browser) -> Iterator[OpenPage]:
-    """`open_page(html)`: a page of the product's origin with this content, whose microphone says what it is told to."""
+    """`open_page(html)`: a page of the product's origin with this content, whose microphone plays the clips that the test chooses."""
     complaints: list[str] = []
     with ExitStack() as pages:
 
         def open_page(html: str) -> Page:
-            context = browser.new_context(bypass_csp=True)  # the document that it replaces allows no script of its own
+            context = browser.new_context(bypass_csp=True)  # the policy of the replaced document blocks scripts
             pages.callback(context.close)
             page = context.new_page()
             page.set_default_timeout(WAIT_MS)
@@ -88,19 +88,19 @@ def open_page(own_product: Product, browser: Browser) -> Iterator[OpenPage]:
 
 
 def example() -> str:
-    """The page that docs/studio.md shows."""
+    """Return the page that docs/studio.md shows."""
     found = re.search(r"## A page with a voice\n```html\n(.*?)```", (ROOT / "docs" / "studio.md").read_text(), re.DOTALL)
     assert found is not None
     return found[1]
 
 
 def told(model: ModelServer) -> list[str]:
-    """The results of functions that the model was given."""
+    """Return the results of functions that the model was given."""
     return [message["content"] for message in model.asked("llm")[-1]["messages"] if message["role"] == "tool"]
 
 
 def begun(product: Product) -> str:
-    """The id of the call that a page has just begun, once it listens."""
+    """Return the id of the call that a page has just started, once it listens."""
     deadline = time.monotonic() + 20
     while True:
         found = httpx.get(f"{product.url}/api/sessions").raise_for_status().json()["sessions"]

@@ -1,4 +1,4 @@
-"""A call outlives its socket: the line is cut in the middle of it, and nothing is lost, repeated, or left unsaid."""
+"""A call outlives its socket: the connection is cut during it, and nothing is lost, repeated, or left unsaid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.browser.studio import MICROPHONE, Studio
 pytestmark = pytest.mark.timeout(600)
 
 TOLD: Final = {"session.started", "user.said", "agent.said", "turn.completed", "tool.called", "tool.cancelled", "tool.completed"}
-"""Events that a page is told of, and that are in each of these calls."""
+"""Events that a page receives, and that occur in each of these calls."""
 
 PHONE: Final = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 STORY: Final = "Tell me a long story about the sea, with at least twelve sentences."
@@ -29,14 +29,14 @@ OpenPage = Callable[..., Studio]
 
 @pytest.fixture
 def line(product: Product) -> Iterator[Cable]:
-    """What the pages of a test are connected by."""
+    """The connection of a test's pages."""
     with cable(product.url) as found:
         yield found
 
 
 @pytest.fixture
 def open_page(browser: Browser, line: Cable) -> Iterator[OpenPage]:
-    """Talk at the other end of the cable; in a context that exists, or one of its own."""
+    """Open Talk at the other end of the cable, in the given context or a new one."""
     with ExitStack() as open_contexts:
 
         def make(context: BrowserContext | None = None, *, clips: dict[str, Sound] | None = None, **options: Any) -> Studio:
@@ -56,7 +56,7 @@ def open_page(browser: Browser, line: Cable) -> Iterator[OpenPage]:
 
 
 def _quiet(studio: Studio) -> None:
-    """What the browser itself says of a line that is cut was asked for."""
+    """Ignore the browser's own messages about the cut connection, and fail on others."""
     assert [complaint for complaint in studio.complaints if "net::ERR_" not in complaint] == []
 
 
@@ -74,7 +74,7 @@ def test_what_is_said_while_the_line_is_cut_is_heard_and_answered(product: Produ
     line.mend()
     studio.try_now()
     studio.until("(s) => s.connection === 'connected'")
-    told = re.compile(r"You were cut off for [\d.]+ s; (nothing was lost|.*last 5 s)")  # the latter on a machine that is busy
+    told = re.compile(r"You were cut off for [\d.]+ s; (nothing was lost|.*last 5 s)")  # the second form occurs on a busy machine
     expect(studio.page.get_by_role("status")).to_contain_text(told)
     studio.until_said("user", "time.*Tokyo")
     studio.until_said("assistant", r"\d")
@@ -151,7 +151,7 @@ def test_another_window_takes_the_call_and_it_is_taken_back(product: Product, li
     sid = studio.start()
     studio.until_quiet()
     other = open_page(studio.page.context)
-    # The same tab, as the browser opens it again from its history.
+    # The same tab, as when the browser reopens it from its history.
     ticket = studio.page.evaluate("() => sessionStorage.getItem('voxbridge.call')")
     other.page.evaluate(
         "(text) => sessionStorage.setItem('voxbridge.call', JSON.stringify({ ...JSON.parse(text), left: Date.now() }))", ticket
@@ -174,7 +174,7 @@ def test_another_window_takes_the_call_and_it_is_taken_back(product: Product, li
     studio.until_quiet()
     _check_facts(product, studio, sid)
 
-    # It ends there while nobody is connected here.
+    # The session is ended there while this page is disconnected.
     line.cut()
     studio.until_state("reconnecting")
     far = Studio(studio.page.context.new_page(), product.url)
@@ -197,7 +197,7 @@ def test_an_interruption_is_without_barriers(line: Cable, open_page: OpenPage, s
     studio.type("What is 6 times 7?")
     studio.until_said("user", "6 times 7")
     line.cut()
-    # A pause that is long enough to be looked at.
+    # A pause that is long enough for a screenshot.
     studio.until("(s) => s.interruption !== null && s.interruption.attempt > 5 && s.interruption.nextTryAt - performance.now() > 1000")
     _look(studio, f"reconnecting-{size}")
     line.mend()
@@ -223,7 +223,7 @@ def _look(studio: Studio, name: str) -> None:
 
 
 def _check_facts(product: Product, studio: Studio, sid: str) -> None:
-    """The page took every fact of the log once and in order, whatever sockets told it."""
+    """Check that the page processed every event of the log once and in order, over any number of sockets."""
     logged = [event["seq"] for event in product.log(sid) if event["type"] in TOLD]
     studio.until("(_, seq) => window.__voxbridge.marks().facts.at(-1).seq >= seq", logged[-1])
     taken = [fact["seq"] for fact in studio.marks()["facts"]]

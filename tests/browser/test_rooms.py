@@ -1,4 +1,4 @@
-"""The Agents and Keys rooms over a real gateway, without models: who there is, who is chosen for the next call, and whose key is set."""
+"""The Agents and Keys rooms over a real gateway, without models: the agents, the choice for the next call, and the stored keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(600)
 
 Visit = Callable[..., Studio]
 LOOKS_MS: Final = 20_000
-"""The room looks at the files every few seconds."""
+"""Milliseconds to wait; the room polls the files every few seconds."""
 
 FILES: Final = {
     "triage.yaml": "role: Front desk\ndescription: Picks up.\nmodel: gemini\nvoice: Aoede\nhandoffs: [closer]\n",
@@ -32,7 +32,7 @@ FILES: Final = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the gateway's data and agents are."""
+    """Folder of the gateway's data and agents."""
     found = tmp_path_factory.mktemp("rooms")
     (found / "agents" / "pipelines").mkdir(parents=True)
     for name, text in FILES.items():
@@ -59,7 +59,7 @@ def visit(served: Past, browser: Browser) -> Iterator[Visit]:
             context = browser.new_context(**{**DESKTOP, **options})
             pages.callback(context.close)
             studio = Studio(context.new_page(), served.url)
-            # There are no models here, and the browser itself reports the 503 that says so.
+            # There are no models here, so the browser reports the 503 of the readiness check.
             studio.cuts_are_expected()
             studio.open(path)
             pages.callback(lambda: _quiet(studio))
@@ -120,7 +120,7 @@ def test_a_key_is_set_and_forgotten_and_never_shown(visit: Visit, size: str) -> 
     field.fill("two words")
     studio.button("Store the key of Gemini").click()
     expect(card.get_by_role("status")).to_contain_text("printable ASCII")
-    # The browser itself reports the refusal.
+    # The browser reports the refusal on its console.
     assert all("422" in complaint for complaint in studio.complaints)
     studio.complaints.clear()
     field.fill("sk-only-in-this-test")

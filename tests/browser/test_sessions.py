@@ -1,4 +1,4 @@
-"""The Sessions room: every call is in the list, and one call's facts are on a timeline that is followed while it lives."""
+"""The Sessions room: every call is in the list, and the events of a call are on a timeline that follows a live call."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_list_is_searched_and_an_unknown_session_is_said_to_be_unknown(studi
     unknown = "0" * 32
     studio.open(f"/sessions/{unknown}")
     expect(studio.page.get_by_role("alert")).to_contain_text("There is no such session.")
-    # The browser itself reports the 404s that were asked for.
+    # The browser reports the expected 404s on its console.
     assert all("404" in complaint for complaint in studio.complaints)
     studio.complaints.clear()
 

@@ -1,4 +1,4 @@
-"""Talk without a voice, without a microphone, and without a mouse."""
+"""Talk without speech, without a microphone, and without a mouse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studio on a gateway that others reach: it asks for a token, takes it from a link, and keeps it over a reload and in no address."""
+"""Studio on a gateway with remote access: it asks for a token, takes it from a link, keeps it over a reload, and puts it in no address."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKS = "This Voxbridge asks for a token"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the gateway's data is."""
+    """Folder of the gateway's data."""
     found = tmp_path_factory.mktemp("tokens")
     (found / "agents").mkdir()
     return found
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[Past]:
-    """A gateway that lets in another host."""
+    """A gateway that accepts another host."""
     with past(folder, allowed_hosts="voice.example.com") as found:
         yield found
 
@@ -67,7 +67,7 @@ def test_studio_asks_for_a_token_and_goes_on_with_it(served: Past, folder: Path,
     expect(page.locator(".session-rows a").first).to_be_visible()
     page.get_by_role("link", name="Keys").click()
     expect(page.get_by_role("listitem", name="Gemini")).to_be_visible()
-    # The browser itself reports each refusal.
+    # The browser reports each refusal on its console.
     assert all("401" in complaint for complaint in studio.complaints)
     context.close()
 
@@ -87,7 +87,7 @@ def test_a_link_brings_its_token_which_outlives_a_reload_and_is_in_no_address(se
     page.get_by_role("link", name="Sessions").click()
     expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
     expect(page.get_by_role("heading", name=ASKS)).to_have_count(0)
-    expect(page.locator(".session-rows a")).to_have_count(0)  # those of others
+    expect(page.locator(".session-rows a")).to_have_count(0)  # sessions of others
     page.get_by_role("link", name="Keys").click()
     expect(page.get_by_role("heading", name="This token can't read or set keys")).to_be_visible()
     assert all("403" in complaint for complaint in studio.complaints)
@@ -96,8 +96,9 @@ def test_a_link_brings_its_token_which_outlives_a_reload_and_is_in_no_address(se
 
 @contextmanager
 def opened(served: Past, folder: Path, browser: Browser, account: str, sid: str, *refused: str) -> Iterator[tuple[Studio, list[str]]]:
-    """The page of a session, by the link of an account, on a clock that the test moves; what it asks of the session's API is listed, and
-    the paths that end in `refused` are answered as by a gateway that lets no token read them."""
+    """Open the page of a session by the link of an account, with a clock that the test moves.
+
+    The requests to the session's API are listed, and paths that end in `refused` are answered as if the token may not read them."""
     terms = access_tokens.terms(Wishes(account=account), now_s=int(time.time()), modes=())
     options: dict[str, Any] = {**DESKTOP}
     context = browser.new_context(**options)
@@ -150,7 +151,7 @@ def test_what_a_token_cannot_read_is_said_once_and_not_asked_for_again(served: P
         expect(page.get_by_role("heading", name="This token can't read this call")).to_have_count(1)
         expect(page.get_by_role("textbox", name="Administrator's token")).to_be_visible()
         page.clock.run_for(60_000)
-        # What the page asked for in that minute went out ahead of this.
+        # The requests of that minute were sent before this one.
         assert page.evaluate("async () => (await fetch('/healthz')).status") == 200
         assert asked == [f"/api/sessions/{served.short}/events"]
 

@@ -1,6 +1,6 @@
-"""Google, Anthropic and OpenAI for browser tests: their stand-ins over TLS, in a thread of their own, and the environment that leads there.
+"""Google, Anthropic and OpenAI for browser tests: their stand-ins over TLS, in a thread of their own, and the environment for them.
 
-A page is driven without an event loop, so that what a test does to a stand-in goes through `run`.
+A page is driven without an event loop, so a test changes a stand-in through `run`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.fakes.openai.realtime import OpenAIRealtimeServer
 
 GEMINI_KEY: Final = "AIza-of-the-tests"
 ENDPOINT: Final = "studio"
-"""The name under which agents find OpenAI's speech over HTTP: `OPENAI_BASE_URL` is that of OpenAI Realtime."""
+"""Name under which agents use OpenAI's speech over HTTP: `OPENAI_BASE_URL` is that of OpenAI Realtime."""
 
 READY_S: Final = 30.0
 
@@ -46,7 +46,7 @@ class Vendors:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a Voxbridge needs to take them for the services."""
+        """Environment in which a Voxbridge uses them as the services."""
         return {
             "SSL_CERT_FILE": str(self.ca_file),
             "GEMINI_API_KEY": GEMINI_KEY,
@@ -60,7 +60,7 @@ class Vendors:
         }
 
     def run(self, action: Callable[[], None]) -> None:
-        """Do something to a stand-in, between two of its messages."""
+        """Run an action in the thread of the stand-ins, between two of their messages."""
         done = threading.Event()
 
         def act() -> None:
@@ -71,20 +71,20 @@ class Vendors:
         assert done.wait(READY_S), "the stand-ins do not answer"
 
     def start(self) -> None:
-        """Listen; returns when all do."""
+        """Start to listen; returns when all do."""
         self._thread.start()
         assert self._ready.wait(READY_S), "the stand-ins do not listen"
         self.check()
 
     def stop(self) -> None:
-        """End; raises what went wrong in a stand-in."""
+        """Stop; raises the failure of a stand-in."""
         self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join(READY_S)
         self._loop.close()
         self.check()
 
     def check(self) -> None:
-        """Raise what ended the stand-ins."""
+        """Raise the failure of a stand-in, if there is one."""
         if self._failure is not None:
             raise self._failure
 
@@ -105,7 +105,7 @@ class Vendors:
 
 @contextmanager
 def vendors(folder: Path, speak: Callable[[str, str], bytes]) -> Iterator[Vendors]:
-    """The stand-ins while the block runs. `speak` makes PCM16 at 24 kHz of a text and a voice of OpenAI's."""
+    """Run the stand-ins while the block runs. `speak` makes PCM16 at 24 kHz from a text and the name of one of OpenAI's voices."""
     found = Vendors(folder, speak)
     found.start()
     try:

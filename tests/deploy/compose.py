@@ -1,4 +1,4 @@
-"""docker-compose.yml as it is read: every key that it may have, so that a misspelt one is an error."""
+"""Types of docker-compose.yml: every key that it may have, so that a misspelt one is an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}")
 
 
 def given(text: str, environment: Mapping[str, str]) -> str:
-    """A value with its variables in place; the defaults where they are not set."""
+    """Replace the variables in a value; unset ones by their defaults."""
     return _VARIABLE.sub(lambda found: environment.get(found[1]) or found[2] or "", text)
 
 
@@ -52,7 +52,7 @@ class Deploy(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Service(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """One container."""
+    """A container."""
 
     image: str
     user: str
@@ -67,7 +67,7 @@ class Service(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     entrypoint: list[str] | None = None
     command: list[str] | None = None
     environment: dict[str, str | None] = {}
-    """A variable without a value is passed on if it is set, and is not there if it is not."""
+    """Environment; a variable without a value is passed on if it is set, and otherwise omitted."""
 
     networks: list[str] = []
     network_mode: str = ""
@@ -83,11 +83,11 @@ class Service(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def mounts(self) -> dict[str, str]:
-        """Volumes by name, with where they are and how, where no variable is set."""
+        """Volumes by name, with their mount points and options, without any variable set."""
         return self.mounts_with({})
 
     def mounts_with(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The same where these variables are set."""
+        """Return the same with these variables set."""
         return dict(given(volume, environment).split(":", 1) for volume in self.volumes)
 
 
@@ -105,10 +105,10 @@ class Compose(msgspec.Struct, frozen=True):
 
     @property
     def kept(self) -> dict[str, Service]:
-        """The containers that run for ever."""
+        """Containers that run permanently."""
         return {name: service for name, service in self.services.items() if service.restart}
 
 
 def load() -> Compose:
-    """The file; raises `msgspec.ValidationError` that names the key."""
+    """Read the file; raises `msgspec.ValidationError` that names the key."""
     return msgspec.convert(yaml.safe_load(FILE.read_text()), Compose)

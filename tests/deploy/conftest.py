@@ -1,4 +1,4 @@
-"""A nats-server where each service is a user of its own, with the permissions that the compose stack has."""
+"""A nats-server where each service is a separate user, with the permissions of the compose stack."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ START_S = 10.0
 
 @dataclass(frozen=True)
 class Guarded:
-    """A running server, and the folder with everybody's credentials."""
+    """A running server, and the folder with the credentials of all users."""
 
     url: str
     folder: Path
 
     def seed(self, name: str) -> str:
-        """The seed file of a user."""
+        """Return the seed file of a user."""
         return str(self.folder / name / credentials.SEED_FILE)
 
     def config(self, name: str, **settings: object) -> Config:
-        """The settings of a service on this server."""
+        """Return the settings of a service on this server."""
         return Config(nats_url=self.url, nats_seed_file=self.seed(name), **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[Guarded]:
-    """The server, its streams not yet made."""
+    """The server, without streams."""
     folder, port = tmp_path / "credentials", free_port()
     credentials.make(folder, sync_interval="1s", max_file_store="1GB")
     keys = {name: credentials.public_key(folder / name / credentials.SEED_FILE) for name in credentials.NAMES}
@@ -77,7 +77,7 @@ def _greets(port: int) -> bool:
 
 @pytest.fixture
 async def streams(guarded: Guarded) -> Guarded:
-    """The server with its streams and consumers, as the admin's job makes them."""
+    """The server with its streams and consumers, made as by the admin's job."""
     await installation_streams.make_streams(guarded.config("admin"))
     return guarded
 
@@ -90,7 +90,7 @@ class SignIn(Protocol):
 
 @pytest.fixture
 async def sign_in(streams: Guarded) -> AsyncIterator[SignIn]:
-    """A connection of a user, as the services make theirs."""
+    """Connect as a user, like the services do; the connections are closed after the test."""
     async with AsyncExitStack() as open_ones:
 
         async def connect(name: str) -> Client:

@@ -37,7 +37,7 @@ async def test_the_admin_makes_again_what_a_restarted_server_forgot_until_it_is_
         connection = await nats.connect(server.url)
         js = connection.jetstream()
         async with asyncio.timeout(PATIENCE_S):
-            while subjects.REPLY_STREAM not in {str(stream.config.name) for stream in await js.streams_info()}:  # noqa: ASYNC110 - as above
+            while subjects.REPLY_STREAM not in {str(stream.config.name) for stream in await js.streams_info()}:  # noqa: ASYNC110 - see above
                 await asyncio.sleep(0.02)
         assert {consumer.name for consumer in await js.consumers_info(subjects.EVENT_STREAM)} == {"voice", "tools"}
         await connection.close()

@@ -33,7 +33,7 @@ def _wheel() -> bytes:
 
 @contextmanager
 def _index(pages: Mapping[str, tuple[str, bytes]]) -> Iterator[str]:
-    """A package index on loopback that has these pages: path -> (content type, body)."""
+    """Serve a package index on loopback with these pages: path -> (content type, body)."""
 
     class Pages(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -45,7 +45,7 @@ def _index(pages: Mapping[str, tuple[str, bytes]]) -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -163,7 +163,7 @@ def test_an_old_python_is_told_which_one_is_needed() -> None:
 
 
 def _checkout(folder: Path) -> Path:
-    """What is in version control, as it is on the disk now."""
+    """Copy all files in version control, in their present state."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.split(b"\0")
     for name in (os.fsdecode(name) for name in listed if name):
         if (ROOT / name).is_file():

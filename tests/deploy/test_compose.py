@@ -1,4 +1,4 @@
-"""What docker-compose.yml promises: nothing runs as root, nothing is reachable that need not be, and everything is watched and bounded."""
+"""Guarantees of docker-compose.yml: nothing runs as root, nothing is reachable without need, and everything is monitored and limited."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from voxbridge.shared.embedded.servers import GOGC, GOMEMLIMIT
 SERVERS = ("nats", "valkey")
 SERVICES = ("gateway", "voice", "tools", "models")
 COMMANDS = {"cli": "admin", "recordings": "recordings", "vault": "voice"}
-"""The operator's commands, and the user that each of them is."""
+"""The operator's commands, and the user of each."""
 
 PROVIDER_VARIABLES = {name for names in PROVIDERS.values() for name in names}
 
@@ -149,7 +149,7 @@ def test_the_vault_key_and_the_keys_of_providers_are_where_they_are_needed_and_n
 
 
 def test_what_opens_recordings_reads_and_leaves_nothing_behind(compose: Compose) -> None:
-    """The user that it is may write nothing: tests/deploy/test_permissions.py, test_credentials.py."""
+    """The absence of write permissions is tested in tests/deploy/test_permissions.py and test_credentials.py."""
     opener = compose.services["recordings"]
     assert opener.mounts == {"credentials-recordings": "/run/voxbridge:ro"}
     (room,) = opener.tmpfs
@@ -175,7 +175,7 @@ def test_every_setting_is_one_that_there_is_and_its_default_too(compose: Compose
             assert key in usual, f"{name}: {key}"
             told = re.fullmatch(rf"\$\{{{key}:?-(.*)\}}", str(value))
             if told is not None:
-                assert told[1] in (usual[key], ""), f"{name}: {key}"  # an empty one counts as not set
+                assert told[1] in (usual[key], ""), f"{name}: {key}"  # an empty value counts as not set
 
 
 def test_nats_server_collects_garbage_before_its_container_is_full(compose: Compose) -> None:
@@ -189,10 +189,10 @@ def test_nats_server_collects_garbage_before_its_container_is_full(compose: Comp
 
 
 PLACES = {"VOXBRIDGE_DATA_DIR", "VOXBRIDGE_MODELS_DIR", "VOXBRIDGE_AGENTS_DIR", "VOXBRIDGE_MODELS_PORT", "VOXBRIDGE_TOOL_KEYS"}
-"""Fixed in the images; and what a container is given is written in the file."""
+"""Variables that are fixed in the images; the file sets a container's own values."""
 
 OF_SERVERS = {"GOGC", "GOMEMLIMIT"}
-"""What servers read that are not the product's own."""
+"""Variables of the servers, which are not the product's own."""
 
 CERTIFICATES = "SSL_CERT_FILE"
 
@@ -247,7 +247,7 @@ def test_everything_waits_for_what_it_needs(compose: Compose) -> None:
 
 
 def test_an_operators_command_starts_nothing_else(compose: Compose) -> None:
-    """The job that makes the credentials would run again with each command that depends, by whatever way, on what waits for it."""
+    """A dependency would run the job that makes the credentials again with each command."""
     assert {name for name, service in compose.services.items() if service.profiles} == set(COMMANDS)
     for name in COMMANDS:
         assert compose.services[name].depends_on == {}, name

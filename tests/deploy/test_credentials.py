@@ -29,7 +29,7 @@ from voxbridge.shared.secrets.secret_file import vault_key_file
 from voxbridge.shared.secrets.vault import Vault
 
 KEY_MODULES = ("store/store", "service/health", "secrets/provider_keys", "audio/recordings")
-"""Those that name keys of Valkey."""
+"""Modules that name keys of Valkey."""
 
 
 def made(folder: Path) -> list[str]:
@@ -208,8 +208,7 @@ async def test_valkey_lets_the_services_use_their_keys_and_nothing_that_empties_
 
 
 def test_every_key_is_either_everybodys_or_closed() -> None:
-    """A key that is named anew is refused to tools and admin until `voxbridge/shared/bus/permissions.py` has it as common; or it is
-    closed."""
+    """A new key is refused to tools and admin until `voxbridge/shared/bus/permissions.py` lists it as common; otherwise it is closed."""
     root = Path(__file__).parents[2]
     sources = "".join((root / "voxbridge" / "shared" / f"{module}.py").read_text() for module in KEY_MODULES)
     named = {f"{key}x" if key.endswith(":") else key for key in re.findall(r'"(vx:[a-z:]+)', sources)}

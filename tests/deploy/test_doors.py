@@ -1,5 +1,5 @@
-"""Attacks with each service's own credentials, from a process that is none of the product's: by publishing, by the subject that an answer
-goes to, by where a consumer delivers, by copying a stream, by headers. They are after the log, the streams, and what others hear."""
+"""Attacks with each service's own credentials, from a process that is not the product's: by publishing, by reply subjects, by delivery
+subjects of consumers, by copying a stream, by headers. Targets are the log, the streams, and the messages that others receive."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ PLACES = (
     "_INBOX_voice.x",
     "_INBOX_tools.x",
 )
-"""Where a message could do harm."""
+"""Subjects on which a message could do harm."""
 
 
 def may(rights: tuple[str, ...], subject: str) -> bool:
-    """Whether one of these patterns has the subject."""
+    """Return whether one of these patterns matches the subject."""
     found = subject.split(".")
 
     def matches(wanted: list[str]) -> bool:
@@ -76,7 +76,7 @@ def may(rights: tuple[str, ...], subject: str) -> bool:
 
 
 def askable(name: str) -> Iterator[tuple[str, bytes]]:
-    """Every request that this user may make, in forms that have each kind of answer: bytes of its own choice, nothing, an error."""
+    """Yield every request that this user may make, in variants with each kind of answer: bytes of its own choice, nothing, an error."""
     for pattern in RIGHTS[name].publish:
         subject = bait(name) if pattern.endswith(f".ev.{name}.>") else pattern.replace("*", SID).replace(">", "x")
         yield subject, b""
@@ -86,7 +86,7 @@ def askable(name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def bait(name: str) -> str:
-    """Where the attacker's own event is, or one of whose bytes it would like to make another."""
+    """Return the subject of the attacker's own event, whose bytes it tries to inject elsewhere."""
     return f"vx.s.{SID}.ev.{name if name in SERVICES else 'tools'}.i.bait.laid"
 
 
@@ -96,7 +96,7 @@ async def told(*clients: Client) -> None:
 
 
 class House:
-    """Everybody but the attacker, hearing what they may, with something in each stream and open work on each consumer."""
+    """All other users with their permitted subscriptions, messages in each stream, and pending work on each consumer."""
 
     def __init__(self, attacker: str, client: Client, administrator: Client, others: dict[str, Client]) -> None:
         self.client = client
@@ -118,7 +118,7 @@ class House:
         return hear
 
     async def state(self) -> dict[str, Any]:
-        """What is not the attacker's, and must stay: streams, consumers, the events of others."""
+        """Return the state that an attack must not change: streams, consumers, the events of others."""
         await told(self.client, *self.others.values(), self._admin)
         js = self._admin.jetstream(timeout=5)
         found: dict[str, Any] = {}
@@ -135,8 +135,9 @@ class House:
         return tuple(pattern for pattern in RIGHTS[self._attacker].publish if not pattern.startswith("$"))
 
     def reached(self) -> set[tuple[str, str]]:
-        """Who heard something at a place that the attacker may not speak at, or bytes that are the attacker's choice anywhere. What goes
-        back to the attacker passes the account of the log under a name of the server's."""
+        """Return the users that received a message on a subject closed to the attacker, or bytes of the attacker's choice on any subject.
+
+        Replies to the attacker pass through the log's account under a name of the server's; they do not count."""
         return {
             (name, subject)
             for name, subject, data in self.heard
@@ -168,7 +169,7 @@ async def house(attacker: str, guarded: Guarded, sign_in: SignIn) -> House:
 
 @pytest.fixture(params=["accounts and permissions", "accounts alone"])
 def bound_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What holds a user back: each layer is to hold without the other."""
+    """The restriction of users: each of the two layers must hold without the other."""
     if request.param == "accounts alone":
         monkeypatch.setattr(permissions, "_permissions", lambda _: "")
 
@@ -184,11 +185,11 @@ async def test_what_is_published_where_one_may_not_reaches_nobody(attacker: str,
 
 
 async def test_an_answer_goes_back_to_who_asked_whatever_subject_it_is_sent_to(attacker: str, house: House) -> None:
-    """The subject of an answer is the choice of who asks, and no permission is applied to it."""
+    """The client that asks chooses the reply subject, and no permission applies to it."""
     before = await house.state()
     for place in PLACES:
         for subject, body in askable(attacker):
-            if not subject.startswith(("$JS.API.CONSUMER.MSG.NEXT", "$JS.ACK")):  # work: below
+            if not subject.startswith(("$JS.API.CONSUMER.MSG.NEXT", "$JS.ACK")):  # work of consumers is tested below
                 await house.client.publish(subject, body, reply=place)
     after = await house.state()
     assert after == before
@@ -204,7 +205,7 @@ async def test_work_is_delivered_to_who_takes_it_whatever_subject_it_is_sent_to(
         await house.client.publish(f"$JS.ACK.EV.{attacker}.1.2.1.1.0", b"-NAK", reply=place)
     after = await house.state()
     for found in (before, after):
-        found["consumers"] = [one[0] for one in found["consumers"]]  # it took what is its own
+        found["consumers"] = [one[0] for one in found["consumers"]]  # the attacker may consume its own work
     assert after == before
     assert house.reached() == set()
 

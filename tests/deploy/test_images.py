@@ -1,4 +1,4 @@
-"""Each image has the packages that its containers' programs import: they run here with every other one out of reach."""
+"""Each image has the packages that its containers' programs import: they run here with all other packages unavailable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "recordings": ("voxbridge.commands.replay", "voxbridge.sessions.wav"),
     "vault": ("voxbridge.commands.keys", "voxbridge.installation.rotation"),
 }
-"""What runs in each container, as modules."""
+"""Modules that run in each container."""
 
 WITHOUT = """
 import importlib, sys
@@ -49,7 +49,7 @@ def _plain(name: str) -> str:
 
 
 def packages(extras: Iterable[str]) -> set[str]:
-    """The distributions that `uv sync` installs with these extras and without those for developers, on any machine."""
+    """Return the distributions that `uv sync` installs with these extras and without developer dependencies, on any machine."""
     locked: dict[str, dict[str, Any]] = {one["name"]: one for one in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
     found: set[tuple[str, str]] = set()
     waiting = [("voxbridge", extra) for extra in ("", *extras)]
@@ -65,14 +65,14 @@ def packages(extras: Iterable[str]) -> set[str]:
 
 
 def image(compose: Compose, container: str) -> str:
-    """The argument SERVICE that the image of a container is built with."""
+    """Return the argument SERVICE with which the image of a container is built."""
     found = re.fullmatch(r"voxbridge/(\w+):.*", compose.services[container].image)
     assert found is not None, container
     return found[1]
 
 
 def out_of_reach(service: str) -> str:
-    """Top-level modules that the image of a service lacks, separated by commas."""
+    """Return the top-level modules that the image of a service lacks, separated by commas."""
     cases = re.findall(r'^ +([\w|]+)\) extras="(.*)" ;;', (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     (extras,) = [words for names, words in cases if service in names.split("|")]
     there = packages(re.findall(r"--extra (\S+)", extras.replace("$SERVICE", service)))
@@ -83,7 +83,7 @@ def out_of_reach(service: str) -> str:
 
 
 def ran(service: str, program: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A piece of Python as in the image of a service."""
+    """Run a piece of Python as in the image of a service."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")}
     return subprocess.run(
         [sys.executable, "-c", WITHOUT + program, out_of_reach(service), *arguments],

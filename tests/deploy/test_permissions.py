@@ -1,4 +1,4 @@
-"""The matrix of permissions on a real nats-server: what each user may do works, and all else is refused and said."""
+"""The matrix of permissions on a real nats-server: each user's permitted actions work, and all others are refused and reported."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ ADMINISTRATION = (
 
 
 async def told(client: Client) -> None:
-    """Wait until the server has said what it refuses; the client's first PING may overtake what it has to send."""
+    """Wait until the server has reported its refusals; the client's first PING can overtake its pending messages."""
     await client.flush()
     await client.flush()
 
 
 async def published(client: Client, subject: str) -> bool:
-    """Whether the server took a publish: what it refuses it says before it answers the next PING."""
+    """Return whether the server accepted a publish: it reports a refusal before it answers the next PING."""
     known = denied(client)
     await client.publish(subject, b"x")
     await told(client)
@@ -62,7 +62,7 @@ async def published(client: Client, subject: str) -> bool:
 
 
 async def subscribed(client: Client, subject: str) -> bool:
-    """Whether the server took a subscription."""
+    """Return whether the server accepted a subscription."""
     known = denied(client)
     subscription = await client.subscribe(subject)
     await told(client)

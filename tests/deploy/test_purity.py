@@ -1,4 +1,4 @@
-"""The decisions of every service are pure: their modules reach no clock, no chance, no loop, no I/O (architecture, §3)."""
+"""The decisions of every service are pure: their modules use no clock, no randomness, no event loop, no I/O (architecture, §3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PURE_SHARED = {
     "voxbridge.shared.bus.partials",
     "voxbridge.shared.step.fold",
 }
-"""Modules of `shared` that a core may use, beside `voxbridge.shared.events`."""
+"""Modules of `shared` that a core may use, in addition to `voxbridge.shared.events`."""
 
 OUTSIDE = {
     "__future__",
@@ -55,19 +55,19 @@ OUTSIDE = {
     "unicodedata",
     "zlib",
 }
-"""What computes and does nothing else."""
+"""Libraries that only compute."""
 
 FORBIDDEN_CALLS = {"open", "input", "print", "exec", "eval", "breakpoint", "__import__"}
 
 
 def service_of(core: Path) -> str:
-    """The service whose core has this module."""
+    """Return the service whose core has this module."""
     parts = core.parts
     return parts[parts.index("core") - 1] if "core" in parts else core.parent.name
 
 
 def imports(path: Path) -> Iterator[tuple[str, str | None]]:
-    """`(module, name)` of every import; no name for `import module`."""
+    """Yield `(module, name)` of every import; the name is None for `import module`."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
@@ -84,7 +84,7 @@ def source(module: str) -> Path | None:
 
 
 def reached(core: Path) -> dict[Path, list[str]]:
-    """Every module of the project that a core reaches, and what is wrong with each."""
+    """Return every module of the project that a core reaches, with its violations."""
     found: dict[Path, list[str]] = {}
     waiting = [core]
     while waiting:
@@ -129,7 +129,7 @@ def test_a_core_reaches_no_clock_no_chance_no_loop_and_no_io(core: Path) -> None
 
 @pytest.mark.parametrize("core", CORES, ids=service_of)
 def test_a_core_is_loaded_where_clock_and_chance_raise(core: Path) -> None:
-    """Whatever a core does as it is imported, it asks neither: both raise once the libraries it may use are there."""
+    """A core uses neither during its import: both raise once the permitted libraries are loaded."""
     module = ".".join(core.relative_to(ROOT).with_suffix("").parts)
     program = f"""
 import asyncio, datetime, os, random, secrets, socket, time, uuid

@@ -1,4 +1,4 @@
-"""`export --wav` as the user `recordings`, on both servers as the compose stack has them: the sound comes, and nobody else gets it."""
+"""`export --wav` as the user `recordings`, on both servers as in the compose stack: it writes the sound; all other users are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COMMAND_S = 60.0
 
 @dataclass(frozen=True)
 class Recorder:
-    """A session of which there is a recording; `config(user)` are the settings of a container of that user."""
+    """A session with a recording; `config(user)` has the settings of that user's container."""
 
     sid: str
     guarded: Guarded
@@ -53,7 +53,7 @@ class Recorder:
         )
 
     async def exported(self, user: str, *, file: str = "-") -> tuple[int, bytes, str]:
-        """`voxbridge export SID --wav FILE` in a process of its own: its exit status, what it wrote and what it said."""
+        """Run `voxbridge export SID --wav FILE` in a separate process. Return its exit status, its output and its error output."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")}
         command = ("-m", "voxbridge", "export", self.sid, "--wav", file)
         process = await asyncio.create_subprocess_exec(
@@ -75,7 +75,7 @@ class Recorder:
 
 @pytest.fixture
 async def recorder(guarded: Guarded, tmp_path: Path) -> AsyncIterator[Recorder]:
-    """The voice service's user records half a second of a session."""
+    """A session with half a second of audio, recorded by the voice service's user."""
     port, file, data = free_port(), tmp_path / "valkey.conf", tmp_path / "data"
     data.mkdir()
     configuration = credentials.VALKEY_CONFIGURATION.replace("/etc/voxbridge", str(guarded.folder / "valkey")).replace("/store", str(data))

@@ -1,4 +1,4 @@
-"""A whole session, with the real services as the users that they are in the compose stack: nothing that they need is refused."""
+"""A whole session with the real services as separate users, as in the compose stack: no permission that they need is missing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAMES = ("tools", "voice", "gateway")
 
 @dataclass(frozen=True)
 class Stack:
-    """The three services, each a process with credentials of its own; `said` is what they say."""
+    """The three services as processes with their own credentials; `said` has their log files."""
 
     door: Door
     models: ModelServer
@@ -45,13 +45,13 @@ class Stack:
     said: dict[str, Path]
 
     def refused(self) -> list[str]:
-        """What NATS refused, by the processes' own word."""
+        """Return the refusals of NATS that the processes logged."""
         return [line for path in self.said.values() for line in path.read_text().splitlines() if "NATS refuses" in line]
 
 
 @pytest.fixture
 async def stack(streams: Guarded, redis_url: str, silero: object, tmp_path: Path) -> AsyncIterator[Stack]:
-    # The password goes into a file, as it does there.
+    # The password is in a file, as in the compose stack.
     secret, _, place = redis_url.removeprefix("unix://:").partition("@")
     password = tmp_path / "redis.password"
     password.write_text(secret)
@@ -103,7 +103,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 async def test_a_session_of_words_sound_and_a_tool_is_refused_nothing(stack: Stack, streams: Guarded) -> None:
     stack.models.script("llm", call("calculate", '{"expression": "6*7"}'), ["Good bye."])
-    stack.models.script("stt", *(["And now in speech."] for _ in range(8)))  # the first ones may be partial
+    stack.models.script("stt", *(["And now in speech."] for _ in range(8)))  # the first transcriptions can be partial ones
     async with stack.door.client() as client, asyncio.timeout(60):
         ready = await client.started("local")
         await client.say({"type": "text", "text": "What is six times seven?"})
@@ -130,12 +130,12 @@ async def test_a_session_of_words_sound_and_a_tool_is_refused_nothing(stack: Sta
 
 
 async def _every_health_is_told(stack: Stack) -> None:
-    """As the probes of the containers ask, and as the gateway does."""
+    """Check the health of every service as the containers' probes and the gateway do."""
     for name in NAMES:
         assert await ask(stack.configs[name], name) == (True, f"{name} serves")
     assert await ask(stack.configs["tools"], "voice") == (False, "voice does not answer: nats: timeout")
     async with asyncio.timeout(PATIENCE_S):
-        while True:  # a busy machine may need more than the second that a look has
+        while True:  # on a busy machine a check can exceed its second
             answer = await stack.door.get("/readyz")
             parts = answer.json()["dependencies"]
             if all(parts[name]["ok"] for name in ("nats", "event_log", "valkey", "voice", "tools")):

@@ -1,5 +1,5 @@
-"""Stand-ins for vendors' services: what they send and what they refuse, byte for byte, as far as it is known from outside.
+"""Stand-ins for vendors' services: the bytes that they send and the requests that they refuse, as far as known from outside.
 
-Each is driven in its own tests through the vendor's SDK only. What is documented, what others reported and what is assumed, each
-module says where it decides.
+The tests of each stand-in drive it through the vendor's SDK only. Each module states which of its rules are documented, reported by others,
+or assumed.
 """

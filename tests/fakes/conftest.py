@@ -1,4 +1,4 @@
-"""Stand-ins that the environment points to, as it would to the vendors' services."""
+"""Stand-ins to which the environment points in place of the vendors' services."""
 
 from __future__ import annotations
 

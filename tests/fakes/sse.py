@@ -1,6 +1,6 @@
-"""What the stand-ins for vendors' HTTP services share: HTTP/1.1 on loopback, one request in, a body or a stream out.
+"""Common HTTP server of the stand-ins for vendors' services: HTTP/1.1 on loopback, with a body or a stream for each request.
 
-A stream is given as the bytes to send, one chunk each, and may hold a `Fault` of `tests.voice.model_server`: silence or a cut.
+A stream is given as the bytes to send, one chunk each, and may contain a `Fault` of `tests.voice.model_server`: silence or a cut.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.voice.model_server import Fault
 
 
 class Request:
-    """What was asked: the path with its query, headers by their names in small letters, the body where it is JSON, and its bytes."""
+    """A request: the path with its query, headers by their lower-case names, the body where it is JSON, and its bytes."""
 
     def __init__(self, path: str, headers: dict[str, str], body: dict[str, Any], content: bytes = b"") -> None:
         self.path = path
@@ -35,7 +35,7 @@ class Body:
 
 
 class Stream:
-    """An answer that comes in pieces and is no stream of events."""
+    """An answer in pieces that is not an event stream."""
 
     def __init__(self, kind: str, pieces: Iterable[bytes | Fault]) -> None:
         self.kind = kind
@@ -46,7 +46,7 @@ Answer = Body | Stream | Iterable[bytes | Fault]
 
 
 class SseServer:
-    """A service on loopback. `url` is where it is; `requests` is what it was asked, also what it refused."""
+    """A service on loopback. `url` is its address; `requests` has all requests, including refused ones."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.url = ""
@@ -57,10 +57,10 @@ class SseServer:
         self._asked = asyncio.Condition()
         self._gone = asyncio.Condition()
         self.dropped = 0
-        """Streams whose client went away while they were silent."""
+        """Silent streams that the client closed."""
 
     def answer(self, request: Request) -> Answer:
-        """What to answer; each service its own."""
+        """Return the answer to a request; implemented by each service."""
         raise NotImplementedError
 
     async def until_asked(self, count: int = 1) -> None:
@@ -69,7 +69,7 @@ class SseServer:
             await self._asked.wait_for(lambda: len(self.requests) >= count)
 
     async def until_dropped(self) -> None:
-        """Wait until a client left a stream that was silent."""
+        """Wait until a client closed a silent stream."""
         async with asyncio.timeout(10), self._gone:
             await self._gone.wait_for(lambda: self.dropped > 0)
 

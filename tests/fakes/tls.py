@@ -1,6 +1,6 @@
 """A certificate authority of one test run, for stand-ins that must be reached over TLS.
 
-`SSL_CERT_FILE` set to the file that `issue` writes makes every client that honours it trust the stand-ins, and nobody else.
+A client that honours `SSL_CERT_FILE`, set to the file that `issue` writes, trusts the stand-ins and no other server.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _USAGES: Final = (
 
 
 def issue(folder: Path) -> tuple[Path, ssl.SSLContext]:
-    """Make an authority and a certificate for 127.0.0.1 and localhost. Returns `ca.pem` in `folder`, and a server's context.
+    """Make an authority and a certificate for 127.0.0.1 and localhost. Return `ca.pem` in `folder`, and a server's context.
 
-    A second call for the same folder would replace the authority: what trusts the first would refuse the second."""
+    A second call for the same folder replaces the authority: clients that trust the first one refuse the second."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "stand-ins of a test run")])
     ca = (

@@ -1,5 +1,5 @@
-"""A browser's side of a call that outlives its sockets: it resumes as docs/protocol.md has it, keeps what is said meanwhile, and plays
-what it hears."""
+"""A browser's side of a call over several sockets: it resumes as docs/protocol.md specifies, queues messages while it is disconnected, and
+plays what it receives."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _PROTOCOL: Final = Subprotocol("voxbridge.v1")
 
 
 class Loudspeaker:
-    """Plays at once whatever comes, and reports as a page does: at a reply's first sound, each second, at its end."""
+    """Playback without delay, with the reports of a page: at a reply's first sound, each second, and at its end."""
 
     def __init__(self) -> None:
         self.heard: dict[int, int] = {}
-        """ms of each reply."""
+        """Milliseconds heard of each reply."""
 
         self._open: set[int] = set()
         self._flushed = -1
 
     def play(self, frame: bytes) -> list[dict[str, Any]]:
-        """Take a frame from the socket; gives the reports that follow."""
+        """Play a frame from the socket. Return the reports that follow."""
         prefix = frames.parse(frame)
         generation = prefix.generation
         if prefix.kind == frames.FLUSH:
@@ -57,19 +57,19 @@ class Loudspeaker:
         return reports
 
     def flush(self, generation: int) -> list[dict[str, Any]]:
-        """Play nothing more up to this reply."""
+        """Stop playing all replies up to this one. Return the reports."""
         dropped = sorted(one for one in self._open if one <= generation)
         self._open.difference_update(dropped)
         self._flushed = max(self._flushed, generation)
         return [_report(one, self.heard[one], "flushed") for one in dropped]
 
     def cut(self) -> list[dict[str, Any]]:
-        """The socket is gone, and what it had brought is dropped."""
+        """Drop what is not played when the socket is lost. Return the reports."""
         return self.flush(max(self._open)) if self._open else []
 
 
 class Caller:
-    """One call. `told` are the JSON messages of all its sockets, in order."""
+    """A call. `told` are the JSON messages of all its sockets, in order."""
 
     def __init__(self, port: int) -> None:
         self.sid = self.token = ""
@@ -85,26 +85,26 @@ class Caller:
         self._running: asyncio.Task[None] | None = None
 
     async def start(self, **options: Any) -> None:
-        """Open the call and wait for it."""
+        """Open the call and wait until it is set up."""
         self._start = {"type": "start", **options}
         self._running = asyncio.create_task(self._run())
         await self.until("setup_complete")
 
     async def says(self, message: dict[str, Any]) -> None:
-        """Send a message, or keep it for the next socket."""
+        """Send a message, or queue it for the next socket."""
         await self._send(json.dumps(message))
 
     async def types(self, text: str) -> None:
         await self.says({"type": "text", "text": text})
 
     async def speaks(self, pcm: bytes) -> None:
-        """Send microphone audio, as fast as it is taken."""
+        """Send microphone audio as fast as it is taken."""
         for start in range(0, len(pcm), FRAME):
             await self._send(frames.pack(frames.PCM16, 0, self._sequence, 0, pcm[start : start + FRAME]))
             self._sequence += 1
 
     def facts(self, type: str = "", **fields: Any) -> list[dict[str, Any]]:
-        """What was told of the log, of this type and with these fields."""
+        """Return the received log events of this type and with these fields."""
         return [
             one
             for one in self.told
@@ -112,12 +112,12 @@ class Caller:
         ]
 
     async def until(self, type: str, count: int = 1, **fields: Any) -> dict[str, Any]:
-        """The n-th fact of this type with these fields."""
+        """Wait for the n-th event of this type with these fields, and return it."""
         await self.when(lambda: len(self.facts(type, **fields)) >= count)
         return self.facts(type, **fields)[count - 1]
 
     async def when(self, holds: Any) -> None:
-        """Wait until it holds of what came."""
+        """Wait until the condition holds; it is checked after each message."""
         try:
             async with asyncio.timeout(BOUND_S), self._came:
                 await self._came.wait_for(lambda: bool(holds()))
@@ -125,12 +125,12 @@ class Caller:
             raise AssertionError(f"told until then: {json.dumps(self.told, indent=1)}") from None
 
     async def resumed(self, count: int = 1) -> dict[str, Any]:
-        """The answer to the n-th resume."""
+        """Wait for the answer to the n-th resume, and return it."""
         await self.when(lambda: len(self.resumes) >= count)
         return self.resumes[count - 1]
 
     async def ends(self) -> None:
-        """End the call and wait for it."""
+        """End the call and wait until it has ended."""
         await self.says({"type": "end"})
         await self.until("session_ended")
         assert self._running is not None
@@ -138,7 +138,7 @@ class Caller:
             await self._running
 
     async def stop(self) -> None:
-        """Hear nothing more."""
+        """Stop receiving."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait({self._running})

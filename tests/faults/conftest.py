@@ -1,4 +1,4 @@
-"""The models' stand-in and its settings, as the tests of the voice service have them, and gateways as the tests of the gateway do."""
+"""Fixtures shared with other folders: the models' stand-in and its settings from the voice tests, and gateways from the gateway tests."""
 
 from tests.gateway.conftest import serve
 from tests.voice.conftest import config, model_server, silero

@@ -1,4 +1,4 @@
-"""nats-server and Valkey as the compose stack has them: every service a user of its own, with a seed and a password in files."""
+"""nats-server and Valkey as in the compose stack: every service is a separate user, with a seed and a password in files."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Valkey(ValkeyServer):
 
 
 class Guarded(Servers):
-    """The servers, and everybody's credentials in `known`, a folder for each."""
+    """The servers, and the credentials of all users in `known`, a folder for each."""
 
     def __init__(self, folder: Path) -> None:
         self.known = folder / "credentials"
@@ -93,11 +93,11 @@ class Guarded(Servers):
         return Redis.from_url(self._redis_url("voice"), password=password, decode_responses=True)
 
     def file(self, user: str, name: str) -> str:
-        """A file of a user."""
+        """Return the path of a user's file."""
         return str(self.known / user / name)
 
     def secrets(self) -> dict[str, str]:
-        """Everybody's seeds and passwords, the vault key and the administrators' token, by the names of their files."""
+        """Return all seeds and passwords, the vault key and the administrators' token, by the names of their files."""
         secret = (credentials.SEED_FILE, credentials.PASSWORD_FILE, credentials.VAULT_FILE, credentials.TOKEN_FILE)
         return {f"{path.parent.name}/{path.name}": path.read_text().strip() for path in self.known.rglob("*") if path.name in secret}
 

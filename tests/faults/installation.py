@@ -1,5 +1,5 @@
-"""A whole installation for calls on Gemini Live: nats-server, Valkey, gateway, voice workers and executor, each a process of its own,
-and the stand-in for Google in this one. Any of them can be killed without a word, and comes back as a supervisor would have it."""
+"""A whole installation for calls on Gemini Live: nats-server, Valkey, gateway, voice workers and executor, each a separate process, and the
+stand-in for Google in this one. Any of them can be killed with SIGKILL and started again as by a supervisor."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ KEY: Final = "AIza-of-the-installation-0123456789"
 
 
 class Google(GeminiServer):
-    """The stand-in; while `door` is not set, whoever connects waits before it."""
+    """The stand-in; while `door` is not set, new connections wait."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -51,7 +51,7 @@ class Google(GeminiServer):
         self.door.set()
 
     def says(self, *turns: Turn) -> None:
-        """What the model says next, in place of what it had not said yet."""
+        """Set the next turns of the model, in place of those not yet said."""
         left = list(turns)
         self.reply = lambda _: left.pop(0) if left else Turn(says="Nobody asked.")
 
@@ -61,7 +61,7 @@ class Google(GeminiServer):
 
 
 class Running:
-    """One process, and every line that it wrote."""
+    """A process, and every line that it wrote."""
 
     def __init__(self, name: str, process: Process) -> None:
         self.name = name
@@ -76,24 +76,24 @@ class Running:
         return self.process.returncode is None
 
     async def serving(self) -> None:
-        """Wait until it says that it serves."""
+        """Wait until its log says that it serves."""
         async with asyncio.timeout(BOUND_S):
             await self._serves.wait()
         assert self.alive, "\n".join(self.lines)
 
     async def standing_by(self) -> None:
-        """Wait until it says that it has loaded everything, and waits to be told to begin."""
+        """Wait until its log says that it stands by: it has loaded everything, and waits for the command to begin."""
         async with asyncio.timeout(BOUND_S):
             await self._stands_by.wait()
 
     def begin(self) -> None:
-        """Tell one that stands by to begin."""
+        """Make a standby process begin."""
         assert self.process.stdin is not None
         self.process.stdin.write(b"\n")
         self.process.stdin.close()
 
     async def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL and wait for the end."""
         if self.alive:
             self.process.kill()
         await self.process.wait()
@@ -107,7 +107,7 @@ class Running:
                 self._serves.set()
             elif self.lines[-1].endswith(" stands by.\n"):
                 self._stands_by.set()
-        self._serves.set()  # it has ended
+        self._serves.set()  # releases waiters: the process has ended
 
 
 class Servers:
@@ -118,24 +118,24 @@ class Servers:
         self.valkey = ValkeyServer(folder / "valkey")
 
     async def prepare(self) -> None:
-        """Once they answer, and whenever nats-server has started again."""
+        """Create the streams; called once the servers answer, and after each start of nats-server."""
         await streams.make_streams(Config(nats_url=self.nats.url))
 
     def env(self, service: str) -> dict[str, str]:
-        """The settings with which a service reaches them."""
+        """Return the settings with which a service reaches them."""
         return {"VOXBRIDGE_NATS_URL": self.nats.url_of(service), "VOXBRIDGE_REDIS_URL": self.valkey.url}
 
     async def connect(self) -> Client:
-        """A connection that may read everything."""
+        """Return a connection that may read everything."""
         return await nats.connect(self.nats.url)
 
     def redis(self) -> Redis:
-        """A client that may read the functions."""
+        """Return a client that may read the functions."""
         return Redis.from_url(self.valkey.url, decode_responses=True)
 
 
 class Installation:
-    """What runs. Make it with `installed`."""
+    """The running processes. Make it with `installed`."""
 
     def __init__(self, config: Config, google: Google, servers: Servers, env: Mapping[str, str]) -> None:
         self.config = config
@@ -143,7 +143,7 @@ class Installation:
         self.servers = servers
         self.nats, self.valkey = servers.nats, servers.valkey
         self.lines: list[str] = []
-        """What processes wrote that are gone."""
+        """Lines that ended processes wrote."""
 
         self._running: dict[str, Running] = {}
         self._waiting: dict[str, Running] = {}
@@ -163,7 +163,7 @@ class Installation:
             await self._until_open()
 
     async def stand_by(self, name: str) -> None:
-        """Have the next process of a service loaded, as `voxbridge up` does."""
+        """Load the next process of a service, as `voxbridge up` does."""
         self._waiting[name] = await self._spawn(name, STAND_BY)
         await self._waiting[name].standing_by()
 
@@ -176,7 +176,7 @@ class Installation:
         return Running(name, process)
 
     async def _until_warm(self, pids: Sequence[int]) -> None:
-        """Wait until these voice workers have loaded everything: one that is to take a call over has been there for a while."""
+        """Wait until these voice workers have loaded everything, as a worker that takes a call over normally has."""
         connection = await self.servers.connect()
         try:
             async with asyncio.timeout(BOUND_S):
@@ -190,7 +190,7 @@ class Installation:
             await connection.close()
 
     async def heal(self) -> None:
-        """Start what is not there."""
+        """Start whatever does not run."""
         for server in (self.nats, self.valkey):
             if server.pid is None:
                 server.start()
@@ -198,13 +198,13 @@ class Installation:
         await self.start(*(name for name in SERVICES if name not in self._running or not self._running[name].alive))
 
     async def kill(self, name: str) -> None:
-        """Kill a service without a word."""
+        """Send SIGKILL to a service."""
         running = self._running.pop(name)
         await running.kill()
         self.lines += running.lines
 
     async def owner(self, sid: str) -> str:
-        """The worker that has a session."""
+        """Return the name of the worker that owns a session."""
         async with self.log() as log:
             owned = [one.event async for one in log.read_all(sid, writer="voice", types=("session.owned",))]
         assert isinstance(owned[-1], SessionOwned)
@@ -213,7 +213,7 @@ class Installation:
 
     @asynccontextmanager
     async def log(self) -> AsyncIterator[Log]:
-        """The event log, over a connection of its own."""
+        """Open the event log over a connection of its own."""
         connection = await self.servers.connect()
         try:
             yield Log(connection)
@@ -221,7 +221,7 @@ class Installation:
             await connection.close()
 
     async def events(self, sid: str) -> list[events.Recorded]:
-        """The log of a session, once no call of it is open any more at the executors."""
+        """Return the log of a session, once the executors have no pending call."""
         async with self.log() as log, asyncio.timeout(BOUND_S):
             while True:
                 info = await log.js.consumer_info(subjects.EVENT_STREAM, "tools")
@@ -232,30 +232,30 @@ class Installation:
     async def logged(self, sid: str, writer: str, type: str, count: int) -> None:
         """Wait until the log of a session has so many events of this type."""
         async with self.log() as log, asyncio.timeout(BOUND_S):
-            while len([one async for one in log.read_all(sid, writer=writer, types=(type,))]) < count:  # noqa: ASYNC110 - it is asked again
+            while len([one async for one in log.read_all(sid, writer=writer, types=(type,))]) < count:  # noqa: ASYNC110 - polls the log
                 await asyncio.sleep(0.01)
 
     async def begun(self, folder: Path, count: int) -> None:
-        """Wait until so many effects are counted in a folder."""
+        """Wait until so many effects are recorded in a folder."""
         async with asyncio.timeout(BOUND_S):
-            while sum(len(effects(folder, name)) for name in (BOOKINGS, CHARGES)) < count:  # noqa: ASYNC110 - another process counts
+            while sum(len(effects(folder, name)) for name in (BOOKINGS, CHARGES)) < count:  # noqa: ASYNC110 - another process writes it
                 await asyncio.sleep(0.005)
 
     async def has_functions(self) -> None:
-        """Wait until the functions are known."""
+        """Wait until the functions are registered."""
         async with self.servers.redis() as redis, asyncio.timeout(BOUND_S):
             while not await Store(redis).functions():  # noqa: ASYNC110 - a key gives no signal
                 await asyncio.sleep(0.02)
 
     async def stop(self) -> None:
-        """Kill everything that was started."""
+        """Kill all processes."""
         for name in list(self._running):
             await self.kill(name)
         for waiting in self._waiting.values():
             await waiting.kill()
 
     def written(self) -> list[str]:
-        """Every line that every service wrote so far."""
+        """Return every line that every service has written."""
         return [*self.lines, *(line for running in self._running.values() for line in running.lines)]
 
     async def _until_open(self) -> None:
@@ -273,7 +273,7 @@ class Installation:
 async def installed(
     folder: Path, servers: Servers | None = None, *, env: Mapping[str, str] | None = None, **settings: object
 ) -> AsyncIterator[Installation]:
-    """Everything, serving; gone at the end. `env` is added to the environment of the services, `settings` to their configuration."""
+    """Run the whole installation. `env` is added to the environment of the services, `settings` to their configuration."""
     servers = servers or Servers(folder)
     agents = folder / "agents"
     agents.mkdir()

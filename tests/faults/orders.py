@@ -1,4 +1,4 @@
-"""Functions whose effects can be counted from outside, whatever becomes of the process that runs them."""
+"""Functions whose effects can be counted from outside, even when the process that runs them dies."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ async def book(folder: str, ctx: Context) -> dict[str, Any]:
 
 
 def release(folder: Path) -> None:
-    """Let the bank and the restaurant answer, now and later."""
+    """Let all present and future calls of the functions return."""
     (folder / GO).touch()
 
 
 def effects(folder: Path, name: str) -> list[str]:
-    """The calls that had an effect, each as often as it had it."""
+    """Return the calls that had an effect, one entry for each effect."""
     path = folder / name
     return path.read_text().split() if path.exists() else []
 

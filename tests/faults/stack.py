@@ -1,4 +1,4 @@
-"""A gateway, a voice worker and an executor as processes of their own, on servers of the test, with scripted models."""
+"""A gateway, a voice worker and an executor as separate processes, on servers of the test, with scripted models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PARTS = ("tools", "voice", "gateway")
 
 @asynccontextmanager
 async def stack(config: Config) -> AsyncIterator[dict[str, asyncio.subprocess.Process]]:
-    """The three services, serving; killed after the test."""
+    """Run the three services; killed after the test."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")} | config.as_env()
     running: dict[str, asyncio.subprocess.Process] = {}
     draining: list[asyncio.Task[None]] = []
@@ -68,7 +68,7 @@ async def _opens(port: int) -> bool:
 
 
 class Talker:
-    """A person who types, and keeps everything that is answered."""
+    """A client that types, and keeps every message."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.sid = ""
@@ -80,16 +80,16 @@ class Talker:
         self._reading = asyncio.create_task(self._read())
 
     async def start(self, mode: str = "local") -> None:
-        """Open a session and wait for it."""
+        """Open a session and wait until it is set up."""
         await self.open(mode)
         self.sid = (await self.until("setup_complete"))["sessionId"]
 
     async def open(self, mode: str = "local") -> None:
-        """Ask for a session."""
+        """Request a session."""
         await self._socket.send(json.dumps({"type": "start", "mode": mode}))
 
     async def say(self, text: str) -> None:
-        """Type."""
+        """Send a typed message."""
         await self._socket.send(json.dumps({"type": "text", "text": text}))
 
     async def sound(self, frame: bytes) -> None:
@@ -97,7 +97,7 @@ class Talker:
         await self._socket.send(frame)
 
     async def until(self, type: str, count: int = 1, **fields: Any) -> dict[str, Any]:
-        """The n-th message of this type with these fields."""
+        """Wait for the n-th message of this type with these fields, and return it."""
 
         def fitting() -> list[dict[str, Any]]:
             return [one for one in self.told if one["type"] == type and all(one.get(k) == v for k, v in fields.items())]
@@ -107,12 +107,12 @@ class Talker:
         return fitting()[count - 1]
 
     async def frames_over(self, count: int) -> None:
-        """Wait until more than so many audio frames came."""
+        """Wait until more than so many audio frames have been received."""
         async with asyncio.timeout(BOUND_S), self._came:
             await self._came.wait_for(lambda: self.frames > count)
 
     async def stop(self) -> None:
-        """Hear nothing more."""
+        """Stop receiving."""
         self._reading.cancel()
         await asyncio.wait({self._reading})
 
@@ -127,7 +127,7 @@ class Talker:
                 self._came.notify_all()
 
     async def _play(self, frame: bytes) -> None:
-        """Say of each reply at once that it was heard to its end."""
+        """Report each reply as played to its end as soon as its last frame arrives."""
         prefix = frames.parse(frame)
         self._bytes[prefix.generation] += len(frame) - frames.PREFIX_SIZE
         if prefix.flags & frames.LAST:
@@ -138,7 +138,7 @@ class Talker:
 
 @asynccontextmanager
 async def talker(config: Config) -> AsyncIterator[Talker]:
-    """A browser's side of a socket of the gateway."""
+    """Connect to the gateway as a browser does."""
     async with connect(f"ws://127.0.0.1:{config.port}/ws/vox", subprotocols=[Subprotocol("voxbridge.v1")], compression=None) as socket:
         person = Talker(socket)
         try:

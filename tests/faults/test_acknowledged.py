@@ -1,4 +1,4 @@
-"""What was acknowledged is in the log, once, however often nats-server is killed: counted from outside."""
+"""Every acknowledged event is in the log, exactly once, across any number of kills of nats-server: counted from outside."""
 
 from __future__ import annotations
 

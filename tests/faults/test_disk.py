@@ -1,4 +1,4 @@
-"""A disk that takes nothing, and one that is slow, under a nats-server that goes on answering."""
+"""A full disk, and a slow one, under a nats-server that keeps answering."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from voxbridge.supervisor.supervisor import Supervisor
 
 
 class Said:
-    """What a supervisor said."""
+    """Output of a supervisor."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -50,7 +50,7 @@ class Said:
 
 
 class Disk:
-    """The disk of a server, as far as its files may grow: what a full one does, without filling a real one."""
+    """Size limit on a server's files: behaves like a full disk, without filling a real one."""
 
     def __init__(self, server: NatsServer) -> None:
         self._server = server
@@ -93,18 +93,18 @@ async def test_a_full_disk_is_said_calls_keep_their_audio_and_the_log_goes_on_by
         Disk(server).full(at_bytes=100_000)
         waiting = [asyncio.create_task(writer.append(said(turn), ts=turn, cause=None)) for turn in range(5, 25)]
         async with asyncio.timeout(BOUND_S):
-            while supervisor.whole.parts[server.name].phase is Phase.READY:  # noqa: ASYNC110 - the supervisor asks each second
+            while supervisor.whole.parts[server.name].phase is Phase.READY:  # noqa: ASYNC110 - the supervisor polls each second
                 await asyncio.sleep(0.01)
         assert "write error" in supervisor.lines[-1]
 
         async with asyncio.timeout(BOUND_S):
-            while log.appends.condition().state != "down":  # noqa: ASYNC110 - a figure, no event
+            while log.appends.condition().state != "down":  # noqa: ASYNC110 - a figure without an event
                 await asyncio.sleep(0.01)
         assert "disk may be full" in log.appends.condition().detail
         done = [task for task in waiting if task.done()]
         assert len(done) < len(waiting)
 
-        # The bus is as it was: audio passes while the log takes nothing.
+        # The bus still works: audio passes while the log accepts nothing.
         sid, frames = new_session_id(), asyncio.Queue[Msg]()
         await log.nc.subscribe(subjects.audio_in(sid), cb=frames.put)
         await log.nc.publish(subjects.audio_in(sid), b"frame")
@@ -143,7 +143,7 @@ async def test_appends_that_are_late_are_said_with_their_time_and_none_is_lost(t
                 os.kill(server.pid, signal.SIGSTOP)
                 late = asyncio.create_task(writer.append(said(turn), ts=turn, cause=None))
                 async with asyncio.timeout(BOUND_S):
-                    while log.appends.waiting_s() < 2 * SLOW_S:  # noqa: ASYNC110 - a figure, no event
+                    while log.appends.waiting_s() < 2 * SLOW_S:  # noqa: ASYNC110 - a figure without an event
                         await asyncio.sleep(0.01)
                 os.kill(server.pid, signal.SIGCONT)
                 await asyncio.wait_for(late, BOUND_S)
@@ -177,7 +177,7 @@ async def test_a_call_over_a_full_disk_keeps_its_audio_and_loses_no_word(
                         break
                     await asyncio.sleep(0.1)
             await person.frames_over(person.frames + 50)
-            server.kill()  # what the supervisor does once there is room
+            server.kill()  # as the supervisor does once there is room
             server.start()
             await person.frames_over(person.frames + 50)
         finally:
@@ -198,7 +198,7 @@ async def test_a_call_over_a_full_disk_keeps_its_audio_and_loses_no_word(
 
 
 async def _speak(person: Talker) -> None:
-    """A microphone that is on: 20 ms after 20 ms."""
+    """Send microphone frames, one each 20 ms."""
     sequence = 0
     while True:
         await person.sound(frames.pack(frames.PCM16, 0, sequence, wall_ms32(), b"\x01\x02" * 320))

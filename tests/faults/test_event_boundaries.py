@@ -1,5 +1,5 @@
-"""A call in which the voice worker, the executor or the gateway is killed behind each event of its log. Who takes its place goes on as
-if nobody had died: what was said is said once, an effect happens once, and a client is told exactly what it had not been told."""
+"""A call in which the voice worker, the executor or the gateway is killed after each event of its log. The successor continues as if there
+had been no crash: everything is said once, an effect happens once, and a client receives exactly the events that it had missed."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _US: Final = 1_000
 
 
 class _Killed(Exception):
-    """The process is dead: nothing that was to follow happens."""
+    """The process is dead: the rest of its actions does not happen."""
 
 
 class Worker(LiveWorld):
-    """A call whose voice worker is killed behind the event at the position `dies_behind`, before it does anything else."""
+    """A call whose voice worker is killed right after the event at the position `dies_behind`."""
 
     def __init__(self, dies_behind: int = 0) -> None:
         self._dies_behind = dies_behind
@@ -60,7 +60,7 @@ class Worker(LiveWorld):
         self.speaks(60_000, question(5))
 
     def at(self, ms: int, do: Callable[[], None]) -> None:
-        """As ever, unless the worker dies in it."""
+        """Schedule an action as usual; it ends when the worker dies in it."""
 
         def unless_killed() -> None:
             with suppress(_Killed):
@@ -84,7 +84,7 @@ class Worker(LiveWorld):
         return recorded
 
     def _take_over(self) -> None:
-        # What the dead one had decided and not written is written with the time at which it did.
+        # Events that the dead worker had decided but not written are written with their original times.
         self._stamps.extend(due.ts for due in fold(worker.step, worker.initial(SID), inputs.Input, "voice", self.log).missing)
         super()._take_over()
 
@@ -92,18 +92,19 @@ class Worker(LiveWorld):
         return self._stamps.popleft() if self._stamps else super()._us()
 
     def _follow(self, event: events.Event) -> None:
-        """The executor hears of a call from the log, whatever becomes of the worker: in `_store`."""
+        """Do nothing: the executor takes calls from the log, in `_store`, even when the worker is dead."""
 
 
 class Executor:
-    """The executor of a call in virtual time: what `voxbridge.services.tools.service` does around the step, with effects that are counted.
-    It is killed behind the event at the position `dies_behind`; another one goes on 3 s later, and hears again what was not
+    """The executor of a call in virtual time: like `voxbridge.services.tools.service` around the step, with counted effects.
+
+    It is killed after the event at the position `dies_behind`; 3 s later another one continues, and receives again the events that were not
     acknowledged."""
 
     def __init__(self, mode: executor.Mode, *, idempotent: bool, dies_behind: int = 0) -> None:
         self.log: list[events.Recorded] = []
         self.effects: Counter[tuple[str, int]] = Counter()
-        """How often each attempt of each call had its effect."""
+        """Number of effects of each attempt of each call."""
 
         self.acknowledged: set[int] = set()
         self.now = 0
@@ -117,7 +118,7 @@ class Executor:
         self._due: list[tuple[int, int, Callable[[], None]]] = []
 
     def run(self, heard: Sequence[events.Recorded]) -> None:
-        """Hear these events of a recorded call at their times, and what follows from them."""
+        """Take these events of a recorded call at their times, and the events that follow."""
         for one in heard:
             self._pass(one.ts)
             recorded = self._store(one.writer, one.event, None)
@@ -191,7 +192,7 @@ class Executor:
 
 
 async def worker_dies(_: Callable[[], Awaitable[Running]]) -> int:
-    """Every question is answered to its end, in one turn; no call is made twice, and each result is taken once."""
+    """Check that every question is answered completely, in one turn, that no call is made twice, and that each result is taken once."""
     whole = Worker()
     whole.run(END_MS)
     owned = next(one.seq for one in whole.log if isinstance(one.event, ev.SessionOwned))
@@ -212,7 +213,7 @@ async def worker_dies(_: Callable[[], Awaitable[Running]]) -> int:
 
 
 async def executor_dies(_: Callable[[], Awaitable[Running]]) -> int:
-    """Each call is answered once; what may not be done twice is not, and that it may have been done is said."""
+    """Check that each call is answered once; a call that is not idempotent is not repeated, and its possible effect is reported."""
     heard = [one for one in read(RECORDING).log if isinstance(one.event, ev.ToolCalled | ev.ToolCancelled | ev.SessionEnded)]
     boundaries = 0
     kinds: list[tuple[executor.Mode, bool]] = [("call", False), ("call", True), ("task", False), ("task", True), ("alarm", False)]
@@ -254,7 +255,7 @@ def _call_of(event: Any) -> str:
 
 
 async def gateway_dies(started: Callable[[], Awaitable[Running]]) -> int:
-    """A client that was told everything up to there resumes at another gateway and is told exactly the rest, each fact once."""
+    """Check that a client that resumes at another gateway receives exactly the missed events, each once."""
     doors = [await started(), await started()]
     log, sid, token = doors[0].gateway.log, new_session_id(), tokens.new_token()
     recorded = [one for one in read(RECORDING).log if not isinstance(one.event, tuple(JOURNALS.values()))]
@@ -269,7 +270,7 @@ async def gateway_dies(started: Callable[[], Awaitable[Running]]) -> int:
             await writers[one.writer].append(event, ts=one.ts, cause=None)
             if isinstance(event, gateway.SessionRequested):
                 continue
-            # The gateway of the client before is dead to it: it has written nothing of its end.
+            # The client's previous gateway is killed: it has not logged the disconnection.
             client = await stack.enter_async_context(doors[boundaries % 2].client())
             told += await _rest(client, ready, told[-1]["seq"] if told else 0, log)
             boundaries += 1
@@ -289,7 +290,7 @@ async def gateway_dies(started: Callable[[], Awaitable[Running]]) -> int:
 
 
 async def _rest(client: Client, ready: dict[str, Any], last_seq: int, log: Log) -> list[dict[str, Any]]:
-    """What a client is told that resumes behind a position."""
+    """Return the events that a client receives when it resumes after a position."""
     missed = await _told(log, ready["sessionId"], ready["resumeToken"], last_seq)
     answer = await client.resume(ready, last_seq)
     assert (answer["recovered"], answer["from"]) == (True, last_seq)
@@ -314,7 +315,7 @@ VICTIMS: Final[dict[str, tuple[Callable[[Callable[[], Awaitable[Running]]], Awai
     "tool executor": (executor_dies, 60),
     "gateway": (gateway_dies, 150),
 }
-"""What is done, and how many boundaries a call has at least."""
+"""Test for each victim, and the least number of boundaries in its call."""
 
 
 @pytest.mark.parametrize("victim", VICTIMS)

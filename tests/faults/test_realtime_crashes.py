@@ -1,5 +1,5 @@
 """A call on Gemini Live through a whole installation of real processes, each of which is killed in every state of the call. The call
-goes on, what was said is in the log and was told once, and no effect happens twice."""
+continues, each utterance is in the log and was delivered once, and no effect happens twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from voxbridge.shared.events import voice as ev
 pytestmark = [pytest.mark.timeout(240), pytest.mark.asyncio(loop_scope="module")]
 STORY = "Once upon a time there was a king who had three daughters, and a crown that he had never once taken off his head."
 Said = tuple[list[str], list[str]]
-"""What the user and the agent said in a turn."""
+"""Texts of the user and of the agent in a turn."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -37,7 +37,7 @@ async def installation(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterato
 
 
 class Stand:
-    """A call in the installation, and who is to be killed in it."""
+    """A call in the installation, and the process to kill."""
 
     def __init__(self, installation: Installation, victim: str, folder: Path) -> None:
         self.installation = installation
@@ -46,17 +46,17 @@ class Stand:
         self.victim = victim
         self.folder = folder
         self.pause_s = 0.0
-        """How long the call was without a worker."""
+        """Seconds that the call was without a worker."""
 
         self._before = len(self.google.sessions)
 
     @property
     def sessions(self) -> list[Session]:
-        """The connections to Google of this call."""
+        """Connections to Google of this call."""
         return self.google.sessions[self._before :]
 
     async def kill(self) -> None:
-        """Kill it without a word, and have it come back where nobody takes its place."""
+        """Kill the process with SIGKILL, and start it again unless a standby takes over."""
         there = self.installation
         match self.victim:
             case "voice":
@@ -80,16 +80,16 @@ class Stand:
                 await there.start(service)
 
     async def turn(self, number: int) -> None:
-        """Wait for a turn that is over."""
+        """Wait until a turn is completed."""
         await self.caller.until("turn_complete", turn=number, reason="completed")
 
     async def attached(self) -> None:
-        """Wait until the voice worker can know that the caller is there again."""
+        """Wait until the voice worker can know that the caller is back."""
         await self.caller.resumed()
         await self.installation.logged(self.caller.sid, "gateway", "client.connected", 2)
 
     def arguments(self, name: str) -> dict[str, str]:
-        """For calls whose effects are counted in a folder of this name."""
+        """Return arguments for calls whose effects are counted in a folder of this name."""
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         return {"folder": str(folder)}
@@ -112,7 +112,7 @@ async def stand(installation: Installation, victim: str, tmp_path: Path) -> Asyn
 
 
 async def idle(stand: Stand) -> Said:
-    """Nobody speaks."""
+    """Kill while the call is idle."""
     await stand.kill()
     stand.google.says(Turn(says="Still here."))
     await stand.caller.types("Are you there?")
@@ -120,7 +120,7 @@ async def idle(stand: Stand) -> Said:
 
 
 async def user_speaking(stand: Stand) -> Said:
-    """The user is in the middle of a sentence, and goes on with it."""
+    """Kill while the user is in the middle of a sentence, which they continue."""
     stand.google.says(Turn(hears="What is it that you can do?", says="Everything."))
     await stand.caller.speaks(UTTERANCE[: len(UTTERANCE) // 2])
     await stand.google.until(lambda: [name for name, _ in stand.sessions[-1].activity][-1:] == ["speech"])
@@ -130,7 +130,7 @@ async def user_speaking(stand: Stand) -> Said:
 
 
 async def model_speaking(stand: Stand) -> Said:
-    """The model is in the middle of a sentence."""
+    """Kill while the model is in the middle of a sentence."""
     stand.google.says(Turn(says=STORY, stops_at_ms=5_000), Turn(says="The youngest was the cleverest."))
     before = set(stand.caller.loudspeaker.heard)
     await stand.caller.types("Tell me a story.")
@@ -151,7 +151,7 @@ async def model_speaking(stand: Stand) -> Said:
 
 
 async def tool_open(stand: Stand) -> Said:
-    """Two functions have had their effects, and did not return."""
+    """Kill while two functions have had their effects but not returned."""
     done, again = stand.arguments("open"), Turn(says="It is done.")
     calls = (Call("charge", done), Call("book", done))
     stand.google.says(Turn(calls=calls, after="It is done.", blocking=True), again)
@@ -159,7 +159,7 @@ async def tool_open(stand: Stand) -> Said:
     folder = Path(done["folder"])
     await stand.caller.until("function_call", 2)
     await stand.installation.begun(folder, 2)
-    stand.google.door.clear()  # whoever has to connect again does so when the results are there
+    stand.google.door.clear()  # connections that must be reopened wait until the results are there
     await stand.kill()
     orders.release(folder)
     await stand.caller.until("function_result", 2)
@@ -175,7 +175,7 @@ async def tool_open(stand: Stand) -> Said:
 
 
 async def handing_over(stand: Stand) -> Said:
-    """One agent has handed over, and the other one is not connected yet."""
+    """Kill after one agent has handed over, before the other one is connected."""
     call = Call("handoff_conversation", {"target": "advisor", "reason": "money"})
     stand.google.says(Turn(calls=(call,)), Turn(says="I can help."))
     stand.google.door.clear()
@@ -194,7 +194,7 @@ async def handing_over(stand: Stand) -> Said:
 VICTIMS = ("gateway", "tools", "voice", "provider", "nats", "valkey")
 CASES = [(victim, state) for victim in VICTIMS for state in ("idle", "user speaking", "model speaking", "tool open", "handing over")]
 PAUSE_S = 30.0
-"""Until the call is heard of again after its worker was killed; `make bench` has the target, a quarter of this."""
+"""Seconds until the call continues after its worker was killed; `make bench` has the target, a quarter of this."""
 
 STATES: dict[str, Callable[[Stand], Awaitable[Said]]] = {
     "idle": idle,
@@ -206,7 +206,7 @@ STATES: dict[str, Callable[[Stand], Awaitable[Said]]] = {
 
 
 async def goes_on(stand: Stand, agent: str) -> Said:
-    """One more turn: spoken, with a function that has an effect, and answered."""
+    """Have another turn: spoken, with a function that has an effect, and answered."""
     arguments = stand.arguments("after")
     orders.release(Path(arguments["folder"]))
     stand.google.says(Turn(hears="And a table, please.", calls=(Call("charge", arguments),), after="It is yours.", blocking=True))
@@ -246,7 +246,7 @@ async def test_the_call_goes_on(stand: Stand, state: str) -> None:
 
 
 def _nothing_happened_twice(log: list[events.Recorded]) -> None:
-    """Every call was finished or reported once, and its result delivered once."""
+    """Check that every call was finished or reported once, and its result delivered once."""
     called = [one.event.call_id for one in log if isinstance(one.event, ev.ToolCalled)]
     ends = tools.ToolCompleted | tools.ToolFailed | tools.ToolInterrupted
     ended = [one.event.call_id for one in log if isinstance(one.event, ends)]

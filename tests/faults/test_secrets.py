@@ -1,5 +1,5 @@
-"""No key, token or secret stands in anything that a whole installation writes or says: log lines of every process at the level of debug,
-every message on the bus, the event log, every answer to clients and over HTTP. The call that is searched goes through every fault."""
+"""No key, token or secret is in any output of a whole installation: log lines of every process at debug level, every message on the bus,
+the event log, every answer to clients and over HTTP. The searched call goes through every fault."""
 
 from __future__ import annotations
 
@@ -47,27 +47,27 @@ ENVIRONMENT = {
     "VOXBRIDGE_TTS_KEY": "tts-of-the-installation-0123456789",
 }
 Said = dict[str, bytes]
-"""All that was written or said, by where."""
+"""Captured output, by its source."""
 
 
 def forms(secret: str) -> Iterator[bytes]:
-    """A secret as it is, and as it would look encoded."""
+    """Yield a secret in plain and encoded forms."""
     raw = secret.encode()
     yield from {raw, quote(secret).encode(), raw.hex().encode(), json.dumps(secret)[1:-1].encode()}
-    for shift in range(3):  # base64 of a text that has the secret in it somewhere
+    for shift in range(3):  # base64 of a text that contains the secret at any offset
         inner = base64.b64encode(bytes(shift) + raw)[4 * (shift > 0) : -4]
         yield from {inner, inner.replace(b"+", b"-").replace(b"/", b"_")}
 
 
 def found(said: Said, secrets: dict[str, str]) -> list[str]:
-    """Where which secret stands."""
+    """Return which secret appears where."""
     return [
         f"{name} in {where}" for name, secret in secrets.items() for where, data in said.items() if any(f in data for f in forms(secret))
     ]
 
 
 class Listener:
-    """Hears everything on the bus."""
+    """A subscriber to everything on the bus."""
 
     def __init__(self, installation: Installation) -> None:
         self.heard: list[bytes] = []
@@ -92,7 +92,7 @@ def _bytes(message: Msg) -> bytes:
 
 
 class Owner:
-    """Whoever administers the installation over HTTP, and everything that it is answered."""
+    """An administrator of the installation over HTTP, with all answers."""
 
     def __init__(self, installation: Installation, token: str) -> None:
         self.answers: list[bytes] = []
@@ -109,7 +109,7 @@ class Owner:
         return answer
 
     async def until_whole(self) -> None:
-        """Wait until everything is connected again: what is said in an outage is said to nobody."""
+        """Wait until everything is connected again; output during an outage would be lost."""
         async with asyncio.timeout(BOUND_S):
             while True:
                 found = (await self.asks("GET", "/readyz")).json()["dependencies"]
@@ -117,7 +117,7 @@ class Owner:
                     return
 
     async def looks_everywhere(self, sid: str) -> None:
-        """Read all that a gateway says of a session and of itself."""
+        """Read everything that a gateway reports about a session and about itself."""
         of_it = [f"/api/sessions/{sid}{rest}" for rest in ("", "/events?limit=1000", "/state")]
         of_all = [
             "/healthz",
@@ -134,7 +134,7 @@ class Owner:
 
 
 async def eventful_call(there: Installation, caller: Caller, owner: Owner, folder: Path) -> None:
-    """A call in which everything dies once, a key changes, one is refused, and strangers try to get in."""
+    """Have a call in which everything dies once, a key changes, one is refused, and strangers try to get access."""
     google = there.google
     google.says(Turn(says="Hello."))
     await caller.start(mode="gemini", agent="triage", session_token=SESSION_TOKEN, token=owner.access_token)
@@ -175,7 +175,7 @@ async def eventful_call(there: Installation, caller: Caller, owner: Owner, folde
 
 
 async def spoken(there: Installation, caller: Caller, folder: Path, *, dies: str = "") -> None:
-    """A turn that is spoken, with a function in it; whoever `dies` does so while the function runs."""
+    """Have a spoken turn with a function in it; the process `dies` is killed while the function runs."""
     folder.mkdir()  # noqa: ASYNC240 - a folder of the test
     number = len(caller.facts("turn_complete")) + 1
     call = Call("book", {"folder": str(folder)})
@@ -190,7 +190,7 @@ async def spoken(there: Installation, caller: Caller, folder: Path, *, dies: str
 
 
 async def stored(there: Installation) -> bytes:
-    """All that is kept in the event log; what is in the stream of audio was heard on the bus."""
+    """Return the whole event log; messages of the audio stream were captured on the bus."""
     kept: list[bytes] = []
     async with there.log() as log:
         last = (await log.js.stream_info(subjects.EVENT_STREAM)).state.last_seq
@@ -202,7 +202,7 @@ async def stored(there: Installation) -> bytes:
 
 async def test_no_secret_is_in_anything_that_an_installation_writes_or_says(tmp_path: Path) -> None:
     servers = Guarded(tmp_path)
-    # Another host than loopback: whoever administers needs the token.
+    # With a host other than loopback, an administrator needs the token.
     settings = {"log_level": "debug", "allowed_hosts": "voice.example", "endpoints": "groq=http://127.0.0.1:9/v1"}
     async with installed(tmp_path, servers, env=ENVIRONMENT, **settings) as there:
         owner, caller, listener = Owner(there, servers.secrets()["gateway/admin.token"]), Caller(there.config.port), Listener(there)
@@ -214,7 +214,7 @@ async def test_no_secret_is_in_anything_that_an_installation_writes_or_says(tmp_
         streams = await stored(there)
         handles = {f"handle {one}": one for one in there.google.handles.issued}
         await there.stop()
-    own = [one for one in caller.told if one["type"] != "setup_complete"]  # this is where its owner is given the token
+    own = [one for one in caller.told if one["type"] != "setup_complete"]  # `setup_complete` legitimately contains the owner's token
     said: Said = {
         "the log of the services": "".join(there.written()).encode(),
         "the log of nats-server": b"".join(path.read_bytes() for path in servers.nats.folder.glob("*.log")),
@@ -233,13 +233,13 @@ async def test_no_secret_is_in_anything_that_an_installation_writes_or_says(tmp_
     assert len(handles) >= 5
     assert len(secrets) >= 25
     assert found(said, secrets) == []
-    for where, data in said.items():  # the search finds what is there
+    for where, data in said.items():  # the search must find a planted secret
         planted = {**said, where: data + b" " + base64.b64encode(b"key=" + STORED.encode())}
         assert found(planted, secrets) == [f"stored key in {where}"]
 
 
 def _was_searched(said: Said, sid: str) -> None:
-    """What was searched is what was meant to be: of this call, and with all that debug tells."""
+    """Check that the captured output is complete: of this call, and at debug level."""
     of_it = ("the log of the services", "the bus", "the event log", "what the client was told", "the answers over HTTP")
     assert [where for where in of_it if sid.encode() not in said[where]] == []
     for service in ("gateway", "voice", "tools"):

@@ -1,4 +1,4 @@
-"""A call over what can happen to Valkey: it goes on, its lease is held again, and what was forgotten is made again."""
+"""A call during faults of Valkey: it continues, its lease is acquired again, and lost keys are written again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from voxbridge.shared.store.store import Store
 
 
 class Call:
-    """A live call, and what can be asked beside it."""
+    """A live call, and its installation's health and keys."""
 
     def __init__(self, person: Talker, config: Config, redis: Redis) -> None:
         self.person = person
@@ -34,7 +34,7 @@ class Call:
         self._turns = 0
 
     async def goes_on(self) -> None:
-        """One more turn, from its words to its end."""
+        """Have another complete turn."""
         self._turns += 1
         text = f"Turn {self._turns}."
         await self.person.say(text)
@@ -42,13 +42,13 @@ class Call:
         await self.person.until("turn_complete", self._turns)
 
     async def readyz(self) -> dict[str, Any]:
-        """`/readyz` as anybody sees it."""
+        """Return the answer of `/readyz` without a token."""
         async with httpx.AsyncClient(trust_env=False, timeout=5) as client:
             found: dict[str, Any] = (await client.get(f"http://127.0.0.1:{self.config.port}/readyz")).json()
         return found
 
     async def says(self, words: str, *, state: str) -> None:
-        """Wait until `/readyz` says so of Valkey."""
+        """Wait until `/readyz` reports this state of Valkey."""
         async with asyncio.timeout(BOUND_S):
             while (found := (await self.readyz())["dependencies"]["valkey"])["state"] != state or words not in found["detail"]:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
@@ -60,7 +60,7 @@ class Call:
                 await asyncio.sleep(0.05)
 
     def was_undisturbed(self) -> None:
-        """The client was told of no fault and of no new owner."""
+        """Check that the client received no error and no notice of a new owner."""
         assert [one for one in self.person.told if one["type"] in ("error", "session_ended", "restored", "go_away")] == []
 
 
@@ -141,7 +141,7 @@ async def test_a_call_goes_on_over_a_slow_valkey(config: Config, own_valkey: Cal
 
 
 async def _pulses(valkey: ValkeyServer) -> None:
-    """Stopped for most of the time, and never for as long as a lease."""
+    """Stop Valkey most of the time, but never for as long as a lease."""
     while True:
         assert valkey.pid is not None
         os.kill(valkey.pid, signal.SIGSTOP)

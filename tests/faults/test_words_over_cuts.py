@@ -1,4 +1,4 @@
-"""What a caller says while nats-server is dead reaches the model: every sample, once and in order."""
+"""Microphone audio sent while nats-server is dead reaches the model: every sample, once and in order."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FRAME_S = FRAME / (2 * INPUT_RATE)
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def installation(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Installation]:
-    """Where each service may do what it has to and nothing else."""
+    """An installation in which each service has only the permissions that it needs."""
     folder = tmp_path_factory.mktemp("installation")
     async with installed(folder, Guarded(folder)) as found:
         yield found
 
 
 def numbered(number: int) -> bytes:
-    """A frame that is like no other."""
+    """Return a unique frame."""
     return np.full(FRAME // 2, number + 1, "<i2").tobytes()
 
 
@@ -45,7 +45,7 @@ async def test_a_sentence_goes_on_over_the_death_of_the_bus(installation: Instal
             pcm = numbered(next(numbers))
             said.extend(pcm)
             await caller.speaks(pcm)
-            await asyncio.sleep(FRAME_S)  # a microphone keeps time
+            await asyncio.sleep(FRAME_S)  # real time, as from a microphone
 
     try:
         installation.google.says(Turn(says="Hello."))
@@ -60,7 +60,7 @@ async def test_a_sentence_goes_on_over_the_death_of_the_bus(installation: Instal
             installation.nats.start()
             restarted = len(said) + 5 * FRAME
             await speak(lambda restarted=restarted: len(said) >= restarted)  # type: ignore[misc]
-            await installation.servers.prepare()  # only now does the bus keep audio again
+            await installation.servers.prepare()  # the bus keeps audio again from here on
             await speak(lambda ends=ends: len(model.audio) > ends)  # type: ignore[misc]
             async with installation.log() as log:
                 kept = [frames.parse(frame).sequence for frame in (await catch_up.read(log, caller.sid)).microphone]

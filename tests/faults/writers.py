@@ -1,7 +1,7 @@
-"""A process that appends as fast as it can and writes down every acknowledgement: `python -m tests.faults.writers HOW URL FILE COUNT`.
+"""A process that appends as fast as it can and records every acknowledgement: `python -m tests.faults.writers HOW URL FILE COUNT`.
 
-`HOW` is `plain`, which publishes with an id until it is acknowledged, or `fenced`, which is the `SessionWriter` of the product.
-A line of the file is `<session> <position> <number>`, written after the acknowledgement and before the next event.
+`HOW` is `plain`, which publishes with an id until it is acknowledged, or `fenced`, which is the `SessionWriter` of the product. A line of
+the file is `<session> <position> <number>`, written after the acknowledgement and before the next event.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from voxbridge.shared.log.writer import SessionWriter
 
 
 async def plain(log: Log, sid: str, number: int) -> int:
-    """Publish one event until it is acknowledged."""
+    """Publish one event until it is acknowledged. Return its position."""
     event, id = UserSaid(text="x" * 200, turn=number, source="text"), f"{sid}.{number}"
     payload = events.encode(event, id=id, sid=sid, ts=number, cause=None)
     while True:
@@ -36,7 +36,7 @@ async def plain(log: Log, sid: str, number: int) -> int:
 
 
 async def work(log: Log, how: str, file: int, stop: asyncio.Event) -> None:
-    """One session's events, one after the other."""
+    """Append events to one session, one after the other, until `stop`."""
     sid, number = new_session_id(), 0
     writer = SessionWriter(log, sid, "voice")
     while not stop.is_set():
@@ -49,7 +49,7 @@ async def work(log: Log, how: str, file: int, stop: asyncio.Event) -> None:
 
 
 async def main(how: str, url: str, path: Path, count: int) -> None:
-    """Work until SIGTERM, then finish what was begun."""
+    """Work until SIGTERM, then finish the pending appends."""
     logs: list[Log] = []
 
     async def back() -> None:

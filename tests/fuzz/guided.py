@@ -1,6 +1,6 @@
-"""Inputs for a parser, led by what of it they reach: whoever goes a way through the code that none went before is kept and changed again.
+"""Coverage-guided inputs for a parser: an input that reaches a new edge in the code is kept and mutated again.
 
-Owns the loop, how inputs are changed, and the bound of an input's time. Does not own what is right (`targets`).
+Owns the loop, the mutations, and the time limit of an input. The properties to check are those of `targets`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 LONGEST: Final = 4_096
-"""Bytes of an input."""
+"""Most bytes of an input."""
 HANG_S: Final = 10
-"""An input that takes longer hangs."""
+"""Seconds after which an input counts as hanging."""
 _EDGES: Final = (0, 1, 2, 0x7D, 0x7E, 0x7F, 0x80, 0x81, 0x82, 0x88, 0x89, 0xFE, 0xFF)
 _NUMBERS: Final = (b"0", b"-1", b"1", b"65535", b"65536", b"2147483648", b"9223372036854775808", b"1e999", b"-0")
 
@@ -25,7 +25,7 @@ Edges = set[tuple[int, int, int]]
 
 
 class Hang(Exception):
-    """An input took too long."""
+    """An input exceeded the time limit."""
 
 
 class Found(Exception):
@@ -37,7 +37,7 @@ class Found(Exception):
 
 
 class Coverage:
-    """The ways from line to line that were gone through the code of these files."""
+    """Edges from line to line executed in the code of these files."""
 
     def __init__(self, files: Sequence[str]) -> None:
         self._files = frozenset(files)
@@ -46,7 +46,7 @@ class Coverage:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Look while the block runs."""
+        """Trace while the block runs."""
         before = sys.gettrace()
         sys.settrace(self._called)
         try:
@@ -74,7 +74,7 @@ class Coverage:
 
 
 def checked(check: Callable[[bytes], None], data: bytes) -> None:
-    """Check one input; raises `Found` for whatever is raised, or where it hangs."""
+    """Check one input; raises `Found` for any exception and for a hang."""
 
     def late(*_: Any) -> None:
         raise Hang(f"more than {HANG_S} s")
@@ -93,7 +93,7 @@ def checked(check: Callable[[bytes], None], data: bytes) -> None:
 def run(
     check: Callable[[bytes], None], corpus: Sequence[bytes], words: Sequence[bytes], files: Sequence[str], *, seconds: float, seed: int
 ) -> tuple[int, list[bytes]]:
-    """Change inputs for so long; returns how many were tried, and those that went ways that none of `corpus` goes."""
+    """Mutate inputs for so many seconds. Return the number of inputs tried, and those with edges that none of `corpus` has."""
     dice, coverage = random.Random(seed), Coverage(files)
     kept, new, tried = list(corpus), [], 0
     with coverage.watched():
@@ -112,7 +112,7 @@ def run(
 
 
 def changed(dice: random.Random, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    """One of what was kept, changed in a few places."""
+    """Return one of the kept inputs with a few mutations."""
     data = bytearray(dice.choice(kept))
     for _ in range(1 << dice.randrange(4)):
         at = dice.randrange(len(data) + 1)

@@ -1,4 +1,4 @@
-"""Parsers of what comes from outside, and what has to hold of them whatever comes."""
+"""Parsers of outside input, and the properties that hold for any input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LIMIT: Final = 1_000
 
 
 class Target(NamedTuple):
-    """A parser: what holds of it, its code, and words of its language."""
+    """A parser: the check of its properties, its code, and words of its language."""
 
     check: Callable[[bytes], None]
     files: tuple[str, ...]
@@ -34,7 +34,7 @@ class Target(NamedTuple):
 
 
 def _pieces(data: bytes) -> tuple[bytes, list[bytes]]:
-    """An input and the same in pieces, as its first byte says."""
+    """Return an input, and the same input in pieces of the size in its first byte."""
     if not data:
         return b"", []
     size, data = data[0] % 32 + 1, data[1:]
@@ -42,7 +42,7 @@ def _pieces(data: bytes) -> tuple[bytes, list[bytes]]:
 
 
 def websocket(given: bytes) -> None:
-    """What is read does not depend on how it is cut, text is UTF-8, and no more is held than may be."""
+    """Check that the result does not depend on the pieces, that text is UTF-8, and that the buffer stays within its limit."""
     data, pieces = _pieces(given)
     whole, cut = Receiver(limit=LIMIT), Receiver(limit=LIMIT)
     found = whole.receive(data)
@@ -59,7 +59,7 @@ def websocket(given: bytes) -> None:
 
 
 def nats(given: bytes) -> None:
-    """What is handed over, and what is left to the client, does not depend on how it is cut."""
+    """Check that delivered payloads, and bytes left to the client, do not depend on the pieces."""
     data, pieces = _pieces(given)
     results = []
     for parts in ([data], pieces):
@@ -71,7 +71,7 @@ def nats(given: bytes) -> None:
 
 
 def client(data: bytes) -> None:
-    """A message is read or refused with a typed error, and a connection says something about it or takes it, in every phase."""
+    """Check that a message is read or refused with a typed error, and that a connection accepts or answers it in every phase."""
     try:
         message = messages.read(data)
     except VoxbridgeError as error:
@@ -89,7 +89,7 @@ def client(data: bytes) -> None:
 
 
 def agent(data: bytes) -> None:
-    """A file of an agent is taken, or is a problem with a place in it."""
+    """Check that an agent file is accepted, or is a problem with a place in it."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "x.yaml").write_bytes(data)
         try:
@@ -99,7 +99,7 @@ def agent(data: bytes) -> None:
 
 
 def session(data: bytes) -> None:
-    """A line of the file of a session is read or refused by line and field; what is read can be stored, shown and renumbered."""
+    """Check that a line of a session file is read or refused by line and field; a line that is read can be stored, shown and renumbered."""
     lines = data.split(b"\n")
     try:
         session_file.read_header(lines[0])

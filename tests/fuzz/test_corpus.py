@@ -1,4 +1,4 @@
-"""What fuzzing has found to be worth keeping, once each: the long search is in `tests/long`."""
+"""The corpus of inputs that fuzzing has found; the long search is in `tests/long`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gateway on a free port over real servers, and a voice service that does what the test says."""
+"""A gateway on a free port over real servers, and a scripted voice service."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Client:
         await self.socket.send(json.dumps(message))
 
     async def next(self) -> Any:
-        """The next message: an object, or the bytes of a binary one."""
+        """Return the next message: an object, or the bytes of a binary one."""
         received = await asyncio.wait_for(self.socket.recv(), PATIENCE_S)
         return received if isinstance(received, bytes) else json.loads(received)
 
     async def until(self, type: str) -> dict[str, Any]:
-        """The next message of a type; others are skipped."""
+        """Return the next message of a type; others are skipped."""
         while True:
             message = await self.next()
             if isinstance(message, dict) and message["type"] == type:
@@ -75,7 +75,7 @@ class Client:
         return first
 
     async def close_code(self) -> int:
-        """The code that the gateway closes with; messages before it are skipped."""
+        """Return the code with which the gateway closes; messages before it are skipped."""
         async with asyncio.timeout(PATIENCE_S):
             with suppress(ConnectionClosed):
                 while True:
@@ -85,7 +85,7 @@ class Client:
 
 
 class Door:
-    """Where a gateway listens."""
+    """Address of a gateway."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -99,13 +99,13 @@ class Door:
             yield Client(socket)
 
     async def get(self, path: str, **options: Any) -> httpx.Response:
-        """GET a path."""
+        """Send a GET request for a path."""
         async with httpx.AsyncClient(base_url=self.base, trust_env=False, timeout=PATIENCE_S) as client:
             return await client.get(path, **options)
 
 
 class Running(Door):
-    """A gateway that serves in this process."""
+    """A gateway that runs in this process."""
 
     def __init__(self, gateway: Gateway, port: int) -> None:
         super().__init__(port)
@@ -113,19 +113,19 @@ class Running(Door):
 
 
 def publish(config: Config) -> None:
-    """Make the vault key, and its public half for the gateway, as what starts the product does."""
+    """Make the vault key, and its public half for the gateway, as `voxbridge up` does."""
     Vault(vault_key_file(config)).publish(config.vault_public_key_path)
 
 
 def keys_of_voice(running: Running) -> Keys:
-    """The keys as a voice worker of the same installation has them."""
+    """Return the keys as a voice worker of the same installation has them."""
     resources = running.gateway.resources
     return Keys.of(resources.config, resources.redis)
 
 
 @asynccontextmanager
 async def drawing(running: Running) -> AsyncIterator[Waveforms]:
-    """The part of the voice service that draws audio."""
+    """Run the part of the voice service that draws waveforms."""
     resources = running.gateway.resources
     nc = await connect_nats(resources.config.nats_url, "voice-draws", pending=AUDIO_PENDING)
     try:
@@ -181,7 +181,7 @@ async def running(serve: Serve, nats_url: str, redis_url: str) -> Running:
 
 @pytest.fixture
 async def complete(running: Running, nats_url: str) -> AsyncIterator[Running]:
-    """A gateway to which everything else seems to be there: the health of the services and the models' list are told by the test."""
+    """A gateway to which all other services seem to run: the test answers for the services' health and the list of models."""
     nc = await connect_nats(nats_url, "services-test", pending=AUDIO_PENDING)
     server = await asyncio.start_server(_models, "127.0.0.1", running.gateway.resources.config.models_port)
     try:
@@ -230,8 +230,9 @@ async def voice(running: Running, nats_url: str) -> AsyncIterator[StandIn]:
 
 
 def alike(took: Mapping[str, Sequence[float]]) -> bool:
-    """Tell whether refusals of all kinds take equally long. Compares the shortest time of each kind, of three at least, because the
-    machine may be busy. Fails if they still differ after `ROUNDS` rounds."""
+    """Return whether refusals of different kinds took equally long; fail when they still did not after `ROUNDS` of them.
+
+    Compares the shortest time of each kind, of at least three, because the machine may be busy."""
     rounds = min(map(len, took.values()))
     if rounds < 3:
         return False
@@ -241,7 +242,7 @@ def alike(took: Mapping[str, Sequence[float]]) -> bool:
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until it holds."""
+    """Wait until the condition holds."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             if await holds():
@@ -250,7 +251,7 @@ async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def listening(running: Running) -> None:
-    """Wait until the gateway takes connections."""
+    """Wait until the gateway accepts connections."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Gateways as processes of their own, for tests that kill them."""
+"""Gateways as separate processes, for tests that kill them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from voxbridge.shared.store.store import Store
 
 
 class GatewayProcess(Door):
-    """One gateway that serves. `name` is its process id in the log and in Valkey."""
+    """A gateway process. `name` is its process id in the log and in Valkey."""
 
     def __init__(self, process: Process, port: int, name: str) -> None:
         super().__init__(port)
@@ -28,12 +28,12 @@ class GatewayProcess(Door):
         self._process = process
 
     def kill(self) -> None:
-        """As a crash would."""
+        """Send SIGKILL, as in a crash."""
         self._process.send_signal(signal.SIGKILL)
 
 
 class Processes:
-    """Starts gateways over one NATS and one Valkey; all are gone after the test."""
+    """Starter of gateways over one NATS and one Valkey; all are ended after the test."""
 
     def __init__(self, folder: Path, nats_url: str, redis_url: str) -> None:
         self._folder = folder
@@ -56,7 +56,7 @@ class Processes:
         await self._stack.aclose()
 
     async def gateway(self, port: int = 0) -> GatewayProcess:
-        """Start one and wait until it takes connections and says that it lives."""
+        """Start a gateway and wait until it accepts connections and has registered itself."""
         port = port or free_port()
         known = await self._living()
         env = {**self._env, "VOXBRIDGE_PORT": str(port), "VOXBRIDGE_MODELS_PORT": str(free_port())}

@@ -1,4 +1,4 @@
-"""A voice service for tests of the gateway: it speaks through the real bus and the real log, and does what the test tells it to."""
+"""A scripted voice service for tests of the gateway, on the real bus and the real log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORKER = "voice-stand-in"
 
 
 class Session:
-    """One session that the stand-in took: its writers, and the microphone frames that came."""
+    """A session that the stand-in took: its writers, and the received microphone frames."""
 
     def __init__(self, voice: StandIn, sid: str) -> None:
         self.sid = sid
@@ -37,7 +37,7 @@ class Session:
         return await self._writers[events.kind_of(event).writer].append(event, ts=self._voice.clock.now_us(), cause=None)
 
     async def moment(self, moment: moments.StateChanged | moments.PartialTranscript) -> None:
-        """Say something of the moment."""
+        """Publish a moment."""
         await subjects.publish_moment(self._voice.nc, self.sid, moment)
 
     async def plays(self, frame: bytes) -> None:
@@ -45,18 +45,18 @@ class Session:
         await self._voice.nc.publish(subjects.audio_out(self.sid), frame)
 
     async def holds_lease(self) -> None:
-        """Take the lease of the session."""
+        """Acquire the lease of the session."""
         assert await self._voice.store.acquire_lease(self.sid, WORKER) is not None
 
     async def heard(self, msg: Msg) -> None:
-        """A microphone frame."""
+        """Handle a microphone frame."""
         self.microphone.put_nowait(msg.data)
         if self._voice.echo:
             await self.plays(pack(PCM16, 1, 0, wall_ms32(), msg.data[16:]))
 
 
 class StandIn:
-    """Takes every requested session and starts it, unless `refusal` or `silent` say otherwise."""
+    """The service: takes every requested session and starts it, unless `refusal` or `silent` say otherwise."""
 
     def __init__(self, nc: Client, store: Store) -> None:
         self.nc = nc
@@ -92,13 +92,13 @@ class StandIn:
 
     async def _run(self, pull: JetStreamContext.PullSubscription) -> None:
         while not self._stopping:  # a cancellation can be lost in a fetch that ends at the same moment
-            with suppress(TimeoutError, ServiceUnavailableError):  # a consumer of replicas has no leader for a moment now and then
+            with suppress(TimeoutError, ServiceUnavailableError):  # a replicated consumer sometimes has no leader for a moment
                 for message in await pull.fetch(16, timeout=1):
                     await message.ack()
                     await self._take(decode_pulled(message))
 
     async def _renew(self) -> None:
-        while not self._stopping:  # nor may one be lost in a command
+        while not self._stopping:  # a cancellation can be lost in a command, too
             await asyncio.sleep(1)
             with suppress(VoxbridgeError):
                 await self.store.renew_leases(list(self.sessions), WORKER)
@@ -122,13 +122,13 @@ class StandIn:
         await session.says(events.voice.SessionStarted(mode=recorded.event.mode, model="none", voice="none", output="audio"))
 
     async def session(self) -> Session:
-        """The next session that was requested."""
+        """Return the next session that was requested."""
         recorded = await asyncio.wait_for(self.requests.get(), 10)
         return self.sessions[recorded.sid]
 
 
 def decode_pulled(message: Msg) -> events.Recorded:
-    """The event in a message of a consumer."""
+    """Return the event in a message of a consumer."""
     sid, writer, visible = subjects.parse_event_subject(message.subject)
     assert sid
     return events.decode(message.data, seq=message.metadata.sequence.stream, writer=writer, visible=visible)

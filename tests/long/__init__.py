@@ -1,1 +1,1 @@
-"""Tests that draw anew on every run and in bulk: `make test-long` runs them, `make test` does not."""
+"""Tests with new random input on every run, in large numbers: `make test-long` runs them, `make test` does not."""

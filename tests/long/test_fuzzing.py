@@ -1,6 +1,6 @@
-"""Parsers of what comes from outside, for ten minutes in all and with a fresh seed each time, led by the ways that inputs take.
+"""Coverage-guided fuzzing of the parsers of outside input, for ten minutes in all and with a fresh seed each time.
 
-An input that breaks one is written to `tests/out/fuzz/`; put it into `tests/fuzz/corpus/` with its mending.
+An input that breaks a parser is written to `tests/out/fuzz/`; add it to `tests/fuzz/corpus/` with the fix.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls in random order, in bulk: what `tests/voice/orders/test_orders.py` plays a few of."""
+"""Calls with random events in large numbers; `tests/voice/orders/test_orders.py` plays a few of them."""
 
 from __future__ import annotations
 

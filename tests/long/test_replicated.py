@@ -1,4 +1,4 @@
-"""A log of three replicas in bulk: thousands of feeds over faults, and a thousand races of two writers."""
+"""A log of three replicas in large numbers: thousands of feeds during faults, and a thousand races of two writers."""
 
 from __future__ import annotations
 

@@ -36,20 +36,20 @@ def http(models_service: RunningModels) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def publisher() -> Iterator[Publisher]:
-    """A local web server that plays the publisher's hub."""
+    """A local web server in place of the publisher's hub."""
     with Publisher() as server:
         yield server
 
 
 @pytest.fixture
 def recorder() -> Recorder:
-    """Takes down what a loader says."""
+    """Recorder of a loader's reports."""
     return Recorder()
 
 
 @pytest.fixture
 def model(publisher: Publisher, tmp_path: Path) -> Model:
-    """A small model of two files, published by `publisher`, carried by two local wheels as well."""
+    """A small model of two files, published by `publisher` and also contained in two local wheels."""
     return make_model(publisher)
 
 

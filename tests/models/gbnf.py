@@ -1,4 +1,4 @@
-"""A reader of GBNF for tests: matches texts against a grammar and writes random ones. Covers what our grammars use."""
+"""A GBNF parser for tests: matches texts against a grammar and generates random ones. Covers what our grammars use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAMPLES = "aZ09 .,'é-"
 
 @dataclass(frozen=True)
 class Node:
-    """`literal`, `set`, `rule`, `seq`, `alt` or `repeat`."""
+    """A node of a rule: `literal`, `set`, `rule`, `seq`, `alt` or `repeat`."""
 
     kind: str
     value: Any
@@ -137,7 +137,7 @@ class Gbnf:
                 self._check(node.value[0])
 
     def ends(self, node: Node, text: str, at: int) -> Iterator[int]:
-        """Where a match of `node` that begins at `at` may end."""
+        """Yield the positions at which a match of `node` from `at` may end."""
         match node.kind:
             case "literal":
                 if text.startswith(node.value, at):
@@ -173,7 +173,7 @@ class Gbnf:
             count += 1
 
     def write(self, random: randomness.Random) -> str:
-        """A text of the grammar."""
+        """Return a random text of the grammar."""
         return self._write(self.rules["root"], random, 0)
 
     def _write(self, node: Node, random: randomness.Random, depth: int) -> str:
@@ -203,6 +203,6 @@ def _grammar(text: str) -> Gbnf:
 
 
 def accepts(grammar: str, text: str) -> bool:
-    """Whether a text is of the grammar."""
+    """Return whether a text matches the grammar."""
     made = _grammar(grammar)
     return len(text) in set(made.ends(made.rules["root"], text, 0))

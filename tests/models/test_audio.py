@@ -1,4 +1,4 @@
-"""Recordings in, speech out, and their limits."""
+"""Input recordings, output speech, and their limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 def wav(samples: np.ndarray, rate: int = audio.RATE, channels: int = 1) -> bytes:
-    """PCM16 WAV of samples from -1 to 1."""
+    """Return a PCM16 WAV of samples from -1 to 1."""
     out = io.BytesIO()
     with wave.open(out, "wb") as stream:
         stream.setnchannels(channels)

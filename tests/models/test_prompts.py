@@ -1,4 +1,4 @@
-"""Prompts on disk: what is kept, what is believed, and what is never written."""
+"""Prompts on disk: kept ones, valid ones, and data that is never written."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_disk_that_cannot_be_written_costs_reading_and_no_error(tmp_path: Path
 
 
 class Engine:
-    """Answers as llama.cpp does, and writes down what it is asked for. A slot knows the prompt that it read last."""
+    """A stand-in for llama.cpp that records its requests. A slot keeps the prompt that it read last."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -163,7 +163,7 @@ class Engine:
 
     @property
     def actions(self) -> list[str]:
-        """What was asked for, in order."""
+        """Requested actions, in order."""
         return [action for action, _ in self.asked]
 
 
@@ -178,7 +178,7 @@ async def _llm(home: Home, weights: Path, engine: Engine) -> Llm:
 
 
 class Place:
-    """An engine, and services that ask it one after the other."""
+    """An engine, and services that use it one after the other."""
 
     def __init__(self, folder: Path) -> None:
         self.weights = folder / "weights.gguf"
@@ -189,7 +189,7 @@ class Place:
         self._llms: list[Llm] = []
 
     async def service(self, *, new_engine: bool = False) -> Llm:
-        """A service that was just started; `new_engine`: its engine was, too."""
+        """Start a service; `new_engine`: its engine was restarted, too."""
         if new_engine:
             self.engine.slots = [""] * 3
             self.home.note("llama.cpp", b"")
@@ -199,7 +199,7 @@ class Place:
         return llm
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Close all services and the home."""
         for llm in self._llms:
             await llm.close()
         self.home.leave()
@@ -240,7 +240,7 @@ async def test_a_new_engine_takes_a_kept_prompt_from_disk(place: Place) -> None:
 async def test_the_next_service_knows_what_the_slots_of_a_running_engine_hold(place: Place) -> None:
     await _ask(await place.service())
     await _ask(await place.service())
-    assert place.engine.actions == ["read"]  # a restored slot would not know the conversation any more
+    assert place.engine.actions == ["read"]  # a restored slot would no longer contain the conversation
 
 
 async def test_a_change_of_agent_reads_nothing_again(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""How the service starts when it cannot."""
+"""Failed starts of the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Whisper makes of a cut encoder, without Whisper."""
+"""Post-processing of transcripts from a truncated encoder, without Whisper."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_words_that_come_again_are_noticed(text: str, again: bool) -> None:
 
 
 class Doubling(Whisper):
-    """A cut encoder that doubles what it hears, unless enough silence follows."""
+    """A truncated encoder that doubles the text unless enough silence follows."""
 
     def __init__(self, needs: int, said: str = "Ask not.") -> None:
         self.needs, self.said, self.read = needs, said, list[int]()

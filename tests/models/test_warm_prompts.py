@@ -1,4 +1,4 @@
-"""Prompts that were read by a real engine come back with the next one, and hold nothing that anybody said."""
+"""Prompts that a real engine has read survive its restart, and contain no conversation."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
 
 
 async def _ask(llm: Llm, text: str) -> tuple[int, int]:
-    """How many tokens a request had, and how many of them were known."""
+    """Send a request. Return its number of tokens, and how many of them were cached."""
     prompt = chatml.render([SYSTEM, chatml.Message(role="user", text=text)])
     *_, last = [step async for step in llm.generate(prompt, Sampling(max_tokens=1), keep=True)]
     return last.prompt_tokens, last.cached_tokens
 
 
 def _tokens(path: Path) -> list[int]:
-    """The tokens that a file of llama.cpp is about."""
+    """Return the tokens of a llama.cpp state file."""
     content = path.read_bytes()
     magic, _version, _size, mark, _format, count = struct.unpack_from("<4sIIiII", content)
     assert (magic, mark) == (b"qsgg", -1)
@@ -55,7 +55,7 @@ async def test_a_prompt_that_was_read_once_is_known_after_a_stop_and_after_a_dea
     of_the_agent = _tokens(kept)
     assert known == len(of_the_agent)
     shorter, _ = await _ask(first, "Hi")
-    assert len(of_the_agent) < shorter < whole  # what the user said comes after it, and is not in it
+    assert len(of_the_agent) < shorter < whole  # the user's text comes after it, and is not in it
     words = await first._client.post(f"{first.url}/detokenize", json={"tokens": of_the_agent}, headers=first._door())
     assert words.json()["content"] == chatml.render([SYSTEM]).family
     await first.close()
@@ -66,6 +66,6 @@ async def test_a_prompt_that_was_read_once_is_known_after_a_stop_and_after_a_dea
     engine = psutil.Process(second.pid).children()[0]
     engine.kill()
     engine.wait(10)
-    second._up.clear()  # as its watch does in a moment
+    second._up.clear()  # as its watch does a moment later
     assert (await _ask(second, "Where is the café?"))[1] == len(of_the_agent)
     await second.close()

@@ -1,4 +1,4 @@
-"""What voice sends of a long call fits the local model, counted by the model's own tokenizer."""
+"""The part of a long call that voice sends fits the local model, counted by the model's own tokenizer."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ TOOLS = [
 
 
 class Tokenizer:
-    """That of the engine that runs."""
+    """Tokenizer of the running engine."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
 
     def count(self, text: str) -> int:
-        """Tokens of a text."""
+        """Return the number of tokens of a text."""
         door = {"Authorization": f"Bearer {self._record.key}"}
         answer = httpx.post(f"{self._record.url}/tokenize", json={"content": text}, headers=door, timeout=60).raise_for_status()
         return len(answer.json()["tokens"])
 
     def sent(self, history: Sequence[Message]) -> int:
-        """Tokens of what the model reads of a conversation, with the usual instructions and functions."""
+        """Return the number of tokens of a conversation's window, with the usual instructions and functions."""
         window = prompt.window(prompt.instructions(""), history)
         return self.count(chatml.render([each for message in window for each in _told(message)], TOOLS).text)
 

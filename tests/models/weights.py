@@ -1,4 +1,4 @@
-"""Small weights for the loader's tests: their bytes, wheels that carry them, a web server that publishes them."""
+"""Small weights for the loader's tests: their bytes, wheels that contain them, a web server that publishes them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CUT = 350_000
 
 
 def sha256(data: bytes) -> str:
-    """SHA-256 in hex."""
+    """Return the SHA-256 in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 class Recorder:
-    """Keeps what a loader reports."""
+    """Recorder of a loader's reports."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -32,20 +32,20 @@ class Recorder:
         self.bytes = 0
 
     def begin(self, label: str, total: int) -> None:
-        """A file begins."""
+        """Record the start of a file."""
         self.begun.append(label)
 
     def advance(self, count: int) -> None:
-        """Further bytes."""
+        """Record further bytes."""
         self.bytes += count
 
     def note(self, text: str) -> None:
-        """A line."""
+        """Record a line."""
         self.notes.append(text)
 
 
 class Publisher:
-    """Serves files over HTTP with byte ranges; can break off, and remembers what was asked."""
+    """An HTTP server of files with byte ranges; can break off, and records the requested ranges."""
 
     def __init__(self) -> None:
         self.files = {"/tiny/big.bin": BIG, "/tiny/config.json": SMALL}
@@ -71,14 +71,14 @@ class Publisher:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Nothing to say."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     @property
     def url(self) -> str:
-        """The address of the folder of files."""
+        """URL of the folder of files."""
         return f"http://127.0.0.1:{self._server.server_port}/tiny"
 
     def __enter__(self) -> Self:
@@ -89,7 +89,7 @@ class Publisher:
         self.close()
 
     def close(self) -> None:
-        """Stop serving; connections are refused from now on."""
+        """Stop serving; later connections are refused."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -97,7 +97,7 @@ class Publisher:
 
 
 def make_model(publisher: Publisher) -> Model:
-    """A model of two files; the big one comes in two parts when it comes from packages."""
+    """Return a model of two files; in packages, the big one comes in two parts."""
     return Model(
         id="tiny",
         role="stt",
@@ -114,7 +114,7 @@ def make_model(publisher: Publisher) -> Model:
 
 
 def wheel(folder: Path, package: str, members: dict[str, bytes]) -> Package:
-    """Write a wheel; its pin."""
+    """Write a wheel. Return its pin."""
     name = package.replace("-", "_")
     path = folder / f"{name}-1.0-py3-none-any.whl"
     info = f"{name}-1.0.dist-info"
@@ -131,7 +131,7 @@ def wheel(folder: Path, package: str, members: dict[str, bytes]) -> Package:
 
 
 def make_wheels(folder: Path) -> dict[str, Package]:
-    """The two wheels that carry the model."""
+    """Write the two wheels that contain the model. Return their pins."""
     return {
         "vx-test-weights-a": wheel(folder, "vx-test-weights-a", {"a/part1": BIG[:CUT], "a/config.json": SMALL}),
         "vx-test-weights-b": wheel(folder, "vx-test-weights-b", {"b/part2": BIG[CUT:]}),
@@ -139,5 +139,5 @@ def make_wheels(folder: Path) -> dict[str, Package]:
 
 
 def make_manifest(model: Model, packages: dict[str, Package]) -> Manifest:
-    """A manifest of one model."""
+    """Return a manifest of one model."""
     return Manifest({"default": (model.id,)}, (model,), packages)

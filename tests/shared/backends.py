@@ -1,5 +1,5 @@
-"""Where the behaviour suite of the bus and the log runs: on one embedded server, on three of one cluster with three replicas of the log,
-and on containers where a Docker engine answers."""
+"""Backends of the tests of the bus and the log: one embedded server, three in a cluster with three replicas of the log, and containers
+where a Docker engine answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
 from voxbridge.shared.errors import Unavailable
 from voxbridge.shared.log.reader import READ_TIMEOUT_S, Log
 
-# Every container is stopped by who started it; the library's reaper would be one more image to fetch.
+# Every container is stopped by the fixture that started it; the library's reaper would need another image.
 testcontainers_config.ryuk_disabled = True
 
 NATS_IMAGE = "nats:2-alpine"
@@ -42,14 +42,14 @@ class Server(Protocol):
         """Start it and wait until it answers."""
 
     def kill(self) -> None:
-        """As a crash would."""
+        """Kill it, as in a crash."""
 
     def stop(self) -> None:
-        """End it."""
+        """Stop it."""
 
 
 class Container:
-    """A server in a container; its host port is fixed, so that it comes back where it was."""
+    """A server in a container; its host port is fixed, so that it has the same address after a restart."""
 
     def __init__(self, image: str, port: int, command: str, scheme: str) -> None:
         with socket.socket() as probe:
@@ -108,11 +108,11 @@ class ThreeServers:
 
 @cache
 def names() -> tuple[str, ...]:
-    """The backends of this machine."""
+    """Return the backends of this machine."""
     place = urlsplit(os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock"))
     unix = place.scheme == "unix"
     try:
-        # Asked by a plain socket first: the client leaves one open when nobody listens.
+        # Probed with a plain socket first, because the client leaks one when nothing listens.
         with socket.socket(socket.AF_UNIX if unix else socket.AF_INET) as probe:
             probe.settimeout(2)
             probe.connect(place.path if unix else (place.hostname, place.port or 2375))
@@ -127,19 +127,19 @@ def names() -> tuple[str, ...]:
 
 
 def bus_names() -> tuple[str, ...]:
-    """The backends of the bus and the log."""
+    """Return the backends of the bus and the log."""
     return (*names(), "cluster")
 
 
 def nats_server(backend: str, folder: Path) -> Server:
-    """A nats-server with JetStream, or three, not yet started."""
+    """Return a nats-server with JetStream, or three, not yet started."""
     if backend == "cluster":
         return ThreeServers(folder)
     return NatsServer(folder) if backend == "embedded" else Container(NATS_IMAGE, 4222, "-js -sd /data", "nats")
 
 
 def valkey_server(backend: str, folder: Path) -> Server:
-    """A Valkey, not yet started."""
+    """Return a Valkey, not yet started."""
     return (
         ValkeyServer(folder)
         if backend in ("embedded", "cluster")
@@ -156,7 +156,7 @@ async def open_log(
     on_lost: Callable[[], None] | None = None,
     replicas: int = 0,
 ) -> AsyncIterator[Log]:
-    """A log over its own connection, with its streams, wired to follow again after every cut; as many `replicas` as servers."""
+    """Open a log over its own connection, with its streams; its feeds resume after every cut. Default: as many `replicas` as servers."""
     logs: list[Log] = []
 
     async def back() -> None:
@@ -169,7 +169,7 @@ async def open_log(
             on_lost()
 
     async def quiet(_: Exception) -> None:
-        """Errors of the connection are what these tests make."""
+        """Ignore the connection errors that these tests cause."""
 
     servers = url.split(",")
     connection = await nats.connect(

@@ -1,4 +1,4 @@
-"""A feed's handler for tests: keeps what it is given and wakes whoever waits for it."""
+"""A feed's handler for tests: keeps the events and wakes waiters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TIMEOUT_S = 20.0
 
 
 class Collector:
-    """Events in the order they were handed over."""
+    """Events in the order in which they were delivered."""
 
     def __init__(self) -> None:
         self.got: list[events.Recorded] = []
@@ -23,7 +23,7 @@ class Collector:
 
     @property
     def positions(self) -> list[int]:
-        """Log positions, in the order they came."""
+        """Log positions in the order of delivery."""
         return [recorded.seq for recorded in self.got]
 
     async def until(self, enough: Callable[[Sequence[events.Recorded]], bool], timeout_s: float = TIMEOUT_S) -> None:
@@ -34,5 +34,5 @@ class Collector:
                 await self._more.wait()
 
     async def count(self, number: int, timeout_s: float = TIMEOUT_S) -> None:
-        """Wait until `number` events came."""
+        """Wait for `number` events."""
         await self.until(lambda got: len(got) >= number, timeout_s)

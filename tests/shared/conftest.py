@@ -1,4 +1,4 @@
-"""The servers of the behaviour suite, one set for each backend that this machine has."""
+"""Servers of the bus and log tests, one set for each backend that this machine has."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session", params=backends.bus_names())
 def bus_backend(request: pytest.FixtureRequest) -> str:
-    """As `backend`, and `cluster`: three servers, and a log of three replicas."""
+    """All of `backend`, and `cluster`: three servers, and a log of three replicas."""
     return str(request.param)
 
 
 @pytest.fixture(scope="session")
 def bus_url(bus_backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A nats-server, or three, that all tests share: each uses sessions of its own."""
+    """A nats-server, or three, shared by all tests: each test uses its own sessions."""
     server = backends.nats_server(bus_backend, tmp_path_factory.mktemp("bus"))
     server.start()
     yield server.url
@@ -40,7 +40,7 @@ def bus_url(bus_backend: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="session")
 def store_url(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Valkey that all tests share."""
+    """A Valkey shared by all tests."""
     server = backends.valkey_server(backend, tmp_path_factory.mktemp("store"))
     server.start()
     yield server.url

@@ -1,4 +1,4 @@
-"""Instances of every declared event: one fixed sample of each for the golden logs, and strategies for the property tests."""
+"""Instances of every declared event: a fixed sample of each for the golden logs, and strategies for the property tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ E = TypeVar("E")
 
 
 def strategy(kind: Any) -> st.SearchStrategy[Any]:
-    """Values of a field's type."""
+    """Return a strategy for values of a field's type."""
     origin, args = get_origin(kind), get_args(kind)
     if kind is Taken:
         raw = JSON.map(lambda value: msgspec.Raw(msgspec.msgpack.encode(value)))
@@ -53,7 +53,7 @@ def strategy(kind: Any) -> st.SearchStrategy[Any]:
 
 
 def instances(cls: type[E]) -> st.SearchStrategy[E]:
-    """Instances of a Struct, with and without its optional fields."""
+    """Return a strategy for instances of a Struct, with and without its optional fields."""
     fields = msgspec.structs.fields(cast("Any", cls))
     needed = {f.name: strategy(f.type) for f in fields if f.required}
     optional = {f.name: strategy(f.type) for f in fields if not f.required}
@@ -61,12 +61,12 @@ def instances(cls: type[E]) -> st.SearchStrategy[E]:
 
 
 def sample(cls: type[E]) -> E:
-    """The one fixed instance of a Struct, every field filled."""
+    """Return the fixed sample of a Struct, every field filled."""
     return cls(**{f.name: _sample(f.type, f.name) for f in msgspec.structs.fields(cast("Any", cls))})
 
 
 def samples() -> dict[str, Event]:
-    """A sample of every declared event, by type."""
+    """Return a sample of every declared event, by type."""
     return {name: sample(kind.cls) for name, kind in sorted(events.KINDS.items())}
 
 

@@ -1,4 +1,4 @@
-"""Tasks that lose a cancellation."""
+"""Cancellation of tasks that lose it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: every declared type survives its encoding, older ones are brought to today's shape, newer ones are kept."""
+"""Events: every declared type survives its encoding, older versions are upcast, newer ones are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data from outside is nested so deep and no deeper."""
+"""Limit on the nesting depth of outside data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading and writing frames, beside the library that knows the whole of the protocol."""
+"""Reading and writing frames, compared with a complete library."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pieces(data: bytes, cuts: list[int]) -> Iterator[bytes]:
 
 
 def read(frames: list[Frame]) -> tuple[list[tuple[int, bytes]], int]:
-    """What a server has of these frames, and the code of the fault that ends them, or 0."""
+    """Return the messages of a server for these frames, and the code of the fault that ends them, or 0."""
     found: list[tuple[int, bytes]] = []
     message: tuple[int, bytes] | None = None
     for frame in frames:

@@ -29,7 +29,7 @@ E = TypeVar("E", bound=events.Event)
 
 
 class Caller:
-    """A session as the voice service sees it: it calls, and hears what the executor says."""
+    """A session as the voice service sees it: it makes calls, and receives the executor's events."""
 
     def __init__(self, log: Log, sid: str) -> None:
         self.sid = sid
@@ -47,7 +47,7 @@ class Caller:
         await self._feed.stop()
 
     async def call(self, name: str, call_id: str = "c1", *, deadline_ms: int = 30_000, account: str = "local", **arguments: Any) -> int:
-        """Call a function; returns the position of the call."""
+        """Call a function. Return the position of the call."""
         event = ToolCalled(call_id=call_id, name=name, arguments=arguments, kind="server", turn=1, deadline_ms=deadline_ms, account=account)
         return await self.say(event)
 
@@ -58,7 +58,7 @@ class Caller:
         return await self._voice.append(event, ts=self._clock.now_us(), cause=None)
 
     async def next(self, type: type[E], call_id: str = "c1") -> tuple[E, events.Recorded]:
-        """The event of this type about this call or its task, once it is there."""
+        """Wait for the event of this type about this call or its task, and return it."""
 
         def found() -> tuple[E, events.Recorded] | None:
             for recorded in self.heard:
@@ -77,7 +77,7 @@ class Caller:
         return answer
 
     def told(self, *types: type[events.Event]) -> list[events.Event]:
-        """What was heard so far of these types, without the journal."""
+        """Return the events received so far of these types, without the journal."""
         wanted = types or tuple(kind.cls for kind in events.KINDS.values() if not kind.name.endswith(".journal"))
         return [recorded.event for recorded in self.heard if isinstance(recorded.event, wanted)]
 
@@ -138,7 +138,7 @@ async def store(config: Config) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def callers(log: Log) -> AsyncIterator[Callable[[], Awaitable[Caller]]]:
-    """Makes sessions that call."""
+    """Make sessions that call functions."""
     async with AsyncExitStack() as open_things:
 
         async def make() -> Caller:

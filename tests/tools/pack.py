@@ -1,4 +1,4 @@
-"""Functions for tests of the executor: they count how often they ran, wait to be released, and misbehave."""
+"""Functions for tests of the executor: they count their runs, wait to be released, and misbehave."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from voxbridge.shared.events.tools import NoteRemembered
 
 
 def _ran(file: str) -> None:
-    """One more line: counts runs over processes."""
+    """Append a line to the file, to count runs over several processes."""
     handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(handle, f"{os.getpid()}\n".encode())
     os.close(handle)
@@ -53,7 +53,7 @@ async def effect(file: str, ctx: Context) -> dict[str, Any]:
 
 @function(idempotent=True)
 async def harmless(file: str, ctx: Context) -> dict[str, Any]:
-    """As `effect`, and may be run again.
+    """Leave lines like `effect`, and may be run again.
 
     Args:
         file: Where.
@@ -65,7 +65,7 @@ async def harmless(file: str, ctx: Context) -> dict[str, Any]:
 
 @function()
 async def stubborn(file: str) -> dict[str, Any]:
-    """Ends well though it is told to stop.
+    """Return normally although it is cancelled.
 
     Args:
         file: Where.
@@ -80,14 +80,14 @@ async def stubborn(file: str) -> dict[str, Any]:
 
 @function(timeout_s=0.2)
 async def slow() -> dict[str, Any]:
-    """Never ends by itself."""
+    """Wait for ever."""
     await asyncio.Event().wait()
     return {}
 
 
 @function(timeout_s=0.2)
 def blocking(seconds: float) -> dict[str, Any]:
-    """Blocks its thread.
+    """Block the thread.
 
     Args:
         seconds: How long.
@@ -108,13 +108,13 @@ async def large(size: int) -> dict[str, Any]:
 
 @function()
 async def faulty() -> dict[str, Any]:
-    """Raise what nobody expects."""
+    """Raise an unexpected error."""
     raise RuntimeError("secret detail")
 
 
 @function()
 async def unsayable(ctx: Context) -> Any:
-    """Return what is no JSON."""
+    """Return a value that is not JSON."""
     return ctx
 
 
@@ -164,7 +164,7 @@ def double(number: int) -> dict[str, Any]:
 
 @function(isolated=True, timeout_s=30)
 def spin(file: str) -> dict[str, Any]:
-    """Take the processor for ever.
+    """Use the processor for ever.
 
     Args:
         file: Where to say that it began.
@@ -176,14 +176,14 @@ def spin(file: str) -> dict[str, Any]:
 
 @function(isolated=Isolation(cpu_s=1), timeout_s=30)
 def burn() -> dict[str, Any]:
-    """Take more processor time than it may."""
+    """Use more processor time than allowed."""
     while True:
         pass
 
 
 @function(isolated=True, timeout_s=1)
 def overrun(file: str) -> dict[str, Any]:
-    """Take longer than it may.
+    """Take longer than allowed.
 
     Args:
         file: Where to say that it began.
@@ -193,7 +193,7 @@ def overrun(file: str) -> dict[str, Any]:
 
 @function(isolated=Isolation(memory_mb=32))
 def hoard(mebibytes: int) -> dict[str, Any]:
-    """Take memory.
+    """Allocate memory.
 
     Args:
         mebibytes: How much.

@@ -1,4 +1,4 @@
-"""Isolated functions in real child processes: limits, ends, and how many there are."""
+"""Isolated functions in real child processes: limits, ends, and the number of processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def children(tools: dict[str, Tool]) -> AsyncIterator[Children]:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether nothing runs under this id: there is no such process, or only what its parent has yet to collect."""
+    """Return whether no process runs under this id; a zombie counts as gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -43,7 +43,7 @@ def is_gone(pid: int) -> bool:
 
 async def gone(pid: int) -> None:
     async with asyncio.timeout(BOUND_S):
-        while not is_gone(pid):  # noqa: ASYNC110 - the kernel tells only a parent
+        while not is_gone(pid):  # noqa: ASYNC110 - only a parent is notified
             await asyncio.sleep(0.005)
 
 
@@ -99,8 +99,8 @@ async def test_a_killed_child_fails_its_call_and_no_other(children: Children, to
 async def test_a_child_that_was_killed_while_it_rested_costs_nobody_a_call(children: Children, tools: dict[str, Tool]) -> None:
     resting = (await children.run(tools["double"], {"number": 1}))["pid"]
     os.kill(resting, signal.SIGKILL)
-    with suppress(ChildProcessError):  # a thread of asyncio's has collected it
-        os.waitid(os.P_PID, resting, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - the event loop is to stand still, and know nothing of the end
+    with suppress(ChildProcessError):  # a thread of asyncio's may have collected it
+        os.waitid(os.P_PID, resting, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - the event loop must stand still, unaware of the end
     answer = await children.run(tools["double"], {"number": 3})
     assert (answer["doubled"], answer["pid"] == resting) == (6, False)
 

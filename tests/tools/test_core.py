@@ -1,4 +1,4 @@
-"""The step by tables, and by any order of what can happen to it."""
+"""The step, by tables and by random orders of events."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def scheduled(call_id: str = "c1", attempt: int = 1, after_ms: int = 60_000) -> 
 
 
 class Told:
-    """A state and everything that came out, by time."""
+    """A state and all outputs, by time."""
 
     def __init__(self) -> None:
         self.state = State()

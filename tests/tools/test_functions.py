@@ -1,4 +1,4 @@
-"""What each function says."""
+"""Results of each function."""
 
 from __future__ import annotations
 

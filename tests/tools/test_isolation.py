@@ -1,4 +1,4 @@
-"""Isolated functions as a caller meets them: real executors, real kills."""
+"""Isolated functions from the caller's view: real executors, real kills."""
 
 from __future__ import annotations
 

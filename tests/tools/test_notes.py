@@ -1,4 +1,4 @@
-"""Remembering and recalling through the executor, with Valkey as it is and as it loses everything."""
+"""Remembering and recalling through the executor, with Valkey intact and after it lost everything."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_a_copy_of_a_session_neither_takes_its_notes_along_nor_brings_them
 
 
 class Held(Store):
-    """A store that is about to take notes, until it is let."""
+    """A store that blocks before it writes notes, until the test releases it."""
 
     def __init__(self, redis: Redis) -> None:
         super().__init__(redis)
@@ -111,7 +111,7 @@ class Held(Store):
 
 @pytest.fixture
 async def remembered(executors: Executors, caller: Caller, log: Log) -> str:
-    """A session that has a note and has ended."""
+    """Run a session that stores a note and ends. Return its id."""
     async with executors.running(PACKS):
         await caller.call("remember", account="me", note="The key is under the mat.")
         await caller.next(ToolCompleted)
@@ -155,7 +155,7 @@ async def test_an_erased_note_that_a_dying_executor_brought_back_is_removed_by_t
     await store.add_note("me", Note(note_id=f"{remembered}.c1", text="The key is under the mat.", ts=5))
     other = await callers()
     async with executors.running(PACKS):
-        while not await store.functions():  # noqa: ASYNC110 - Valkey is asked
+        while not await store.functions():  # noqa: ASYNC110 - polls Valkey
             await asyncio.sleep(0.01)
         assert await recalled(other, "r1") == []
 

@@ -1,4 +1,4 @@
-"""What becomes of calls whose process is told to stop, is stopped, is late, or cannot deal with them."""
+"""Calls whose process is drained, stopped, late, or cannot handle them."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ async def test_what_cannot_be_said_to_be_interrupted_in_time_is_said_by_a_succes
 async def test_a_call_that_comes_again_is_left_to_the_process_that_has_it(
     executors: Executors, caller: Caller, connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after an outage of the server, or when the process was too busy to renew."""
+    """A call is redelivered after an outage of the server, or when the process was too busy to renew it."""
     monkeypatch.setattr(intake, "HEARTBEAT_S", 60.0)
     file = tmp_path / "runs"
     async with executors.running(), executors.running():
         await caller.call("effect", file=str(file))
         await lines(file, 1)
         async with asyncio.timeout(BOUND_S):
-            while not (await connection.jetstream().consumer_info("EV", "tools")).num_redelivered:  # noqa: ASYNC110 - the server is asked
+            while not (await connection.jetstream().consumer_info("EV", "tools")).num_redelivered:  # noqa: ASYNC110 - polls the server
                 await asyncio.sleep(0.02)
         release(file)
         done, _ = await caller.next(ToolCompleted)
@@ -101,7 +101,7 @@ async def test_a_stopped_process_that_wakes_up_adds_nothing_to_what_was_said_for
             release(file)
             stopped.send_signal(signal.SIGCONT)
             await acknowledged(connection)
-            # It serves again: what it had is no longer its own.
+            # It serves again, but its old calls belong to another process.
             await caller.call("effect", "c2", file=str(file))
             await caller.next(ToolCompleted, "c2")
         stopped.send_signal(signal.SIGTERM)
@@ -121,7 +121,7 @@ async def test_a_call_that_no_process_can_deal_with_is_given_up_after_its_tries(
     async with executors.running() as service:
         await poisoned.call("echo", text="never")
         async with asyncio.timeout(BOUND_S):
-            while not service.stats()["refused"]:  # noqa: ASYNC110 - a figure, no event
+            while not service.stats()["refused"]:  # noqa: ASYNC110 - a figure without an event
                 await asyncio.sleep(0.01)
         await acknowledged(connection)
         await healthy.call("echo", text="hello")

@@ -1,4 +1,4 @@
-"""From a typed callable to a name, a description and a schema; and what is refused."""
+"""Name, description and schema of a typed callable, and refusals."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def undescribed() -> Any:
 
 
 def untyped() -> Any:
-    async def loose(text) -> dict[str, Any]:  # type: ignore[no-untyped-def]  # that is what is wrong with it
+    async def loose(text) -> dict[str, Any]:  # type: ignore[no-untyped-def]  # the error under test
         """Loose."""
         return {}
 

@@ -1,4 +1,4 @@
-"""The tool executor on three servers, by way of a follower: the tests of one server, again."""
+"""The tool executor on three servers, through a follower: repeats the tests of one server."""
 
 from __future__ import annotations
 

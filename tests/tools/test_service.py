@@ -1,4 +1,4 @@
-"""The executor on real servers: what a caller hears, whatever happens to the executor."""
+"""The executor on real servers: events that a caller receives in normal operation and after faults."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MakeCaller = Callable[[], Awaitable[Caller]]
 
 
 async def lines(path: Path, count: int) -> list[str]:
-    """The runs that a file counts, once there are `count`."""
+    """Wait until a file has `count` runs, and return them."""
     async with asyncio.timeout(BOUND_S):
         while not path.exists() or len(path.read_text().splitlines()) < count:  # noqa: ASYNC110, ASYNC240 - another process writes it
             await asyncio.sleep(0.005)
@@ -52,7 +52,7 @@ async def lines(path: Path, count: int) -> list[str]:
 
 
 async def acknowledged(connection: Client) -> None:
-    """Wait until the consumer holds nothing open."""
+    """Wait until the consumer has no pending message."""
     async with asyncio.timeout(BOUND_S):
         while True:
             info = await connection.jetstream().consumer_info("EV", "tools")
@@ -67,7 +67,7 @@ def release(path: Path) -> None:
 
 @asynccontextmanager
 async def process(config: Config) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A real executor process."""
+    """Run a real executor process."""
     env = {
         "VOXBRIDGE_NATS_URL": config.nats_url,
         "VOXBRIDGE_REDIS_URL": config.redis_url,
@@ -85,7 +85,7 @@ async def process(config: Config) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 async def check_fold(log: Log, caller: Caller, service: tools_service.ToolService) -> None:
-    """The log gives the state that the executor holds, and lacks nothing."""
+    """Check that folding the log gives the executor's state, without missing events."""
     recorded = [event async for event in log.read_all(caller.sid)]
     folded = refold(recorded)
     assert folded.missing == ()
@@ -100,7 +100,7 @@ async def test_a_call_is_started_and_completed_with_its_causes(executors: Execut
         assert done.result == {"text": "hello", "spoken": "hello"}
         assert started.attempt == 1
         assert position < start.seq < recorded.seq
-        # The journal names the inputs: 0 is the call itself, 1 that it was accepted, 2 that the function returned.
+        # The journal numbers the inputs: 0 is the call itself, 1 its acceptance, 2 the function's return.
         assert (start.cause, recorded.cause) == ("tools#1", "tools#2")
         await acknowledged(connection)
         await check_fold(log, caller, service)
@@ -298,7 +298,7 @@ async def test_the_catalogue_is_published_listed_and_brought_back(
 
         async def published() -> list[str]:
             async with asyncio.timeout(BOUND_S):
-                while not (found := await store.functions()):  # noqa: ASYNC110 - Valkey is asked
+                while not (found := await store.functions()):  # noqa: ASYNC110 - polls Valkey
                     await asyncio.sleep(0.01)
             return sorted(function.name for function in found)
 
@@ -351,7 +351,7 @@ async def test_a_full_process_leaves_calls_to_the_stream(
         await lines(first, 1)
         await caller.call("effect", "c2", file=str(second))
         async with asyncio.timeout(BOUND_S):
-            while (await connection.jetstream().consumer_info("EV", "tools")).num_pending != 1:  # noqa: ASYNC110 - the server is asked
+            while (await connection.jetstream().consumer_info("EV", "tools")).num_pending != 1:  # noqa: ASYNC110 - polls the server
                 await asyncio.sleep(0.01)
         assert service.stats()["running"] == 1
         assert not second.exists()

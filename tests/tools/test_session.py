@@ -1,4 +1,4 @@
-"""Transactions with the log: what a crash or another writer can leave, and what the next fold makes of it."""
+"""Transactions with the log: partial writes after a crash or another writer, and the next fold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def accept(wanted: Resolve) -> Accepted | Rejected:
 
 
 class Process:
-    """A session as one process has it, with the outputs it was told to perform."""
+    """A session in one process, with the outputs to perform."""
 
     def __init__(self, log: Log, sid: str, stem: str) -> None:
         self.performed: list[Any] = []
@@ -80,7 +80,7 @@ class Standing:
         self._now = SystemClock().now_us()
 
     def now_us(self) -> int:
-        """The time at which it was made."""
+        """Return the time of its creation."""
         return self._now
 
 
@@ -88,7 +88,7 @@ async def test_events_that_a_crash_kept_from_the_log_are_written_by_the_next_pro
     sid = new_session_id()
     called = await call(log, sid, SessionWriter(log, sid, "voice"), "c1")
     await Process(log, sid, "a").session.take(called)
-    # The journal of the result arrives, and then the process is gone.
+    # The process dies after the journal of the result was written.
     before = await stored(log, sid)
     folded = refold(before)
     writer = SessionWriter(log, sid, "tools", stem="a", number=folded.number, last_seq=folded.last_seq)

@@ -40,23 +40,23 @@ from voxbridge.shared.store.store import Store
 
 BOUND_S = 40.0
 BUSY_S = 15.0
-"""Seconds that a short operation may take on a busy machine. `make bench` measures how long it takes on a quiet one."""
+"""Longest time in seconds of a short operation on a busy machine. `make bench` has the figures."""
 
 FRAME = 8_000
-"""Bytes of a microphone frame: 250 ms, so that a subscriber's queue holds what is sent at once."""
+"""Bytes of a microphone frame: 250 ms, so that a subscriber's queue holds all frames sent at once."""
 
 E = TypeVar("E", bound=events.Event)
 
 
 async def becomes(ask: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for a state that gives no signal."""
+    """Poll until a state is reached that gives no signal."""
     async with asyncio.timeout(BOUND_S):
-        while not await ask():  # noqa: ASYNC110 - as said
+        while not await ask():  # noqa: ASYNC110 - see the docstring
             await asyncio.sleep(0.005)
 
 
 async def left(store: Store, page: Page) -> None:
-    """Wait until nobody holds the session and the index does not list it as live."""
+    """Wait until no worker holds the session and the index does not list it as live."""
 
     async def gone() -> bool:
         return not (await store.held([page.sid]))[0] and page.sid not in await store.live_sessions()
@@ -65,7 +65,7 @@ async def left(store: Store, page: Page) -> None:
 
 
 async def at_rest(worker: VoiceService) -> None:
-    """Wait until a worker holds nothing and does nothing."""
+    """Wait until a worker has no session and no task."""
 
     async def rests() -> bool:
         return not worker.stats()["sessions"] and not worker._tasks
@@ -75,18 +75,18 @@ async def at_rest(worker: VoiceService) -> None:
 
 class _Quiet:
     def begin(self, label: str, total: int) -> None:
-        """Nothing is shown."""
+        """Show nothing."""
 
     def advance(self, count: int) -> None:
-        """Nothing is shown."""
+        """Show nothing."""
 
     def note(self, text: str) -> None:
-        """Nothing is shown."""
+        """Show nothing."""
 
 
 @pytest.fixture
 async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[GeminiServer]:
-    """The stand-in for Gemini Live, and a key for it in the environment."""
+    """The stand-in for Gemini Live, with its address and a key in the environment."""
     async with GeminiServer(tmp_path, Options()) as server:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
         monkeypatch.setenv("SSL_CERT_FILE", str(server.ca_file))
@@ -96,7 +96,7 @@ async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
 @pytest.fixture(scope="session")
 def silero() -> SileroModel:
-    """The real weights, fetched if this machine has none."""
+    """The real weights, downloaded if this machine has none."""
     folder = Config.from_env().models_dir
     path = folder / "silero-vad" / "silero_vad.onnx"
     if not path.is_file():
@@ -106,7 +106,7 @@ def silero() -> SileroModel:
 
 
 class Page:
-    """A session as the gateway sees it: it asks, speaks and types, and hears what the voice service says."""
+    """A session as the gateway sees it: it starts, speaks and types, and receives the voice service's events."""
 
     def __init__(self, connection: Client, store: Store) -> None:
         self.sid = new_session_id()
@@ -116,7 +116,7 @@ class Page:
         self.states: list[str] = []
         self.partials: list[moments.PartialTranscript] = []
         self.pieces: list[moments.PartialTranscript] = []
-        """What the bus had of these."""
+        """The moments as published, before they are composed to `partials`."""
 
         self._composer = Composer()
         self.position = 0
@@ -130,7 +130,7 @@ class Page:
         self._plays = True
 
     async def open(self, mode: gateway.Mode = "local", *, plays: bool = True, age_s: float = 0, live: bool = True, **options: Any) -> Page:
-        """Ask for a session with these `options`. `plays` reports at once that each reply was heard to its end."""
+        """Request a session with these `options`. `plays`: each reply is reported at once as heard to its end."""
         self._plays = plays
         await self._feed.start()
         await self._connection.subscribe(subjects.audio_out(self.sid), cb=self._audio)
@@ -148,12 +148,12 @@ class Page:
         return await self._writer.append(event, ts=self._clock.now_us(), cause=None)
 
     async def ends(self) -> events.Recorded:
-        """End the session and wait for it."""
+        """End the session and wait until it has ended."""
         await self.says(gateway.SessionEndRequested(by="client", reason="client"))
         return await self.until(events.voice.SessionEnded)
 
     async def speaks(self, pcm: bytes) -> None:
-        """Send microphone audio, as fast as it is taken."""
+        """Send microphone audio as fast as it is taken."""
         for start in range(0, len(pcm), FRAME):
             frame = frames.pack(frames.PCM16, 0, self._sequence, wall_ms32(), pcm[start : start + FRAME])
             self._sequence += 1
@@ -161,7 +161,7 @@ class Page:
         await self._connection.flush()
 
     async def talks(self, pcm: bytes) -> None:
-        """The same, as fast as a person speaks: what was said is then as old as it is long."""
+        """Send microphone audio in real time, so that it is as old as it is long."""
         loop, second = asyncio.get_running_loop(), 2 * frames.INPUT_RATE
         begun = loop.time()
         for start in range(0, len(pcm), second // 5):
@@ -169,29 +169,29 @@ class Page:
             await asyncio.sleep(begun + (start + second // 5) / second - loop.time())
 
     async def until(self, kind: type[E], count: int = 1, **fields: Any) -> events.Recorded:
-        """The n-th event of this type with these fields, once it is there."""
+        """Wait for the n-th event of this type with these fields, and return it."""
         await self.when(lambda: self._found(kind, count, fields))
         found = self._found(kind, count, fields)
         assert found is not None
         return found
 
     async def event(self, kind: type[E], count: int = 1, **fields: Any) -> E:
-        """The same, without its envelope."""
+        """Return the same without its envelope."""
         found = (await self.until(kind, count, **fields)).event
         assert isinstance(found, kind)
         return found
 
     async def when(self, ask: Callable[[], Any]) -> None:
-        """Wait until `ask` holds of what came."""
+        """Wait until `ask` holds; it is checked after each event or frame."""
         async with asyncio.timeout(BOUND_S), self._came:
             await self._came.wait_for(lambda: bool(ask()))
 
     def told(self, *kinds: type[events.Event]) -> list[Any]:
-        """The events of these types so far."""
+        """Return the events of these types so far."""
         return [one.event for one in self.heard if isinstance(one.event, kinds)]
 
     async def everything(self) -> list[events.Recorded]:
-        """The log of the session."""
+        """Return the log of the session."""
         return [one async for one in self.log.read_all(self.sid)]
 
     async def executes(self, called: ev.ToolCalled, result: dict[str, Any]) -> int:
@@ -206,19 +206,19 @@ class Page:
         return await writer.append(event, ts=self._clock.now_us(), cause=None)
 
     def sent_ms(self, generation: int) -> int:
-        """Audio of a generation that came."""
+        """Return the received audio of a generation in ms."""
         return sum(len(pcm) for one, pcm in self.frames if one.generation == generation) * 1_000 // (2 * frames.OUTPUT_RATE)
 
     def flushed(self, generation: int) -> bool:
-        """Whether a flush of this generation came."""
+        """Return whether a flush of this generation was received."""
         return any(prefix.kind == frames.FLUSH and prefix.generation == generation for prefix, _ in self.frames)
 
     def ended(self, generation: int) -> bool:
-        """Whether the last frame of a generation came."""
+        """Return whether the last frame of a generation was received."""
         return any(prefix.flags & frames.LAST and prefix.generation == generation for prefix, _ in self.frames)
 
     async def stop(self) -> None:
-        """Hear nothing more."""
+        """Stop receiving."""
         await self._feed.stop()
 
     def _found(self, kind: type[E], count: int, fields: dict[str, Any]) -> events.Recorded | None:
@@ -253,19 +253,19 @@ class Page:
 
 
 class Workers:
-    """Voice workers on the servers and models of the test."""
+    """Starter of voice workers on the servers and models of the test."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     @asynccontextmanager
     async def running(self, **settings: Any) -> AsyncIterator[VoiceService]:
-        """A worker in this process."""
+        """Run a worker in this process."""
         async with connected(replace(self.config, **settings), "voice", new_process_id("voice"), SystemClock()) as resources:
             service = await build(resources)
             assert isinstance(service, VoiceService)
             serving = asyncio.create_task(service.serve())
-            await resources.events_nc.flush()  # whoever asks this worker something finds it
+            await resources.events_nc.flush()  # all subscriptions of this worker are active now
             try:
                 yield service
             finally:
@@ -276,7 +276,7 @@ class Workers:
 
     @asynccontextmanager
     async def process(self) -> AsyncIterator[asyncio.subprocess.Process]:
-        """A worker in a process of its own, serving."""
+        """Run a worker in a separate process, and wait until it serves."""
         env = {**os.environ, **self.config.as_env()}
         root = Path(__file__).parents[2]
         running = await asyncio.create_subprocess_exec(
@@ -330,7 +330,7 @@ async def store(config: Config) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def pages(connection: Client, store: Store) -> AsyncIterator[Callable[[], Page]]:
-    """Makes sessions that are not yet asked for."""
+    """Make sessions that are not requested yet."""
     async with AsyncExitStack() as open_things:
 
         def make() -> Page:

@@ -1,4 +1,4 @@
-"""A conversation with the core in virtual time: feeds inputs, fires timers when their time comes, collects outputs."""
+"""A conversation with the core in virtual time: feeds inputs, fires timers when they are due, collects outputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ E = TypeVar("E")
 
 
 class Conversation:
-    """One session of the core. `now_ms` counts from the request."""
+    """A session of the core. `now_ms` counts from the request."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Conversation:
         )
 
     def log(self, event: events.Event) -> list[Any]:
-        """Take an event of the log."""
+        """Take an event of the log. Return the outputs."""
         self._seq += 1
         kind = events.kind_of(event)
         recorded = events.Recorded(
@@ -91,7 +91,7 @@ class Conversation:
         return self.take(LogInput(recorded))
 
     def take(self, input: Any) -> list[Any]:
-        """Take an input now; returns what came of it."""
+        """Take an input now. Return the outputs."""
         now = START_US + self.now_ms * 1_000
         self.inputs.append((now, input))
         self.state, outputs = step.step(self.state, input, now)
@@ -104,7 +104,7 @@ class Conversation:
         return list(outputs)
 
     def pass_ms(self, ms: int) -> None:
-        """Let time pass; timers fire when they are due."""
+        """Advance the time; timers fire when they are due."""
         until = self.now_ms + ms
         while self._timers:
             name, due = min(self._timers.items(), key=lambda item: item[1])
@@ -116,40 +116,40 @@ class Conversation:
         self.now_ms = until
 
     def timer_left(self, name: str) -> int:
-        """ms until a timer fires."""
+        """Return the ms until a timer fires."""
         return self._timers[name] - self.now_ms
 
     def events(self, kind: type[E]) -> list[E]:
-        """The events of a type that were appended so far."""
+        """Return the events of a type that were appended so far."""
         return [o.event for o in self.outputs if isinstance(o, Append) and isinstance(o.event, kind)]
 
     def effects(self, kind: type[E]) -> list[tuple[int, E]]:
-        """The effects of a kind that were started so far, with their ids."""
+        """Return the effects of a kind that were started so far, with their ids."""
         return [(o.id, o.effect) for o in self.outputs if isinstance(o, out.StartEffect) and isinstance(o.effect, kind)]
 
     def last_effect(self, kind: type[E]) -> tuple[int, E]:
-        """The newest effect of a kind."""
+        """Return the newest effect of a kind, with its id."""
         return self.effects(kind)[-1]
 
     def cancelled(self) -> set[int]:
-        """Ids of effects that were cancelled."""
+        """Return the ids of effects that were cancelled."""
         return {o.id for o in self.outputs if isinstance(o, out.CancelEffect)}
 
     def flushed(self) -> list[int]:
-        """Generations that were flushed."""
+        """Return the generations that were flushed."""
         return [o.generation for o in self.outputs if isinstance(o, out.Flush)]
 
     def states(self) -> list[str]:
-        """The states shown, in order."""
+        """Return the states shown, in order."""
         return [o.moment.state for o in self.outputs if isinstance(o, out.Tell) and isinstance(o.moment, StateChanged)]
 
     def partials(self, role: str) -> list[str]:
-        """The partial transcripts shown for a role."""
+        """Return the partial transcripts shown for a role."""
         found = [o.moment for o in self.outputs if isinstance(o, out.Tell) and isinstance(o.moment, PartialTranscript)]
         return [moment.text for moment in found if moment.role == role]
 
     def speak(self, text: str, *, ms: int = 1_500, probability: float = 0.9) -> None:
-        """The user speaks for `ms`, pauses, is judged and transcribed."""
+        """Have the user speak for `ms` and pause; the turn is judged and transcribed."""
         began = self.now_ms
         self.take(inputs.VoiceStarted(began))
         self.pass_ms(ms)
@@ -160,7 +160,7 @@ class Conversation:
         self.take(inputs.Transcribed(effect=self.last_effect(out.Transcribe)[0], text=text))
 
     def write(self, *deltas: str, done: bool = True) -> int:
-        """The language model writes; returns the id of the completion."""
+        """Have the language model write. Return the id of the completion."""
         effect, _ = self.last_effect(out.Complete)
         for delta in deltas:
             self.pass_ms(30)
@@ -170,7 +170,7 @@ class Conversation:
         return effect
 
     def synthesize(self, *, ms_each: int = 1_000) -> int:
-        """Everything that waits to be spoken is synthesised; returns how many pieces."""
+        """Synthesise all pieces that wait to be spoken. Return their number."""
         pieces = 0
         while True:
             open_pieces = [p for p in (self.state.reply.pieces if self.state.reply else ()) if p.effect is not None and not p.done]
@@ -184,10 +184,10 @@ class Conversation:
             pieces += 1
 
     def play(self, played_ms: int, state: gateway.PlaybackState = "playing", generation: int | None = None) -> None:
-        """The client reports playback of the current (or given) generation."""
+        """Report playback of the current (or given) generation as the client."""
         self.log(gateway.PlaybackReported(generation=generation or self.state.generation, played_ms=played_ms, state=state))
 
     def complete_tool(self, result: dict[str, Any]) -> None:
-        """The executor answers the newest call."""
+        """Answer the newest call as the executor."""
         call = self.events(ev.ToolCalled)[-1]
         self.log(tools.ToolCompleted(call_id=call.call_id, name=call.name, result=result, ms=5))

@@ -1,4 +1,4 @@
-"""What `live_world` is made of: the agents, what the model does when it is asked, and a connection as both sides know it."""
+"""Parts of `live_world`: the agents, the scripted behaviour of the model, and a connection as both sides know it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from voxbridge.shared.agents.model import Agent, ModelName
 GREETING: Final = "Welcome to our house."
 LIVE: Final = "gemini-3.8-live"
 TOKENS_PER_SECOND: Final = 25
-"""Of audio, each way; the microphone sends silence, too."""
+"""Tokens of audio in each direction; the microphone also sends silence."""
 
 TRIGGER_TOKENS: Final = 24_000
 TARGET_TOKENS: Final = 12_000
-"""What a context is shortened to that has more than `TRIGGER_TOKENS`: after 16 minutes, and every 8 from then on."""
+"""Tokens that remain when a context exceeds `TRIGGER_TOKENS`: after 16 minutes, and every 8 from then on."""
 
 FUNCTION: Final = Function(name="look_up", description="Look something up.", parameters={"type": "object"}, timeout_s=5.0)
 
 
 def agents(model: str = LIVE) -> tuple[Agent, ...]:
-    """A host who greets, and an advisor."""
+    """Return a host who greets, and an advisor."""
     chosen = ModelName("gemini", model)
     return (
         Agent(name="host", prompt="You are the host.", greeting=GREETING, voice="Puck", handoffs=("advisor",), realtime=chosen),
@@ -32,49 +32,49 @@ def agents(model: str = LIVE) -> tuple[Agent, ...]:
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model does when it is asked; what is left out does not happen."""
+    """Behaviour of the model when it is asked a question; empty parts are skipped."""
 
     says: str = ""
     calls: str = ""
-    """A function that is called behind these words, or the agent that is handed over to with `to:`."""
+    """Function that is called after these words; with `to:`, the agent to hand over to."""
 
     after: str = ""
-    """What follows when there is a result, or what the other agent says."""
+    """Words after the result, or those of the other agent."""
 
     late_ms: int = 0
-    """The words of the user come so long after the answer began; 0: before it."""
+    """Milliseconds after the start of the answer at which the user's words arrive; 0: before it."""
 
     empty: int = 0
-    """So many times the turn ends without a word."""
+    """Number of times that the turn ends without a word."""
 
     silent: int = 0
-    """So many times nothing comes at all."""
+    """Number of times that there is no answer at all."""
 
     dies_after: int = 0
-    """The first time, the connection is lost after so many words."""
+    """Words after which the connection is lost, the first time."""
 
     cancels: bool = False
-    """A user who speaks while the call is open makes the model take it back."""
+    """A user who speaks while the call is open makes the model cancel it."""
 
     @property
     def whole(self) -> str:
-        """All that is said."""
+        """All words of the answer."""
         return f"{self.says} {self.after}".strip()
 
 
 class Heard(msgspec.Struct):
-    """What the user says aloud: words and when each of them is over."""
+    """Speech of the user: words, with the time in ms at which each one ends."""
 
     words: list[tuple[int, str]]
 
     @property
     def end(self) -> int:
-        """When the last word is over."""
+        """End of the last word in ms."""
         return self.words[-1][0]
 
 
 class Turn(msgspec.Struct):
-    """A turn of the model, at work."""
+    """A turn of the model under way."""
 
     words: list[str]
     number: int = 0
@@ -85,14 +85,14 @@ class Turn(msgspec.Struct):
     dies_after: int = 0
     cancels: bool = False
     ref: str = ""
-    """The call that it waits for."""
+    """Reference of the call that it waits for."""
 
     began: int = 0
     said: int = 0
 
 
 class Known(NamedTuple):
-    """A part of what a model knows of a call."""
+    """A part of a model's context."""
 
     user: bool
     text: str
@@ -100,30 +100,31 @@ class Known(NamedTuple):
 
 
 class Context(msgspec.Struct):
-    """What a connection's model knows: its instructions, which stay, and a sliding window over what was said."""
+    """Context of a connection's model: its instructions, which stay, and a sliding window over the conversation."""
 
     instructions: str
     parts: list[Known]
     at: int
-    """The microphone was counted up to here, in ms."""
+    """Time in ms up to which microphone audio is counted."""
 
     def hears(self, text: str, at: int) -> None:
-        """The user says something."""
+        """Add words of the user."""
         tokens, self.at = (at - self.at) * TOKENS_PER_SECOND // 1_000, at
         self.parts.append(Known(True, text, tokens))
 
     def says(self, word: str, ms: int) -> None:
-        """The model says a word."""
+        """Add a word of the model."""
         before = Known(False, "", 0) if not self.parts or self.parts[-1].user else self.parts.pop()
         self.parts.append(Known(False, f"{before.text} {word}".strip(), before.tokens + ms * TOKENS_PER_SECOND // 1_000))
 
     @property
     def tokens(self) -> int:
-        """All that counts."""
+        """Tokens of all parts."""
         return sum(part.tokens for part in self.parts)
 
     def compress(self) -> tuple[Known, ...]:
-        """Forget the oldest parts if there are too many, up to where the user spoke; what was said last is kept."""
+        """Drop the oldest parts if there are too many, up to an utterance of the user; the last utterance is kept. Return the dropped
+        parts."""
         left = self.tokens
         if left <= TRIGGER_TOKENS:
             return ()
@@ -137,7 +138,7 @@ class Context(msgspec.Struct):
 
 
 class Compression(NamedTuple):
-    """A model forgot the oldest that it knew: on which connection, and when it was asked what."""
+    """A compression of a model's context: its connection, its time, and the question that was asked."""
 
     at: int
     effect: int
@@ -145,13 +146,13 @@ class Compression(NamedTuple):
     resumed: bool
     number: int
     tokens: int
-    """Before."""
+    """Tokens before the compression."""
 
     forgotten: tuple[Known, ...]
 
 
 class Connection(msgspec.Struct):
-    """A connection: what the provider and the worker know of it."""
+    """A connection, as the provider and the worker know it."""
 
     effect: int
     asked: out.Connect
@@ -163,4 +164,4 @@ class Connection(msgspec.Struct):
     made: int = 0
     reported: int = 0
     heard_to: int = 0
-    """What was said up to here was heard."""
+    """Time up to which speech was processed."""

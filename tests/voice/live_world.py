@@ -1,9 +1,9 @@
-"""A whole call on a realtime model in virtual time: `world` with a model that hears and speaks itself.
+"""A whole call on a realtime model in virtual time: `tests.voice.world` with a model that hears and speaks itself.
 
-Questions carry a number ("Q7 …") and so do their answers ("A7 …"), so that the model knows what it is asked however it is told: by
-voice, in text, after a fault, by another agent, or by a call's result. What the user says aloud lies on a time line of words; a
-connection hears those that it was opened in time for. A model that knows too much forgets the oldest of it, as Gemini Live does where
-`contextWindowCompression` is asked for; what it knows goes on with its handles. Nothing is random.
+Questions carry a number ("Q7 …") and so do their answers ("A7 …"), so that the model knows the question however it gets it: by voice, in
+text, after a fault, from another agent, or in a call's result. The user's speech is a time line of words; a connection hears those after
+its opening. A model whose context is too large drops the oldest part, as Gemini Live does with `contextWindowCompression`; its resumption
+handles keep the context. Nothing is random.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from voxbridge.shared.step.fold import LogInput, fold
 
 DIAL_MS: Final = 150
 ENDPOINT_MS: Final = 500
-"""Silence that ends what the user says."""
+"""Milliseconds of silence that end the user's turn."""
 
 THINKS_MS: Final = 300
 MS_PER_CHARACTER: Final = 60
 FASTER: Final = 4
-"""Audio is made so many times faster than it is heard."""
+"""Speed at which audio is made, as a multiple of real time."""
 
 KEPT_MS: Final = 10_000
 LIFE_MS: Final = 600_000
 WARNED_MS: Final = 50_000
-"""Before the end of a connection it is said that it comes."""
+"""Milliseconds before the end of a connection at which it is announced."""
 
 COMPRESSION_MS: Final = 400
-"""What it costs in the turn that it comes in."""
+"""Milliseconds by which a compression delays its turn."""
 
 EXECUTOR_MS: Final = 700
 LOOK_BACK: Final = 2_000
 
 
 class LiveWorld(World):
-    """`scripts` says what the model does when it is asked a question, by its number."""
+    """The world. `scripts` has the model's behaviour for each question, by its number."""
 
     def __init__(
         self, scripts: dict[int, Script], *, model: str = LIVE, greets: bool = False, warns: bool = True, filler: bool | None = False
@@ -61,22 +61,22 @@ class LiveWorld(World):
         self.most_open = 0
         self.executor_ms = EXECUTOR_MS
         self.pardons = 0
-        """How often the model was told what it could not make sense of."""
+        """Number of inputs that the model did not understand."""
 
         self.steps = 0
         self.kill_after = 0
-        """The worker dies behind so many inputs."""
+        """Number of inputs after which the worker dies."""
 
         self.refused: list[tuple[int, bool]] = []
-        """The next connections are refused with these close codes; whether because of their handle."""
+        """Close codes for the next connections, each with whether its handle is the reason."""
 
         self.poisoned: set[str] = set()
         self.compressions: list[Compression] = []
         self.on_say: Callable[[out.Say], object] = lambda said: None
-        """Hears what models are told in text."""
+        """Called with each text for a model."""
 
         self.mute_notices = False
-        """What the model is to say of its own accord it passes over."""
+        """The model ends its turn without a word when it is told to announce something."""
 
         self._warns = warns
         self._asked_for: dict[int, int] = {}
@@ -95,7 +95,7 @@ class LiveWorld(World):
         return next((one for one in self.connections[-3:] if one.open), None)
 
     def speaks(self, ms: int, text: str, *, for_ms: int = 1_000) -> None:
-        """The user speaks."""
+        """Have the user speak."""
         words = text.split()
         heard = Heard([(ms + for_ms * (index + 1) // len(words), word) for index, word in enumerate(words)])
         self.at(ms, lambda: self._aloud.append(heard))
@@ -103,15 +103,15 @@ class LiveWorld(World):
         self.at(heard.end + ENDPOINT_MS, self._endpoint)
 
     def coughs(self, ms: int) -> None:
-        """The provider takes a noise for a voice."""
+        """Have the provider take a noise for a voice."""
         self.at(ms, self._onset)
 
     def drops(self, ms: int, code: int = 1006) -> None:
-        """The connection is lost."""
+        """Have the connection lost."""
         self.at(ms, lambda: self._lose(self.connection, code))
 
     def poisons(self, ms: int) -> None:
-        """The newest handle kills each connection that resumes it, and the connection is lost."""
+        """Have the connection lost, and every connection that resumes the newest handle."""
 
         def poison() -> None:
             self.poisoned.add(list(self._handles)[-1])
@@ -120,7 +120,7 @@ class LiveWorld(World):
         self.at(ms, poison)
 
     def sizes(self) -> dict[str, int]:
-        """The encoded state in bytes, the length of each tuple in it and its line, and what is outstanding."""
+        """Return the size of the encoded state in bytes, of each tuple in it and its line, and of pending timers and effects."""
         line = self.state.line
         found = {"bytes": len(msgspec.msgpack.encode(self.state)), "timers": len(self._timers), "effects": len(self._effects)}
         for prefix, one in (("", self.state), ("line.", line)):
@@ -230,7 +230,7 @@ class LiveWorld(World):
         return connection if connection is not None and connection.effect == effect else None
 
     def _say(self, connection: Connection, input: Any) -> None:
-        """The provider tells the worker."""
+        """Give the worker an input from the provider."""
         if connection.open:
             self._take(input)
 
@@ -275,12 +275,12 @@ class LiveWorld(World):
             self._interrupt(connection)
 
     def _endpoint(self) -> None:
-        """Answer what was said aloud, once it is over."""
+        """Answer the user's speech once it is over."""
         connection = self.connection
         if connection is None:
             return
         if any(one.words[0][0] <= self.now < one.end + ENDPOINT_MS for one in self._aloud[-3:]):
-            return  # the user speaks, and this is looked at again at the end
+            return  # the user speaks; the end of the speech calls this again
         start, connection.heard_to = connection.heard_to, self.now
         words = [word for one in self._aloud[-5:] for at, word in one.words if start < at <= self.now]
         if words:
@@ -307,7 +307,7 @@ class LiveWorld(World):
         self._say(connection, provider_events.ModelTurnDone(effect=connection.effect))
 
     def _ask(self, connection: Connection, text: str, *, fragments: Sequence[str] = ()) -> None:
-        """The model takes a turn."""
+        """Have the model take a turn."""
         turn = self._answer(connection, text.split("\n\n")[-1])
         script = self.scripts.get(turn.number, Script())
         thinks_ms = self.thinks_ms + (COMPRESSION_MS if self._compressed(connection, turn.number) else 0)
@@ -329,7 +329,7 @@ class LiveWorld(World):
         self.at(turn.began, lambda: self._go_on(connection, turn))
 
     def _compressed(self, connection: Connection, number: int) -> bool:
-        """Whether the model forgot the oldest that it knew, now that it knows more than it may."""
+        """Compress the model's context if it is too large. Return whether that happened."""
         tokens = connection.knows.tokens
         forgotten = connection.knows.compress()
         if forgotten:
@@ -338,7 +338,7 @@ class LiveWorld(World):
         return bool(forgotten)
 
     def _answer(self, connection: Connection, text: str) -> Turn:
-        """What comes of `text`."""
+        """Return the model's turn for a text."""
         if text == responses.ANNOUNCE.format(GREETING):
             return Turn(words=GREETING.split())
         heard = re.search(realtime_connection.GO_ON.format("(.*)").replace("?", r"\?"), text)
@@ -420,7 +420,7 @@ class LiveWorld(World):
     # The page and the executor.
 
     def _spoken_word(self, connection: Connection, word: str) -> None:
-        """A word with its sound, as the worker takes it off the connection."""
+        """Take a word with its sound, as the worker takes it from the connection."""
         ms = len(word) * MS_PER_CHARACTER
         if not connection.made or connection.made - connection.reported >= 1_000:
             connection.reported = connection.made
@@ -444,7 +444,7 @@ class LiveWorld(World):
         if spoken.flushed:
             return
         if self.now - spoken.began > spoken.ms:
-            spoken.began = self.now - spoken.ms  # it waited for the model
+            spoken.began = self.now - spoken.ms  # playback waited for the model
         spoken.pieces.append((word, ms))
 
     def _follow(self, event: events.Event) -> None:
@@ -472,10 +472,10 @@ class LiveWorld(World):
 
 
 def _asks(text: str) -> bool:
-    """Whether this asks for what was asked before."""
+    """Return whether a text asks the model to answer the earlier question."""
     return text == realtime_connection.ANSWER_AGAIN or "your turn now" in text
 
 
 def typed(text: str) -> gateway.TextReceived:
-    """What the user writes."""
+    """Return the event of a typed text."""
     return gateway.TextReceived(text=text)

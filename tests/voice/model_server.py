@@ -1,6 +1,6 @@
-"""A stand-in for the models' endpoints: OpenAI's HTTP API on loopback, byte for byte, that answers what the test scripted.
+"""A stand-in for the models' endpoints: OpenAI's HTTP API on loopback, with scripted answers.
 
-What is scripted for a part is used up in order; after that every request gets the part's usual answer.
+Scripted answers of a part are used in order; after that every request gets the part's usual answer.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ PARTS: Final = {
     "/v1/audio/turns": "turn",
 }
 READY: Final = "/readyz"
-"""Where it is asked whether it is ready; it always is."""
+"""Path of the readiness check, which always succeeds."""
 
 _NO_SOUND: Final = 1_000
-"""Bytes of a request that holds a WAV file without samples, and more."""
+"""Bytes of a request: longer than one with a WAV file without samples."""
 
 USUAL: Final[dict[str, list[Any]]] = {"stt": ["Hello there."], "llm": ["All right."], "tts": [200], "turn": [0.9]}
 
 
 class Fault(Enum):
-    """What a server may do instead of answering."""
+    """Faults of a server in place of an answer."""
 
     HANG = "says nothing more"
     DROP = "cuts the connection"
@@ -45,7 +45,7 @@ class Status:
 
 
 class Raw:
-    """Bytes of a body as they are."""
+    """Raw bytes of a body."""
 
     def __init__(self, body: bytes, kind: str = "application/json") -> None:
         self.body = body
@@ -53,7 +53,7 @@ class Raw:
 
 
 def call(name: str, arguments: str, *, index: int = 0, pieces: int = 1) -> list[dict[str, Any]]:
-    """The deltas of a tool call whose arguments come in so many pieces."""
+    """Return the deltas of a tool call whose arguments come in so many pieces."""
     step = max(1, -(-len(arguments) // pieces))
     parts = [arguments[at : at + step] for at in range(0, len(arguments), step)] or [""]
     head = {"index": index, "id": f"call_{index}", "type": "function", "function": {"name": name, "arguments": parts[0]}}
@@ -62,13 +62,13 @@ def call(name: str, arguments: str, *, index: int = 0, pieces: int = 1) -> list[
 
 
 class ModelServer:
-    """All four parts on one port. `url` is the base URL that OpenAI's clients take."""
+    """The server of all four parts on one port. `url` is the base URL for OpenAI's clients."""
 
     def __init__(self) -> None:
         self.url = ""
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.heard: list[int] = []
-        """ms of audio in each transcription, about."""
+        """Approximate ms of audio of each transcription."""
 
         self.running = 0
         self._scripts: dict[str, list[list[Any]]] = {part: [] for part in USUAL}
@@ -78,15 +78,15 @@ class ModelServer:
         self._released = asyncio.Event()
 
     def script(self, part: str, *answers: Iterable[Any]) -> None:
-        """What the next requests to a part are answered: lists of texts, deltas (dict), ms of audio (tts), `Status`, `Fault`, `Raw`."""
+        """Set the answers of the next requests to a part: lists of texts, deltas (dict), ms of audio (tts), `Status`, `Fault`, `Raw`."""
         self._scripts[part].extend(list(answer) for answer in answers)
 
     def release(self) -> None:
-        """Let what hangs end."""
+        """End the hanging answers."""
         self._released.set()
 
     def asked(self, part: str) -> list[dict[str, Any]]:
-        """The JSON bodies of the requests to a part; a form counts as empty."""
+        """Return the JSON bodies of the requests to a part, without those of one token; a form counts as empty."""
         return [body for where, body in self.requests if where == part and body.get("max_tokens") != 1]
 
     async def until_asked(self, part: str, count: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of calls on realtime models share."""
+"""Helpers for tests of calls on realtime models."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ BARGE_IN = speech(700) + silence(900)
 
 
 async def connected(page: Page, mode: gateway.Mode = "gemini", **options: Any) -> Page:
-    """A session whose model listens."""
+    """Open a session and wait until its model listens."""
     await page.open(mode, **options)
     await page.until(ev.ProviderConnected)
     return page
 
 
 async def asks(page: Page, text: str) -> int:
-    """The user types."""
+    """Send a typed text."""
     return await page.says(gateway.TextReceived(text=text))
 
 
 async def a_turn(page: Page, text: str = "Hello?", *, count: int = 1) -> None:
-    """The user types and is answered to the end."""
+    """Send a typed text and wait until it is answered completely."""
     await asks(page, text)
     await page.until(ev.TurnCompleted, count, reason="completed")
 
 
 def asked_in_text(session: Session) -> list[str]:
-    """Everything that a connection was told in text, but for the conversation that it was seeded with."""
+    """Return all texts sent to a connection, without the conversation that it was seeded with."""
     contents = [one for one in session.contents if one not in session.declared and one.get("turnComplete")]
     turns: list[Any] = [turn for content in contents for turn in content.get("turns", ())]
     return [part["text"] for turn in turns for part in turn["parts"] if "text" in part] + session.texts
 
 
 def seeded_with(session: Session) -> list[tuple[str, str]]:
-    """The conversation that a connection was told at its start: `(role, text)`."""
+    """Return the conversation that a connection was seeded with: `(role, text)`."""
     contents = [one for one in session.contents if one in session.declared or not one.get("turnComplete")]
     turns: list[Any] = [turn for content in contents for turn in content.get("turns", ())]
     return [(turn["role"], part["text"]) for turn in turns for part in turn["parts"] if part.get("text", "").strip()]
 
 
 def said(page: Page) -> list[str]:
-    """What was heard of the agent."""
+    """Return the heard texts of the agent."""
     return [one.text for one in page.told(ev.AgentSaid) if one.text]
 
 
 def user_said(page: Page) -> list[str]:
-    """What the user said."""
+    """Return the texts of the user."""
     return [one.text for one in page.told(ev.UserSaid)]
 
 
 def restored(page: Page) -> list[str]:
-    """How the session was restored, each time."""
+    """Return how the session was restored, each time."""
     return [one.how for one in page.told(ev.SessionRestored)]
 
 
 async def rotated(google: GeminiServer, count: int) -> Session:
-    """The connection with this number, once it is there."""
+    """Wait for the connection with this number, and return it."""
     return await google.opened(count)

@@ -1,4 +1,4 @@
-"""Taking the journal of a session again: what the step appends must be what the log holds."""
+"""Replay of a session's journal: the step must append the same events as the log has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Appended = tuple[str, int | str | None, int, bytes]
 
 
 def replay(sid: str, log: Sequence[events.Recorded]) -> tuple[State, list[Appended]]:
-    """The state after every journalled input, and `(type, cause, ts, payload)` of every event that came of them."""
+    """Return the state after every journalled input, and `(type, cause, ts, payload)` of every event that was appended."""
     by_seq = {one.seq: one for one in log}
     state, appended, number = step.initial(sid), list[Appended](), 0
     for entry in log:
@@ -35,18 +35,18 @@ def replay(sid: str, log: Sequence[events.Recorded]) -> tuple[State, list[Append
 
 
 def stored(log: Sequence[events.Recorded]) -> list[Appended]:
-    """The same of the events that the voice service wrote."""
+    """Return the same for the events that the voice service wrote."""
     mine = [one for one in log if one.writer == "voice" and not isinstance(one.event, VoiceJournal)]
     return [(one.type, one.cause, one.ts, encoded(one.event)) for one in mine]
 
 
 def encoded(value: Any) -> bytes:
-    """Comparable bytes."""
+    """Return comparable bytes of a value."""
     return msgspec.msgpack.encode(value)
 
 
 def causes_come_first(log: Sequence[events.Recorded]) -> bool:
-    """Whether each event of the voice service stands behind the inputs that caused it."""
+    """Return whether each event of the voice service comes after the inputs that caused it."""
     journalled = 0
     for one in log:
         if isinstance(one.event, VoiceJournal):

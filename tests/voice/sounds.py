@@ -1,4 +1,4 @@
-"""Microphone audio for tests, made here: PCM16 at 16 kHz. The voice is a pulse train through the formants of five vowels."""
+"""Synthetic microphone audio for tests: PCM16 at 16 kHz. The voice is a pulse train through the formants of five vowels."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _SYLLABLE = 0.18
 
 
 def silence(ms: int) -> bytes:
-    """Nothing at all."""
+    """Return silence."""
     return bytes(ms * INPUT_RATE * 2 // 1_000)
 
 
 def noise(ms: int, *, level: float = 0.05) -> bytes:
-    """White noise."""
+    """Return white noise."""
     samples = np.random.default_rng(7).standard_normal(ms * INPUT_RATE // 1_000) * level
     return (np.clip(samples, -1, 1) * 32_767).astype("<i2").tobytes()
 
 
 def clicks(ms: int, *, every_ms: int = 300) -> bytes:
-    """A keyboard: one loud impulse now and then."""
+    """Return keyboard-like clicks: one loud impulse now and then."""
     samples = np.zeros(ms * INPUT_RATE // 1_000)
     for start in range(0, len(samples), every_ms * INPUT_RATE // 1_000):
         samples[start : start + 40] = 0.9 * (-1.0) ** np.arange(min(40, len(samples) - start))
@@ -34,7 +34,7 @@ def clicks(ms: int, *, every_ms: int = 300) -> bytes:
 
 @cache
 def speech(ms: int) -> bytes:
-    """A voice that sings vowels for `ms`."""
+    """Return a voice that sings vowels for `ms`."""
     count = ms * INPUT_RATE // 1_000
     time = np.arange(count) / INPUT_RATE
     pitch = 120 + 15 * np.sin(2 * np.pi * 0.7 * time) + 8 * np.sin(2 * np.pi * 3.1 * time)

@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to the next timer: nothing waits, and every time is exact."""
+"""An event loop with a virtual clock that jumps to the next timer: tests do not wait, and every time is exact."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """When all tasks wait, the time of the next timer is now."""
+    """The loop. When all tasks wait, the clock jumps to the next timer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def in_virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """A test that runs on such a loop."""
+    """Run a test on such a loop."""
 
     @wraps(test)
     def run(*given: Any, **named: Any) -> None:

@@ -1,8 +1,7 @@
-"""A whole call in virtual time: a person, a page that plays, models, an executor, and workers that die and are followed by others.
+"""A whole call in virtual time: a user, a page that plays, models, an executor, and workers that die and are replaced.
 
-Nothing here is random. A worker that dies takes its timers, effects and the unwritten end of its journal with it; its successor
-folds the rest, as `voxbridge.services.voice.session.session` does it, and the world goes on. What the page really played is kept apart from
-what the core believes of it.
+Nothing is random. A worker that dies loses its timers, its effects and the unwritten end of its journal; its successor folds the rest, like
+`voxbridge.services.voice.session.session`, and continues. The audio that the page really played is kept apart from what the core assumes.
 """
 
 from __future__ import annotations
@@ -34,25 +33,25 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Spoken(msgspec.Struct):
-    """A generation's audio as it left: pieces with their length, since when, and how much may leave at most."""
+    """Audio of a generation that was sent: its pieces with their lengths, its start, and the limit of what can be sent."""
 
     began: int
     pieces: list[tuple[str, int]] = []
     left: int | None = None
-    """What left for the page, once that is over: its worker died, its page was cut off, it was flushed."""
+    """Milliseconds sent to the page, once sending has ended: the worker died, the page was cut off, or the audio was flushed."""
 
     flushed: bool = False
     told: bool = False
-    """The page told how it ended."""
+    """The page reported the end."""
 
     @property
     def ms(self) -> int:
-        """All that was made."""
+        """Milliseconds of all pieces."""
         return sum(ms for _, ms in self.pieces)
 
 
 class World:
-    """`answers` maps what the user says to what the model writes; a tuple is words and a call."""
+    """The world. `answers` maps the user's words to the model's answer; a tuple is words and a call."""
 
     def __init__(self, answers: dict[str, Any], *, greeting: str = "", reports: bool = True, filler: bool | None = False) -> None:
         self.now = 0
@@ -77,47 +76,47 @@ class World:
         self._sounds: dict[int, tuple[int, str, int]] = {}
         self._greeting, self._filler = greeting, filler
         self.thinks_ms = 200
-        """How long a language model takes to its first word."""
+        """Milliseconds until the first word of a language model."""
 
         self.cut_short: list[int] = []
-        """What realtime models were told was heard of them, ms."""
+        """Milliseconds that realtime models were told as heard."""
 
         self.without_a_voice = False
-        """No speech can be made."""
+        """Speech synthesis fails."""
 
         self.on_moment: Callable[[Any], object] = lambda moment: None
-        """Hears what the client is told of the moment."""
+        """Called with each moment for the client."""
 
         client = gateway.ClientCapabilities(protocol="voxbridge.v1" if reports else "vox")
         self._requested = self._store("gateway", gateway.SessionRequested(mode="local", client=client, functions=PAGE_FUNCTIONS), None)
         self._open()
 
     def at(self, ms: int, do: Callable[[], None]) -> None:
-        """Have something happen."""
+        """Schedule an action."""
         heapq.heappush(self._queue, (ms, next(self._order), do))
 
     def says(self, ms: int, text: str) -> None:
-        """The user types."""
+        """Have the user type."""
         self.at(ms, lambda: self._written("gateway", gateway.TextReceived(text=text)))
 
     def speaks(self, ms: int, text: str, *, for_ms: int = 1_000) -> None:
-        """The user speaks, over the death of a worker if need be."""
+        """Have the user speak, even across the death of a worker."""
         self._answers.setdefault("", text)
         self.at(ms, lambda: self._sound(inputs.VoiceStarted(ms)))
         self.at(ms + for_ms + 256, lambda: self._sound(inputs.VoiceStopped(ms + for_ms, 256)))
 
     def dies(self, ms: int, *, for_ms: int = TAKEOVER_MS) -> None:
-        """The worker is killed, and `for_ms` later another one goes on."""
+        """Kill the worker; `for_ms` later a successor continues."""
         self.at(ms, self._die)
         self.at(ms + for_ms, self._take_over)
 
     def leaves(self, ms: int, *, for_ms: int, told: bool = True) -> None:
-        """The client's socket is cut, and later it resumes; `told`: its gateway says so."""
+        """Cut the client's socket; later it resumes. `told`: the gateway reports the cut."""
         self.at(ms, lambda: self._cut(told=told))
         self.at(ms + for_ms, self._come_back)
 
     def run(self, until_ms: int) -> None:
-        """Let time pass."""
+        """Advance the time."""
         while True:
             due = min(self._timers.values(), default=until_ms + 1) if self.alive else until_ms + 1
             if self._queue and self._queue[0][0] <= min(due, until_ms):
@@ -133,11 +132,11 @@ class World:
                 return
 
     def told(self, *kinds: type[events.Event]) -> list[Any]:
-        """The events of these types in the log."""
+        """Return the events of these types in the log."""
         return [one.event for one in self.log if isinstance(one.event, kinds)]
 
     def heard(self) -> list[tuple[str, bool]]:
-        """`(piece, wholly)` of everything that the page really played, in order."""
+        """Return `(piece, wholly)` of everything that the page really played, in order."""
         found = []
         for generation in sorted(self.spoken):
             spoken = self.spoken[generation]
@@ -264,7 +263,7 @@ class World:
 
         self.at(self.now + after_ms, give)
 
-    # What models and the executor do.
+    # The models and the executor.
 
     def _begin(self, id: int, effect: out.Effect) -> None:
         match effect:
@@ -317,7 +316,7 @@ class World:
             self._report_on(generation, 0)
         if not made.done or effect in self._whole:
             if self.now - spoken.began > spoken.ms:
-                spoken.began = self.now - spoken.ms  # it waited for the voice
+                spoken.began = self.now - spoken.ms  # playback waited for the voice
             spoken.pieces.append((text, ms))
 
     def _played(self, spoken: Spoken) -> int:
@@ -325,7 +324,7 @@ class World:
         return max(0, min(self.now - spoken.began, most, spoken.ms))
 
     def _report_on(self, generation: int, ms: int) -> None:
-        """Say so each second, as the page does."""
+        """Report the playback each second, as the page does."""
 
         def report() -> None:
             spoken = self.spoken[generation]

@@ -2,7 +2,7 @@
 
 python -m bench.peers.adapters.livekit 18432
 
-No WebRTC, no server, no process per job: less than a deployment of it does. Audio is handed on as it comes, with no playout clock.
+No WebRTC, no server, no process per job: less than a deployment of it does. Audio is passed on as it comes, with no playout clock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Ears(io.AudioInput):
 
 
 class Mouth(io.AudioOutput):
-    """The audio for the caller: what was captured counts as played."""
+    """The audio for the caller: captured audio counts as played."""
 
     def __init__(self, socket: BareSocket) -> None:
         super().__init__(label="socket", capabilities=io.AudioOutputCapabilities(pause=False), sample_rate=OUTPUT_RATE)
@@ -61,9 +61,9 @@ class Mouth(io.AudioOutput):
 
 
 async def converse(socket: ServerConnection, agent: Agent) -> None:
-    """One call that begins with this agent, until the caller leaves. The model's own detection of speech is the only one."""
+    """Run one call that begins with this agent, until the caller leaves. Only the model detects speech."""
     bare = BareSocket(socket)
-    # Without it the first three seconds of what the caller says would be dropped as the agent's own echo.
+    # By default, the first three seconds of the caller's speech would be dropped as the agent's own echo.
     session: AgentSession[None] = AgentSession(vad=None, aec_warmup_duration=None)
     session.input.audio = Ears(bare)
     session.output.audio = Mouth(bare)
@@ -75,7 +75,7 @@ async def converse(socket: ServerConnection, agent: Agent) -> None:
 
 
 async def call(socket: ServerConnection) -> None:
-    """One call."""
+    """Run one call."""
     await converse(socket, Agent(instructions="", llm=RealtimeModel(model=MODEL, api_key=KEY)))
 
 

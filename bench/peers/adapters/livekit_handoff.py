@@ -16,12 +16,12 @@ from bench.peers.adapters.wire import FIRST, KEY, RESUMABLE_MODEL, SECOND, run
 
 
 def model() -> RealtimeModel:
-    """The model of one agent."""
+    """Return the model of one agent."""
     return RealtimeModel(model=RESUMABLE_MODEL, api_key=KEY)
 
 
 class First(Agent):
-    """Takes the call and hands it over."""
+    """Agent that takes the call and hands it over."""
 
     def __init__(self) -> None:
         super().__init__(instructions=FIRST, llm=model())
@@ -33,7 +33,7 @@ class First(Agent):
 
 
 class Second(Agent):
-    """Speaks as soon as it has the call."""
+    """Agent that speaks as soon as it has the call."""
 
     def __init__(self, chat_ctx: ChatContext) -> None:
         super().__init__(instructions=SECOND, llm=model(), chat_ctx=chat_ctx)
@@ -43,7 +43,7 @@ class Second(Agent):
 
 
 async def call(socket: ServerConnection) -> None:
-    """One call."""
+    """Run one call."""
     await converse(socket, First())
 
 

@@ -2,7 +2,7 @@
 
 python -m bench.peers.adapters.pipecat 18434
 
-Chunks of 40 ms on the way out, as the framework has it; no detector of speech and no turn model of its own.
+Output in chunks of 40 ms, the framework's default; no speech detector and no turn model of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ app = FastAPI()
 
 
 class Bare(FrameSerializer):
-    """The load client's wire; frames that are not audio stay inside."""
+    """Serializer of the load client's protocol; frames without audio are not sent."""
 
     async def serialize(self, frame: Frame) -> str | bytes | None:
         return framed(frame.audio) if isinstance(frame, OutputAudioRawFrame) else None
@@ -42,7 +42,7 @@ class Bare(FrameSerializer):
 
 @app.websocket("/echo")
 async def call(socket: WebSocket) -> None:
-    """One call."""
+    """Run one call."""
     await socket.accept()
     transport = FastAPIWebsocketTransport(socket, FastAPIWebsocketParams(audio_in_enabled=True, audio_out_enabled=True, serializer=Bare()))
     model = GeminiLiveLLMService(api_key=KEY, settings=GeminiLiveLLMService.Settings(model=f"models/{MODEL}"))

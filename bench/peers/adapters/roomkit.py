@@ -26,7 +26,7 @@ kit.register_channel(channel)
 
 
 async def call(socket: ServerConnection) -> None:
-    """One call."""
+    """Run one call."""
     room = await kit.create_room()
     await kit.attach_channel(room.id, "voice")
     await channel.start_session(room.id, "caller", BareSocket(socket))

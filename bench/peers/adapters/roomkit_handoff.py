@@ -37,7 +37,7 @@ ConversationPipeline(
 
 
 async def call(socket: ServerConnection) -> None:
-    """One call."""
+    """Run one call."""
     room = await kit.create_room()
     for one in ("voice", "first", "second"):
         await kit.attach_channel(room.id, one)

@@ -1,8 +1,8 @@
-"""What the adapters have in common: the load client's wire, a server for it, and the model that is asked for.
+"""Common parts of the adapters: the load client's protocol, a server for it, and the name of the model.
 
-A binary message is a prefix of 16 bytes and PCM16: 16 kHz on the way in, 24 kHz on the way out. The prefix is dropped on the way in;
-on the way out it says nothing. Needs the standard library and websockets only, because every peer's environment imports it. A crash
-here loses the calls of one measurement.
+A binary message is a prefix of 16 bytes and PCM16: 16 kHz from the caller, 24 kHz to the caller. The prefix is ignored on input and has
+fixed content on output. Needs the standard library and websockets only, because every peer's environment imports it. A crash here loses the
+calls of one measurement.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 MODEL: Final = "gemini-3.8-live"
 RESUMABLE_MODEL: Final = "gemini-2.5-flash-native-audio-latest"
-"""For handoffs: one that takes a new instruction with a handle, which every framework here makes use of that can."""
+"""Model for handoffs: it accepts a new instruction with a resumption handle, which every framework here that can uses."""
 
 KEY: Final = "bench"
 FIRST: Final = "You are the first agent. You take calls and hand them over."
@@ -31,13 +31,14 @@ _MESSAGE_LIMIT: Final = 65_536
 
 
 def framed(pcm: bytes) -> bytes:
-    """Audio as the load client takes it."""
+    """Return audio in the load client's format."""
     return _PREFIX + pcm
 
 
 class BareSocket:
-    """A `websockets` connection without the prefixes: what a framework that speaks plain PCM is given. Yields the audio that comes,
-    and sends the audio it is given; messages of text are the framework's own and stay here."""
+    """A `websockets` connection without the prefixes, for a framework that speaks plain PCM.
+
+    Yields the audio that arrives, and sends the audio that it is given; text messages of the framework are dropped."""
 
     def __init__(self, socket: ServerConnection) -> None:
         self._socket = socket
@@ -67,6 +68,6 @@ def run(call: Callable[[ServerConnection], Awaitable[None]]) -> None:
 async def _serve(call: Callable[[ServerConnection], Awaitable[None]], port: int) -> None:
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
-    # The same as in front of the other systems: no compression, and no pings beside the load.
+    # The same settings as for the other systems: no compression, and no pings beside the load.
     async with serve(call, "127.0.0.1", port, compression=None, ping_interval=None, max_size=_MESSAGE_LIMIT, close_timeout=1):
         await over.wait()

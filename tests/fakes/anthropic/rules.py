@@ -1,8 +1,8 @@
-"""What Anthropic's service refuses, in about its own words.
+"""Requests that Anthropic's service refuses, with approximately its messages.
 
-From the messages reference and its error messages as people report them: headers, fields, alternating roles (`strict_roles`), calls
-and their results, names and schemas of tools, cache marks. From the migration guides: no prefill, no sampling, no thinking budget on
-Claude 5 (with version 2026-10-21 no sampling at all); effort only where a model has it. None of it was seen in a live run.
+From the messages reference and from reported error messages: headers, fields, alternating roles (`strict_roles`), calls and their results,
+names and schemas of tools, cache marks. From the migration guides: no prefill, no sampling, no thinking budget on Claude 5 (with version
+2026-10-21 no sampling at all); effort only where a model has it. None of it was seen in a live run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CHOICES: Final = ("auto", "any", "tool", "none")
 
 
 class Refusal(Exception):
-    """A request that the service does not take."""
+    """A request that the service refuses."""
 
     def __init__(self, message: str, status: int = 400, type: str = "invalid_request_error") -> None:
         super().__init__(message)
@@ -57,10 +57,10 @@ class Refusal(Exception):
 
 
 def check(request: Request, *, key: str, strict_roles: bool, paused: Any) -> None:
-    """Raise `Refusal` for what is wrong with a request. `paused` is the content of a message that may be gone on with."""
+    """Raise `Refusal` for a request that is wrong. `paused` is the content of a paused message that the client may continue."""
     if request.path.partition("?")[0] != "/v1/messages":
         raise Refusal("Not found", 404, "not_found_error")
-    # The SDK sends the key as a bearer since version 2; before it was a header of its own, which the service still takes.
+    # The SDK sends the key as a bearer token since version 2; older ones use a header of its own, which the service still accepts.
     given = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
     if given != key:
         raise Refusal("invalid x-api-key" if given else "x-api-key header is required", 401, "authentication_error")

@@ -1,7 +1,7 @@
-"""A stand-in for Anthropic's `POST /v1/messages`: the same events on the wire, and the same refusals of what the service refuses.
+"""A stand-in for Anthropic's `POST /v1/messages`: the same events on the wire, and the same refusals.
 
-`script` says what the next requests are answered, used up in order; after that each gets a short text. A request that breaks a rule
-of the service is refused before the script is looked at. The rules, and where each is from, are in `anthropic_rules`.
+`script` sets the answers of the next requests, used in order; after that each gets a short text. A request that breaks a rule of the
+service is refused and uses no scripted answer. The rules and their sources are in `tests.fakes.anthropic.rules`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tests.voice.model_server import Fault
 KEY: Final = "sk-ant-api03-of-the-tests"
 USUAL: Final = ("All right.",)
 CACHED_TOKENS: Final = 100
-"""What the part of a request that is marked for the cache counts."""
+"""Tokens reported for the part of a request that is marked for the cache."""
 
 
 class Use:
-    """A call. `input` is written as JSON in so many pieces; text is sent as it is, to be broken."""
+    """A tool call. `input` is written as JSON in so many pieces; a text is sent unchanged, for malformed JSON."""
 
     def __init__(self, name: str, input: dict[str, Any] | str, *, pieces: int = 1, id: str = "") -> None:
         self.name = name
@@ -39,11 +39,11 @@ class Thought:
 
 
 class Block:
-    """The next text begins a new block."""
+    """Marker: the next text begins a new block."""
 
 
 class Stop:
-    """Why the message ends; without one it is `tool_use` or `end_turn`. `explanation` is that of a refusal."""
+    """Stop reason of the message; without one it is `tool_use` or `end_turn`. `explanation` is that of a refusal."""
 
     def __init__(self, reason: str, explanation: str = "") -> None:
         self.reason = reason
@@ -69,27 +69,27 @@ class Failure:
 
 
 class Raw:
-    """Bytes as they are, in the stream."""
+    """Raw bytes in the stream."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
 
 
 class End:
-    """The stream ends here, politely, without the message's end."""
+    """Marker: the stream is closed cleanly here, without the end of the message."""
 
 
 Item = str | Use | Thought | Block | Stop | Status | Failure | Raw | End | Fault
 
 
 class AnthropicServer(SseServer):
-    """The service. `strict_roles`: user and assistant must take turns, as the SDK's older servers and most gateways want it."""
+    """The service. `strict_roles`: user and assistant must alternate, as the service's older versions and most gateways require."""
 
     def __init__(self, *, key: str = KEY, strict_roles: bool = True, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(tls)
         self.key = key
         self.refused: list[str] = []
-        """What was wrong with requests."""
+        """Reasons of the refused requests."""
 
         self._strict_roles = strict_roles
         self._scripts: list[list[Item]] = []
@@ -105,16 +105,16 @@ class AnthropicServer(SseServer):
         await self.stop()
 
     def script(self, *answers: Iterable[Item]) -> None:
-        """What the next requests are answered."""
+        """Set the answers of the next requests."""
         self._scripts.extend(list(answer) for answer in answers)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        """The bodies of all requests."""
+        """Bodies of all requests."""
         return [request.body for request in self.requests]
 
     def answer(self, request: Request) -> Answer:
-        """Refuse, or answer as scripted."""
+        """Refuse the request, or answer as scripted."""
         try:
             check(request, key=self.key, strict_roles=self._strict_roles, paused=self._paused)
         except Refusal as refusal:
@@ -200,7 +200,7 @@ class AnthropicServer(SseServer):
 
 
 def event(type: str, **fields: Any) -> bytes:
-    """One event of the stream."""
+    """Return an event of the stream."""
     return f"event: {type}\ndata: {json.dumps({'type': type, **fields})}\n\n".encode()
 
 

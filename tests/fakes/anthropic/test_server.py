@@ -1,4 +1,4 @@
-"""The stand-in for Anthropic's service, driven through the SDK only: what it refuses, and that the SDK reads what it sends."""
+"""The stand-in for Anthropic's service, driven through the SDK only: its refusals, and answers that the SDK can read."""
 
 from __future__ import annotations
 

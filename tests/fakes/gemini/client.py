@@ -1,4 +1,4 @@
-"""The google-genai SDK's side of a conversation with the fake Gemini, for tests: what to send, and what came."""
+"""The google-genai SDK's side of a conversation with the fake Gemini, for tests: helpers that send, and that read messages."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def connect(*, model: str = MODEL, key: str = "key-1", version: str = "v1beta", 
 
 
 async def rest(session: AsyncSession) -> list[types.LiveServerMessage]:
-    """What comes up to the end of the turn."""
+    """Return the messages up to the end of the turn."""
     async with asyncio.timeout(PATIENCE_S):
         return [message async for message in session.receive()]
 
 
 async def one(session: AsyncSession) -> types.LiveServerMessage:
-    """The next message."""
+    """Return the next message."""
     async with asyncio.timeout(PATIENCE_S):
         return await anext(session.receive())
 
 
 async def until(session: AsyncSession, wanted: Callable[[types.LiveServerMessage], Any]) -> types.LiveServerMessage:
-    """The next message that is wanted; others are skipped."""
+    """Return the next message that matches; others are skipped."""
     while True:
         message = await one(session)
         if wanted(message):
@@ -47,29 +47,29 @@ async def until(session: AsyncSession, wanted: Callable[[types.LiveServerMessage
 
 
 def contents(messages: list[types.LiveServerMessage]) -> list[types.LiveServerContent]:
-    """What was said in messages."""
+    """Return the server contents of the messages."""
     return [message.server_content for message in messages if message.server_content is not None]
 
 
 def said(messages: list[types.LiveServerMessage]) -> str:
-    """The transcript of the model."""
+    """Return the transcript of the model."""
     found = [content.output_transcription for content in contents(messages) if content.output_transcription]
     return "".join(one.text or "" for one in found)
 
 
 def heard(messages: list[types.LiveServerMessage]) -> str:
-    """The transcript of the user."""
+    """Return the transcript of the user."""
     found = [content.input_transcription for content in contents(messages) if content.input_transcription]
     return "".join(one.text or "" for one in found)
 
 
 def sound(messages: list[types.LiveServerMessage]) -> bytes:
-    """The audio of the model."""
+    """Return the audio of the model."""
     return b"".join(message.data or b"" for message in messages)
 
 
 def kinds(messages: list[types.LiveServerMessage]) -> list[str]:
-    """What each message is, repetitions left out."""
+    """Return the kind of each message, without repetitions."""
     names: list[str] = []
     for message in messages:
         fields = message.server_content if message.server_content is not None else message
@@ -79,13 +79,13 @@ def kinds(messages: list[types.LiveServerMessage]) -> list[str]:
 
 
 def voice(ms: int) -> bytes:
-    """So much of a tone that counts as speech."""
+    """Return a tone of this length that counts as speech."""
     wave = np.sin(np.arange(16 * ms) * (2 * math.pi * 150 / 16_000)) * 6_000
     return bytes(wave.astype("<i2").tobytes())
 
 
 def silence(ms: int) -> bytes:
-    """So much of nothing."""
+    """Return silence of this length."""
     return bytes(32 * ms)
 
 
@@ -97,7 +97,7 @@ async def send(session: AsyncSession, pcm: bytes, piece_ms: int = 20) -> None:
 
 
 async def refused(opening: AbstractAsyncContextManager[AsyncSession], act: Callable[[AsyncSession], Awaitable[None]] | None = None) -> Any:
-    """The error with which a session ends that is opened, or in which something is done."""
+    """Return the error with which a session ends, after it was opened or after `act`."""
     try:
         async with asyncio.timeout(PATIENCE_S), opening as session:
             if act is not None:
@@ -115,7 +115,7 @@ async def answer(session: AsyncSession, id: str | None, time: str, **fields: Any
 
 
 async def handle_of(gemini: GeminiServer) -> str:
-    """The handle of a conversation of one turn."""
+    """Return the handle of a conversation of one turn."""
     async with connect(session_resumption={}) as session:
         await session.send_realtime_input(text="hi")
         await until(session, lambda message: message.session_resumption_update)

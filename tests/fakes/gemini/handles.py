@@ -1,4 +1,4 @@
-"""The conversations that the fake Gemini remembers, each as it was when its handle was issued."""
+"""The conversations that the fake Gemini keeps for resumption, each in its state when the handle was issued."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Kept:
-    """What a handle stands for."""
+    """The conversation behind a handle."""
 
     model: str
     instruction: str
@@ -22,11 +22,11 @@ class Kept:
     session: Session
     expired: bool = False
     poisoned: bool = False
-    """Can be resumed, but the connection ends with the first input, each time."""
+    """The session can be resumed, but ends at the first input, each time."""
 
 
 class Handles:
-    """Issued handles, by themselves. `all_refused`: none is known any more, as after a fault of the service."""
+    """Issued handles, by their names. `all_refused`: none is known any more, as after a fault of the service."""
 
     def __init__(self, options: Options) -> None:
         self.issued: dict[str, Kept] = {}
@@ -35,14 +35,14 @@ class Handles:
         self._count = 0
 
     def issue(self, session: Session) -> str:
-        """A handle for a conversation as it is now. Earlier ones stay good and stand for less of it."""
+        """Issue a handle for the conversation in its present state. Earlier handles stay valid for their earlier states."""
         self._count += 1
         handle = f"handle-{self._count:06d}"
         self.issued[handle] = Kept(session.model_name, session.first_instruction, tuple(session.history), session)
         return handle
 
     def take(self, handle: str, model: str) -> Kept:
-        """What is to be resumed. Raises `Refused`."""
+        """Return the conversation to resume. Raises `Refused`."""
         kept = self.issued.get(handle)
         if kept is None or self.all_refused:
             raise Refused("unknown_handle")
@@ -55,12 +55,12 @@ class Handles:
         return kept
 
     def expire(self, *handles: str) -> None:
-        """Let handles expire; without any, all that were issued."""
+        """Make handles expire; without any, all that were issued."""
         for handle in handles or tuple(self.issued):
             self.issued[handle].expired = True
 
     def poison(self, *handles: str) -> None:
-        """Let conversations end with the first input after they are resumed; without any, all that were issued."""
+        """Make conversations end at the first input after they are resumed; without any, all that were issued."""
         for handle in handles or tuple(self.issued):
             self.issued[handle].poisoned = True
 

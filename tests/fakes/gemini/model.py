@@ -1,7 +1,7 @@
 """The model behind a connection of the fake Gemini: performs one turn after the other, and can be interrupted.
 
-Content is made as fast as it can be sent unless `Options.pace` says otherwise. So a test that wants to interrupt lets the turn stop
-by itself (`Turn.stops_at_ms`), which needs no clock.
+Content is sent without delay unless `Options.pace` is set. A test that interrupts therefore uses a turn that stops by itself
+(`Turn.stops_at_ms`), which needs no clock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Interrupted(Exception):
 
 @dataclass
 class _Round:
-    """Calls that were asked for in one message and are not all answered. `after` follows by itself if nothing waits for them."""
+    """Calls of one message that are not all answered. `after` follows the answers when no turn blocks on the calls."""
 
     open: set[str]
     after: Turn
@@ -39,11 +39,11 @@ class _Job:
 
 
 class Model:
-    """Performs turns over a session, in order."""
+    """Performer of a session's turns, in order."""
 
     def __init__(self, session: Session) -> None:
         self.stopped = False
-        """It waits in the middle of its audio (`Turn.stops_at_ms`)."""
+        """The turn waits in the middle of its audio (`Turn.stops_at_ms`)."""
 
         self.turns = 0
         self._session = session
@@ -60,7 +60,7 @@ class Model:
         self._count = 0
 
     def trigger(self, turn: Turn | None = None, *, interrupts: bool = True) -> asyncio.Future[None]:
-        """Perform a turn, or the next one of the script, when those before it are over. The future is done when it is."""
+        """Perform a turn, or the next one of the script, after those before it. The future completes with the turn."""
         if interrupts:
             self.interrupt()
         job = _Job(turn, asyncio.get_running_loop().create_future())
@@ -68,7 +68,7 @@ class Model:
         return job.done
 
     def interrupt(self) -> None:
-        """The user spoke, or wrote. Open calls that block are not interrupted, unless their turn says so."""
+        """Interrupt the turn, because the user spoke or wrote. A turn with open blocking calls continues, unless it says otherwise."""
         if self._current is not None and (self._waiting_for is None or self._current.cancels):
             self._cut = True
             self._wake.set()
@@ -79,7 +79,7 @@ class Model:
         self._wake.set()
 
     def answer(self, response: dict[str, Any]) -> bool:
-        """Take a function response. Returns whether the call is one that this connection still waits for."""
+        """Handle a function response. Return whether this connection still waits for the call."""
         asked = next((one for one in self._rounds if response["id"] in one.open), None)
         if asked is None:
             return False
@@ -95,7 +95,7 @@ class Model:
         return True
 
     async def run(self) -> None:
-        """Perform what is triggered, until cancelled. Then whoever waits for a turn is let go."""
+        """Perform the triggered turns until cancelled; then release all waiters."""
         try:
             while True:
                 self._job = await self._jobs.get()
@@ -186,7 +186,7 @@ class Model:
                 await self._rest(turn, PIECE_MS / 1_000)
 
     async def _rest(self, turn: Turn, length_s: float) -> None:
-        """Between two pieces: stop if the turn says so, keep the pace, notice an interruption."""
+        """Pause between two pieces: stop if the turn says so, keep the pace, handle an interruption."""
         if turn.stops_at_ms is not None and self._sent_ms >= turn.stops_at_ms and not self._went_on:
             self.stopped = True
             self._session.changed()
@@ -205,7 +205,7 @@ class Model:
             await self._until(lambda: False, max(0.0, left))
 
     async def _until(self, ready: Callable[[], bool], timeout_s: float | None = None) -> None:
-        """Raises `_Interrupted` at once when the user interrupts."""
+        """Wait until ready or timeout. Raises `_Interrupted` at once when the user interrupts."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while not self._cut and not ready():

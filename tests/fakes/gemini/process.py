@@ -1,10 +1,10 @@
-"""The stand-in for Gemini Live as a process of its own, for loads: echoes audio and remembers none of it.
+"""The stand-in for Gemini Live as a separate process, for loads: echoes audio and keeps none of it.
 
     python -m tests.fakes.gemini.process FOLDER
 
-Writes its URL to FOLDER/url once it listens, and its CA beside it; ends when it is told to. Takes commands, a line of JSON each, over
-the Unix socket FOLDER/control, and answers each with a line: `Told`, or `Seen` for a `Report`. Times are those of `time.monotonic`,
-which all processes of a machine share. Until the first `Watch` nothing is noted, so that a load costs no more than its echo.
+Writes its URL to FOLDER/url once it listens, and its CA beside it; ends at SIGTERM. Takes commands, one line of JSON each, over the Unix
+socket FOLDER/control, and answers each with a line: `Told`, or `Seen` for a `Report`. Times are those of `time.monotonic`, which all
+processes of a machine share. Nothing is recorded until the first `Watch`, so that a load costs only its echo.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from tests.fakes.gemini.wire import Wire
 
 CONTROL: Final = "control"
 FRAME_BYTES: Final = 640
-"""Of a microphone frame of the loads, 20 ms: each begins with its mark."""
+"""Bytes of a microphone frame of the loads, 20 ms: each begins with its mark."""
 
 MARK_BYTES: Final = 8
 NOTES_LIMIT: Final = 100_000
-"""Marks and times that are kept of one connection."""
+"""Most marks and times that are kept of one connection."""
 
 LINE_LIMIT: Final = 1 << 20
 _DATA: Final = b'"data"'
@@ -45,26 +45,26 @@ _STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 
 
 class Watch(msgspec.Struct, frozen=True, tag="watch"):
-    """Note what the connections that are opened from now on send and are sent. With `echo` they answer audio with the same bytes, text
-    with nothing, and issue a handle at once; without it they hear, and say what is scripted."""
+    """Record what connections opened from now on send and receive. With `echo` they return audio unchanged, ignore text, and issue a handle
+    at once; without it they listen and perform the script."""
 
     echo: bool
 
 
 class Script(msgspec.Struct, frozen=True, tag="script"):
-    """What the model says to what triggers it next, and nothing of what was scripted before."""
+    """Script of the next turns, in place of any earlier script."""
 
     turns: list[Turn]
 
 
 class GoAway(msgspec.Struct, frozen=True, tag="go_away"):
-    """Say over every open connection that it will be closed."""
+    """Announce over every open connection that it will be closed."""
 
     time_left: str
 
 
 class Report(msgspec.Struct, frozen=True, tag="report"):
-    """Ask what was noted of the connections with higher numbers than this."""
+    """Request for the records of connections with higher numbers than this."""
 
     after: int = 0
 
@@ -73,57 +73,57 @@ Command = Watch | Script | GoAway | Report
 
 
 class Told(msgspec.Struct, frozen=True):
-    """A command was followed; or not, and why."""
+    """Answer to a command: done, or the error."""
 
     newest: int
-    """The number of the newest connection, counted from 1."""
+    """Number of the newest connection, counted from 1."""
 
     error: str = ""
 
 
 class Instant(msgspec.Struct, frozen=True, array_like=True):
-    """When something was sent, in s, and how much CPU time this process had used by then, in s."""
+    """Time at which something was sent, and the CPU time of this process until then, both in s."""
 
     at: float
     cpu: float
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
-    """One connection, and what came and went over it."""
+    """Record of a connection and its traffic."""
 
     number: int
     open: bool
     voice: str
     resumed: bool
     marks: list[int]
-    """The first `MARK_BYTES` of each microphone frame as a little-endian number, in the order of their arrival."""
+    """First `MARK_BYTES` of each microphone frame as a little-endian number, in the order of arrival."""
 
     ready: Instant | None
-    """`setupComplete` was sent."""
+    """Time of `setupComplete`."""
 
     called: list[Instant]
-    """Each `toolCall`."""
+    """Time of each `toolCall`."""
 
     spoke: list[Instant]
-    """Each message with audio."""
+    """Time of each message with audio."""
 
     told: list[str]
-    """Every text of the client, with the history that it began with."""
+    """All texts from the client, including its initial history."""
 
     answers: list[dict[str, Any]]
-    """Function responses, those of calls that the connection did not make too."""
+    """Function responses, including those to calls that the connection did not make."""
 
     history: list[Line]
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """The connections that were asked for, oldest first."""
+    """The requested connections, oldest first."""
 
     connections: list[Connection]
 
 
 class Notes:
-    """What is noted of one connection while it lasts."""
+    """Recorder of a connection."""
 
     def __init__(self, wire: Wire) -> None:
         self.marks: list[int] = []
@@ -140,7 +140,7 @@ class Notes:
         key = message.find(_DATA)
         start = message.find(b'"', key + len(_DATA)) + 1
         if message.find(b'"audio"', 0, 64) > 0 and key > 0 and start > 0:
-            with suppress(binascii.Error):  # it is refused where it is read
+            with suppress(binascii.Error):  # invalid audio is refused by the session
                 pcm = binascii.a2b_base64(message[start : message.find(b'"', start)].translate(_STANDARD))
                 for at in range(0, len(pcm), FRAME_BYTES):
                     _add(self.marks, int.from_bytes(pcm[at : at + MARK_BYTES], "little"))
@@ -158,7 +158,7 @@ class Notes:
 
 
 class Watched(GeminiServer):
-    """The service, with notes of what its connections do."""
+    """The service, with records of its connections."""
 
     def __init__(self, folder: Path, options: Options) -> None:
         super().__init__(folder, options)
@@ -166,17 +166,17 @@ class Watched(GeminiServer):
         self._notes: dict[ServerConnection, Notes] = {}
 
     def follow(self, watch: Watch) -> None:
-        """Echo or converse from now on, and take notes."""
+        """Echo or converse from now on, and record new connections."""
         self._watching = True
         self.options.echo = self.options.handle_at_setup = watch.echo
         self.reply = (lambda _: None) if watch.echo else (lambda _: Turn(says="All right."))
 
     def rescript(self, turns: list[Turn]) -> None:
-        """Say this next, and nothing of what was to be said."""
+        """Replace the script."""
         self._script[:] = turns
 
     def report(self, after: int) -> Seen:
-        """What was noted of the connections with higher numbers."""
+        """Return the records of connections with higher numbers."""
         found = [(session, self._notes.get(session.wire)) for session in self.sessions if session.number > after]
         return Seen([_shown(session, notes) for session, notes in found if notes is not None])
 
@@ -188,7 +188,7 @@ class Watched(GeminiServer):
 
 
 class Control:
-    """Follows the commands that come over the socket."""
+    """Handler of the commands on the socket."""
 
     def __init__(self, server: Watched) -> None:
         self._server = server
@@ -196,12 +196,12 @@ class Control:
         self._decode = msgspec.json.Decoder(Command).decode
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One who commands, until it leaves."""
+        """Serve a control client until it disconnects."""
         try:
             while line := await reader.readline():
                 writer.write(self._encode(await self._answer(line)) + b"\n")
                 await writer.drain()
-        except (ConnectionError, ValueError):  # it left, or said more than `LINE_LIMIT` in one line
+        except (ConnectionError, ValueError):  # it disconnected, or sent a line longer than `LINE_LIMIT`
             pass
         finally:
             writer.close()
@@ -250,7 +250,7 @@ def _now() -> Instant:
 
 
 async def serve(folder: Path) -> None:
-    """Run until a signal."""
+    """Run until SIGTERM."""
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     async with Watched(folder, Options(echo=True, keep_audio=False)) as server:

@@ -1,14 +1,14 @@
-"""What the fake Gemini accepts, and with which close code it refuses the rest.
+"""Requests that the fake Gemini accepts, and the close codes with which it refuses others.
 
-From the SDK's types and Google's pages: the fields, the enumerations, the formats of audio. From reports of others, never seen live:
-1007 for an unknown field and for a wrong key (after the upgrade, not 403 before it), 1008 for a missing key and an unknown model, 1007
-for text from a model that only speaks, and from 3.1 for content that is no declared history. Assumed: what a handle that is not taken is
-answered, 1007 for a sample cut in half. `Options.close_codes` changes each.
+From the SDK's types and Google's pages: the fields, the enumerations, the formats of audio. From reports of others, never seen live: 1007
+for an unknown field and for a wrong key (after the upgrade, not 403 before it), 1008 for a missing key and an unknown model, 1007 for text
+from a model that only speaks, and from 3.1 for content outside a declared history. Assumed: the answer to a handle that is refused, and
+1007 for half a sample. `Options.close_codes` changes each.
 
-How history is told, by generation: a setup may declare it (`historyConfig`), then nothing else is taken up until content with
-`turnComplete` ended it, which makes no turn (the SDK's types). 3.1 takes content in that way only (Google's pages, and reports), 3.8 and
-2.5 at any time (Google's pages). 2.5 does not heed the declaration, and goes by what is pending when it is asked aloud only where that
-ends with a turn of the user's (reports).
+Passing of history, by generation: a setup may declare it (`historyConfig`). Then no other input is processed until content with
+`turnComplete` ends the history, which starts no turn (the SDK's types). 3.1 accepts content only in that way (Google's pages, and reports),
+3.8 and 2.5 at any time (Google's pages). 2.5 ignores the declaration, and when it is spoken to it uses pending content only where that ends
+with a turn of the user (reports).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _VOICES: Final = (
 VOICES: Final = frozenset(_VOICES.split())
 INPUT_MIME: Final = "audio/pcm;rate=16000"
 RESULT_LIMIT: Final = 16_384
-"""Characters of a function's result; more of it is reported to end connections."""
+"""Most characters of a function's result; longer ones are reported to end connections."""
 
 CLOSE_CODES: Final[dict[str, tuple[int, str]]] = {
     "key": (1007, "API key not valid. Please pass a valid API key."),
@@ -45,53 +45,53 @@ CLOSE_CODES: Final[dict[str, tuple[int, str]]] = {
 
 @dataclass
 class Options:
-    """What a server does; may be changed while it runs, for what comes after."""
+    """Behaviour of a server. Changes while it runs apply to what comes after."""
 
     keys: set[str] | None = None
-    """The API keys it takes; nothing: any that is not empty."""
+    """API keys that it accepts; None: any that is not empty."""
 
     models: set[str] | None = None
-    """The models it has, without `models/`; nothing: every one."""
+    """Models that it has, without `models/`; None: all."""
 
     echo: bool = False
-    """Each message of audio is answered at once with the same bytes, and nothing else is done with it."""
+    """Each audio message is answered at once with the same bytes, and not processed otherwise."""
 
     keep_audio: bool = True
     silence_ms: int = 500
-    """Ends the user's turn, unless the setup says how much."""
+    """Milliseconds of silence that end the user's turn, unless the setup sets them."""
 
     speech_rms: int = 500
     pace: float = 0.0
-    """How many times faster than real time audio is made; 0: at once."""
+    """Speed at which audio is made, as a multiple of real time; 0: without delay."""
 
     playback: bool = False
-    """`turnComplete` waits until the audio would have been played; till then the user can interrupt."""
+    """`turnComplete` waits until the audio would have been played; until then the user can interrupt."""
 
     interaction_status: bool = False
     """Sends `interactionStatus` beside each `turnComplete`."""
 
     history_only: set[str] = field(default_factory=lambda: {"gemini-3.1-flash-live-preview"})
-    """Models that take content in a declared history and at no other time."""
+    """Models that accept content only in a declared history."""
 
     reject_resume_while_open: bool = False
     reject_empty_resumption: set[str] = field(default_factory=set)
-    """Models that refuse to begin a conversation that is to be resumable, as one was reported to."""
+    """Models that refuse to start a resumable conversation, as was reported of one."""
 
     sticky_instruction: set[str] = field(default_factory=set)
-    """Models that resume under the instruction with which the conversation began."""
+    """Models that keep the instruction of the conversation's start when it is resumed."""
 
     handle_at_setup: bool = False
-    """A handle comes right behind `setupComplete`, not only at the end of a turn."""
+    """A handle is issued right after `setupComplete`, not only at the end of a turn."""
 
     bare_unresumable: bool = False
-    """`resumable: false` is left out, as protobuf's JSON leaves out defaults: the update is an empty object."""
+    """`resumable: false` is omitted, as protobuf's JSON omits defaults: the update is an empty object."""
 
     pong_delay_s: float = 0.0
     close_codes: dict[str, tuple[int, str]] = field(default_factory=lambda: dict(CLOSE_CODES))
 
 
 class Refused(Exception):
-    """What was sent ends the connection. `kind` is one of `CLOSE_CODES`."""
+    """Input that ends the connection. `kind` is one of `CLOSE_CODES`."""
 
     def __init__(self, kind: str, reason: str = "") -> None:
         super().__init__(kind, reason)
@@ -148,8 +148,9 @@ _SCHEDULING: Final = frozenset({"SILENT", "WHEN_IDLE", "INTERRUPT"})
 
 
 def camel(value: Any) -> Any:
-    """A message with its fields named one way: the service takes both `turn_complete` and `turnComplete`. What belongs to the
-    user (schemas, arguments, results) stays as it is."""
+    """Return a message with all fields in camel case: the service accepts both `turn_complete` and `turnComplete`.
+
+    Data of the user (schemas, arguments, results) stays unchanged."""
     if isinstance(value, list):
         return [camel(one) for one in value]
     if not isinstance(value, dict):
@@ -159,12 +160,12 @@ def camel(value: Any) -> Any:
 
 
 def invalid(reason: str) -> Refused:
-    """Something in a message is wrong."""
+    """Return the refusal of an invalid message."""
     return Refused("invalid", reason)
 
 
 def check_setup(setup: dict[str, Any], options: Options) -> None:
-    """Raises `Refused` for a setup that the service would not take."""
+    """Raise `Refused` for a setup that the service refuses."""
     _known(setup, _SETUP, "setup")
     model = setup.get("model")
     if not isinstance(model, str) or not model.startswith("models/") or model == "models/":
@@ -176,24 +177,24 @@ def check_setup(setup: dict[str, Any], options: Options) -> None:
 
 
 def declares_history(setup: dict[str, Any]) -> bool:
-    """Whether a setup says that history follows, to a model that heeds it."""
+    """Return whether a setup declares that history follows, to a model that supports it."""
     declared = setup.get("historyConfig", {}).get("initialHistoryInClientContent") is True
     return declared and not forgets_what_is_pending(str(setup["model"]).removeprefix("models/"))
 
 
 def forgets_what_is_pending(model: str) -> bool:
-    """Whether content that no turn was asked for counts only where it ends with the user, and the next turn is asked for aloud."""
+    """Return whether a spoken turn ignores pending content, unless that ends with a turn of the user."""
     return model.startswith("gemini-2")
 
 
 def check_fields(kind: str, fields: dict[str, Any]) -> None:
-    """Raises `Refused` for a field of a message that the service does not know."""
+    """Raise `Refused` for a field of a message that the service does not know."""
     if kind in _MESSAGES:
         _known(fields, _MESSAGES[kind], kind)
 
 
 def check_tools(tools: Any) -> None:
-    """Raises `Refused` for functions that the service would not take."""
+    """Raise `Refused` for function declarations that the service refuses."""
     names: set[str] = set()
     for declared in functions(tools):
         name = declared.get("name")
@@ -209,14 +210,14 @@ def check_tools(tools: Any) -> None:
 
 
 def functions(tools: Any) -> list[dict[str, Any]]:
-    """The functions that are declared among tools."""
+    """Return the functions that are declared among tools."""
     if not isinstance(tools, list):
         raise invalid("Invalid value at 'setup.tools'")
     return [declared for tool in tools for declared in tool.get("functionDeclarations", [])]
 
 
 def check_answers(answers: Any) -> list[dict[str, Any]]:
-    """The function responses of a message; raises `Refused` for any that is malformed."""
+    """Return the function responses of a message; raises `Refused` for any that is malformed."""
     if not isinstance(answers, list) or not answers:
         raise invalid("tool_response without function_responses")
     for answer in answers:
@@ -232,7 +233,7 @@ def check_answers(answers: Any) -> list[dict[str, Any]]:
 
 
 def audio(blob: Any) -> bytes:
-    """The samples of an audio blob; raises `Refused` for what is not PCM16 at 16 kHz."""
+    """Return the samples of an audio blob; raises `Refused` unless it is PCM16 at 16 kHz."""
     if not isinstance(blob, dict) or blob.get("mimeType") != INPUT_MIME:
         raise invalid(f"Unsupported audio: {blob.get('mimeType') if isinstance(blob, dict) else blob}")
     try:
@@ -248,7 +249,7 @@ _STANDARD: Final = {ord("-"): "+", ord("_"): "/"}
 
 
 def _known(value: Any, fields: dict[str, Any], path: str) -> None:
-    """The names of every field that the service knows at a path; a list is of such values."""
+    """Check that the service knows every field at a path; a list is checked item by item. Raises `Refused`."""
     for one in value if isinstance(value, list) else [value]:
         if not isinstance(one, dict):
             raise invalid(f"Invalid value at '{path}'")

@@ -1,7 +1,7 @@
 """A stand-in for the Gemini Live API: BidiGenerateContent over a WebSocket with TLS, as the google-genai SDK speaks it.
 
-Holds nothing that outlives it. Says what the test scripted, hears by loudness, refuses what the service would refuse
-(`gemini_rules`, which also says how each of that is known), and fails on request.
+Keeps no state on disk. It performs the test's script, detects speech by loudness, refuses what the service refuses (`rules`, with the
+source of each rule), and fails on request.
 
     async with GeminiServer(folder) as server:
         server.script(Turn(hears="what time is it", calls=[Call("get_time")], after="It is noon."))
@@ -42,8 +42,8 @@ _MESSAGE_LIMIT: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Refusal:
-    """What becomes of a connect. One of: an HTTP `status` instead of the upgrade; a close `code` instead of `setupComplete`; `drop`,
-    a cut of TCP in the handshake; otherwise the setup is never answered."""
+    """Failure of a connection attempt: an HTTP `status` instead of the upgrade; or a close `code` instead of `setupComplete`; or `drop`, a
+    TCP reset in the handshake; otherwise the setup is never answered."""
 
     status: int = 0
     code: int = 0
@@ -52,21 +52,22 @@ class Refusal:
 
 
 class GeminiServer:
-    """The service. `url` is what `GOOGLE_GEMINI_BASE_URL` takes, `ca_file` what `SSL_CERT_FILE` takes; it keeps its port through
-    `stop` and `start`. `authority` (from `tls.issue`) lets several stand-ins share one CA."""
+    """The service. `url` is for `GOOGLE_GEMINI_BASE_URL`, `ca_file` for `SSL_CERT_FILE`; it keeps its port through `stop` and `start`.
+
+    `authority` (from `tls.issue`) lets several stand-ins share one CA."""
 
     def __init__(self, folder: Path, options: Options | None = None, *, authority: tuple[Path, ssl.SSLContext] | None = None) -> None:
         self.options = options or Options()
         self.ca_file, self._context = authority or tls.issue(folder)
         self.handles = Handles(self.options)
         self.sessions: list[Session] = []
-        """Every connection that was upgraded, the first one first, with what it sent."""
+        """Every connection that was upgraded, oldest first, with what it sent."""
 
         self.attempts = 0
-        """Requests to connect, refused ones too."""
+        """Number of connection attempts, including refused ones."""
 
         self.reply: Callable[[Session], Turn | None] = lambda _: Turn(says="All right.")
-        """What the model says when the script is used up."""
+        """Next turn of the model when the script is used up."""
 
         self._port = 0
         self._server: Server | None = None
@@ -83,7 +84,7 @@ class GeminiServer:
 
     @property
     def connections(self) -> list[Session]:
-        """The sessions whose socket is open now."""
+        """Sessions whose socket is open now."""
         return [session for session in self.sessions if session.open]
 
     async def __aenter__(self) -> Self:
@@ -113,7 +114,7 @@ class GeminiServer:
         self._port = next(iter(self._server.sockets)).getsockname()[1]
 
     async def stop(self) -> None:
-        """Cut every connection and listen no more, as when the service is gone. What it remembers stays."""
+        """Cut every connection and stop listening, as when the service is down. Conversations are kept."""
         if self._server is not None:
             for wire in self._wires:
                 wire.transport.abort()
@@ -121,19 +122,19 @@ class GeminiServer:
             await self._server.wait_closed()
 
     def script(self, *turns: Turn) -> None:
-        """What the model says to what triggers it next, whichever connection that comes over."""
+        """Append the next turns of the model, on whichever connection triggers them."""
         self._script.extend(turns)
 
     async def turn(self, session: Session, turn: Turn) -> None:
-        """Let the model perform a turn now, behind those that are under way; returns when it is over."""
+        """Perform a turn now, after those under way; returns when it is over."""
         await session.model.trigger(turn, interrupts=False)
 
     def conversation(self, handle: str) -> list[Line]:
-        """What the service remembers under a handle."""
+        """Return the conversation that is kept under a handle."""
         return list(self.handles.issued[handle].history)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds; looked at again after every message. Raises `TimeoutError` after 10 s."""
+        """Wait until a condition holds; it is checked after every message. Raises `TimeoutError` after 10 s."""
         if not holds():
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((holds, waiting))
@@ -141,16 +142,16 @@ class GeminiServer:
                 await waiting
 
     async def opened(self, count: int = 1) -> Session:
-        """Wait for so many sessions that were set up, since the start; returns the last of them."""
+        """Wait until so many sessions in all were set up. Return the last of them."""
         await self.until(lambda: len(self._ready()) >= count)
         return self._ready()[count - 1]
 
     def refuse(self, *refusals: Refusal) -> None:
-        """What becomes of the next connects."""
+        """Set the failures of the next connection attempts."""
         self._refusals.extend(refusals)
 
     async def go_away(self, time_left: str = "50s", *, then_silent: bool = False, session: Session | None = None) -> None:
-        """Say that connections will be closed; nothing closes them. `then_silent`: it is the last that is sent over them."""
+        """Announce that connections will be closed, without closing them. `then_silent`: nothing more is sent over them."""
         for one in self._of(session):
             await one.send({"goAway": {"timeLeft": time_left}})
             one.mute = then_silent
@@ -176,12 +177,12 @@ class GeminiServer:
             one.wire.transport.write(frame[: len(frame) // 2])
 
     async def malformed(self, payload: bytes = b'{"serverContent":{"modelTurn":', *, session: Session | None = None) -> None:
-        """Send a message that is no JSON."""
+        """Send a message that is not JSON."""
         for one in self._of(session):
             await one.send_raw(payload)
 
     def release_pongs(self) -> None:
-        """Send the pongs that `Options.pong_delay_s` keeps back."""
+        """Send the pongs that `Options.pong_delay_s` delays."""
         for wire in self._wires:
             wire.release_pongs()
 

@@ -1,6 +1,6 @@
-"""One connection to the fake Gemini: reads what is sent, refuses what the service would refuse, remembers all of it.
+"""A connection to the fake Gemini: reads messages, refuses what the service refuses, and records all of it.
 
-Audio in echo mode goes past all of this: `Wire` answers it where it is received.
+Audio in echo mode bypasses this module: `Wire` answers it on receipt.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ _KINDS: Final = ("setup", "clientContent", "realtimeInput", "toolResponse", "con
 
 @dataclass
 class Shared:
-    """What all connections of a server have in common."""
+    """State shared by all connections of a server."""
 
     options: Options
     handles: Handles
     script: list[Turn]
     reply: Callable[[Session], Turn | None]
-    """The turn that follows when the script is used up; nothing: the model says nothing."""
+    """Returns the next turn when the script is used up; with None the model stays silent."""
 
     changed: Callable[[], None]
     errors: list[BaseException] = field(default_factory=list)
-    """Faults of the fake itself; raised when the server stops."""
+    """Errors of the fake itself; raised when the server stops."""
 
 
 @dataclass(eq=False, repr=False)
 class Session:
-    """A connection and all that was sent over it. Positions are ms of its audio; times are the event loop's, in s."""
+    """A connection and everything sent over it. Positions are ms of its audio; times are the event loop's, in s."""
 
     shared: Shared
     wire: Wire
@@ -65,15 +65,15 @@ class Session:
     opened_at: float
     closed_at: float | None = None
     close_code: int | None = None
-    """With which code this server closed it."""
+    """Code with which this server closed it."""
 
     ready: bool = False
     resumed: bool = False
     setup: dict[str, Any] = field(default_factory=dict)
-    """As it was sent, with fields named in camel case, like all other messages here."""
+    """As it was sent, but with fields in camel case, like all other messages here."""
 
     instruction: str = ""
-    """Under which the model speaks."""
+    """Instruction under which the model speaks."""
 
     first_instruction: str = ""
     audio: bytearray = field(default_factory=bytearray)
@@ -83,22 +83,22 @@ class Session:
     """Those of `contents` that were the declared history."""
 
     awaits_history: bool = False
-    """Its setup declared a history that is not over: what comes meanwhile waits."""
+    """The declared history is not complete; other input waits."""
 
     pending: list[Line] = field(default_factory=list)
-    """Content that no turn was asked for, and that the model may not know when it is spoken to."""
+    """Content for which no turn was requested; the model may ignore it when it is spoken to."""
 
     texts: list[str] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
     ignored: list[dict[str, Any]] = field(default_factory=list)
-    """Function responses whose call this connection does not wait for."""
+    """Function responses for calls that this connection does not wait for."""
 
     activity: list[tuple[str, int]] = field(default_factory=list)
     """`start`, `end`, `stream_end` as sent, `speech` and `silence` as detected, each with its position."""
 
     updates: list[dict[str, Any]] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
-    """Kinds of message in the order of their arrival; audio that follows audio is counted once."""
+    """Kinds of message in the order of arrival; consecutive audio messages are counted once."""
 
     calls: list[Call] = field(default_factory=list)
     handles: list[str] = field(default_factory=list)
@@ -124,7 +124,7 @@ class Session:
 
     @property
     def open(self) -> bool:
-        """Whether the socket is open, seen from here."""
+        """True while the server's side of the socket is open."""
         return self.wire.protocol.state is State.OPEN
 
     @property
@@ -133,7 +133,7 @@ class Session:
 
     @property
     def voice(self) -> str:
-        """The voice that was asked for; empty: none."""
+        """Requested voice; empty: none."""
         config = self.setup.get("generationConfig", {}).get("speechConfig", {}).get("voiceConfig", {})
         return str(config.get("prebuiltVoiceConfig", {}).get("voiceName", ""))
 
@@ -155,39 +155,39 @@ class Session:
 
     @property
     def writes(self) -> bool:
-        """Answers are text."""
+        """True when answers are text."""
         return bool(self.setup.get("generationConfig", {}).get("responseModalities") == ["TEXT"])
 
     def blocks(self, name: str) -> bool:
-        """Whether the model waits for a function."""
+        """Return whether the model waits for a function."""
         return not self._nonblocking.get(name, self.model_name.startswith("gemini-3.8"))
 
     def next_turn(self) -> Turn | None:
-        """What the model says to what just came."""
+        """Return the model's next turn."""
         return self.shared.script.pop(0) if self.shared.script else self.shared.reply(self)
 
     def changed(self) -> None:
-        """Let whoever waits look again."""
+        """Make waiters check their conditions again."""
         self.shared.changed()
 
     async def send(self, message: dict[str, Any]) -> None:
-        """A message of the service, as JSON in a binary frame. Lost when the connection is over."""
+        """Send a message of the service, as JSON in a binary frame. It is dropped when the connection is closed."""
         await self.send_raw(json.dumps(message, separators=(",", ":")).encode())
 
     async def send_raw(self, payload: bytes) -> None:
-        """Any bytes, as a binary frame."""
+        """Send any bytes, as a binary frame."""
         if not self.mute:
             with suppress(ConnectionClosed):
                 await self.wire.send(payload)
 
     async def issue_handle(self) -> None:
-        """If the setup asked for resumption: a handle for the conversation up to here."""
+        """Issue a handle for the conversation up to here, if the setup asked for resumption."""
         if self.resumption:
             self.handles.append(self.shared.handles.issue(self))
             await self.send({"sessionResumptionUpdate": {"newHandle": self.handles[-1], "resumable": True}})
 
     async def serve(self) -> None:
-        """Read until the connection is over."""
+        """Read until the connection is closed."""
         speaking: asyncio.Task[None] | None = None
         try:
             await self._begin()
@@ -216,7 +216,7 @@ class Session:
             self.wire.transport.abort()
 
     async def refuse(self, code: int, reason: str) -> None:
-        """Answer the setup with a close; with 0 as its code: never."""
+        """Answer the setup with a close; with code 0, never answer."""
         with suppress(ConnectionClosed):
             self.setup = _read(await self.wire.recv(decode=False))[1]
             self.changed()
@@ -225,7 +225,7 @@ class Session:
             await self.wire.wait_closed()
 
     async def close(self, code: int, reason: str = "") -> None:
-        """End the connection with a code; of a reason that is too long for the frame the end is lost, as with the real service."""
+        """Close the connection with a code; a reason too long for the frame is truncated, as by the real service."""
         self.close_code = code
         await self.wire.close(code, reason.encode()[:_REASON_LIMIT].decode(errors="ignore"))
 
@@ -336,7 +336,7 @@ class Session:
             self.model.trigger()
 
     def _take_up(self) -> None:
-        """What is pending is part of the conversation from now on."""
+        """Make the pending content part of the conversation."""
         self.history += self.pending
         self.pending = []
 
@@ -397,7 +397,7 @@ class Session:
 
 
 def _read(message: bytes) -> tuple[str, dict[str, Any]]:
-    """The kind of a message and its fields."""
+    """Return the kind of a message and its fields."""
     try:
         fields = camel(json.loads(message))
     except ValueError:

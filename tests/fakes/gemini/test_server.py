@@ -1,4 +1,4 @@
-"""The fake Gemini Live, driven by the google-genai SDK: what is taken, what is refused, and the echo."""
+"""The fake Gemini Live, driven by the google-genai SDK: accepted and refused input, and the echo."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""A stand-in for Gemini's `:streamGenerateContent?alt=sse`: the same chunks on the wire, and refusals of what the service refuses.
+"""A stand-in for Gemini's `:streamGenerateContent?alt=sse`: the same chunks on the wire, and the same refusals.
 
-`script` says what the next requests are answered, used up in order; after that each gets a short text. The rules are from Google's
-documentation (roles, calls and their results, signatures of calls, levels of thinking) and from its error messages as people report
-them; none was seen in a live run.
+`script` sets the answers of the next requests, used in order; after that each gets a short text. The rules are from Google's documentation
+(roles, calls and their results, signatures of calls, levels of thinking) and from reported error messages; none was seen in a live run.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _LEVELS: Final = {"LOW", "MEDIUM", "HIGH"}
 
 
 class Call:
-    """A call, in one part."""
+    """A function call, in one part."""
 
     def __init__(self, name: str, args: dict[str, Any]) -> None:
         self.name = name
@@ -36,14 +35,14 @@ class Call:
 
 
 class Thought:
-    """A summary of what the model thought."""
+    """A summary of the model's thoughts."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
 class Finish:
-    """Why the answer ends; `STOP` without one. `blocked`: the prompt was refused with this reason, and there is no answer."""
+    """Finish reason of the answer; `STOP` without one. `blocked`: the prompt is refused with this reason, and there is no answer."""
 
     def __init__(self, reason: str = "STOP", *, blocked: str = "") -> None:
         self.reason = reason
@@ -61,14 +60,14 @@ class Status:
 
 
 class Raw:
-    """Bytes as they are, in the stream."""
+    """Raw bytes in the stream."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
 
 
 class End:
-    """The stream ends here, politely, without a reason."""
+    """Marker: the stream is closed cleanly here, without a finish reason."""
 
 
 Item = str | Call | Thought | Finish | Status | Raw | End | Fault
@@ -96,16 +95,16 @@ class GeminiTextServer(SseServer):
         await self.stop()
 
     def script(self, *answers: Iterable[Item]) -> None:
-        """What the next requests are answered."""
+        """Set the answers of the next requests."""
         self._scripts.extend(list(answer) for answer in answers)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        """The bodies of all requests, with the names of JSON."""
+        """Bodies of all requests, with JSON field names."""
         return [request.body for request in self.requests]
 
     def answer(self, request: Request) -> Answer:
-        """Refuse, or answer as scripted."""
+        """Refuse the request, or answer as scripted."""
         request.body = _in_json_names(request.body)
         try:
             _check(request, self.key)
@@ -156,7 +155,7 @@ def _data(fields: dict[str, Any]) -> bytes:
 
 
 def _in_json_names(value: Any) -> Any:
-    """Fields may come under their names in JSON or in the protocol's definition, and the SDK mixes both."""
+    """Return a body with JSON field names: fields may also have their protobuf names, and the SDK mixes both."""
     if isinstance(value, list):
         return [_in_json_names(one) for one in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What the fake Gemini says, and how it hears that the user has spoken. Pure: positions are those of the audio, never of a clock."""
+"""Turns of the fake Gemini, and its speech detector. Pure: positions are those of the audio, never of a clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECOND: Final[bytes] = (np.sin(np.arange(OUTPUT_RATE) * (2 * math.pi * 220 / OU
 
 
 class Line(NamedTuple):
-    """One line of a conversation as the service remembers it: `role` is user, model or function."""
+    """A line of a conversation as the service keeps it: `role` is user, model or function."""
 
     role: str
     text: str
@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """A function that the model wants called. An `id` is made where none is given."""
+    """A function call of the model. An `id` is made where none is given."""
 
     name: str
     args: Mapping[str, Any] = field(default_factory=dict)
@@ -36,28 +36,28 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
-    """A turn of the model. What is left out does not happen; the order is `hears`, `says`, `calls`, `after`."""
+    """A turn of the model. Empty parts are skipped; the order is `hears`, `says`, `calls`, `after`."""
 
     hears: str | Sequence[str] = ""
-    """What the user is taken to have said aloud: the pieces of the input transcription, or a text that is cut into words."""
+    """Transcript of the user's speech: the pieces of the input transcription, or a text that is split into words."""
 
     says: str = ""
-    """Spoken: pieces of the output transcription, each with its audio. Where the session answers in text: text."""
+    """Speech: pieces of the output transcription, each with its audio. In a session that answers in text: text."""
 
     calls: Sequence[Call] = ()
-    """Asked for in one message. A blocking turn goes on when each of them is answered."""
+    """Calls, all in one message. A blocking turn continues when each of them is answered."""
 
     after: str | Turn = ""
-    """What follows when the calls are answered. A turn here may call again."""
+    """Continuation after the answers to the calls. A turn here may call again."""
 
     blocking: bool | None = None
-    """Whether the model waits for the calls; nothing: as the functions were declared."""
+    """The model waits for the calls; None: as the functions were declared."""
 
     unordered: bool = False
-    """The input transcription comes behind what the model says."""
+    """The input transcription is sent after the model's output."""
 
     text_only: bool = False
-    """Written and not spoken, although audio was asked for."""
+    """Text instead of speech, although audio was requested."""
 
     quiet: bool = False
     """The audio is silence."""
@@ -70,28 +70,28 @@ class Turn:
     """Nothing but `turnComplete`."""
 
     reason: str = ""
-    """`turnCompleteReason`."""
+    """Value of `turnCompleteReason`."""
 
     usage: tuple[int, int] = (12, 34)
     """Tokens of the prompt and of the response."""
 
     stops_at_ms: int | None = None
-    """After so much audio it waits, until it is interrupted or told to go on."""
+    """Milliseconds of audio after which it waits, until it is interrupted or continued."""
 
     cancels: bool = False
-    """The user who speaks while calls are open interrupts the turn, and the calls are taken back."""
+    """A user who speaks while calls are open interrupts the turn, and the calls are cancelled."""
 
     unresumable: bool = False
-    """With the calls comes the news that the session cannot be resumed for now."""
+    """The calls come with the notice that the session cannot be resumed for now."""
 
     @property
     def speaks(self) -> bool:
-        """Whether there is anything in it."""
+        """True when the turn has any content."""
         return bool(self.says or self.pcm or self.calls or self.empty)
 
 
 def words(text: str | Sequence[str]) -> list[str]:
-    """The pieces in which a transcription comes: all but the first begin with a space."""
+    """Return the pieces of a transcription: all but the first begin with a space."""
     if not isinstance(text, str):
         return list(text)
     first, *rest = text.split() or [""]
@@ -99,7 +99,7 @@ def words(text: str | Sequence[str]) -> list[str]:
 
 
 def spoken(turn: Turn) -> Iterator[tuple[str, list[bytes]]]:
-    """Each piece of the transcript, with its audio in messages of up to 40 ms."""
+    """Yield each piece of the transcript, with its audio in messages of up to 40 ms."""
     texts = words(turn.says) or ([""] if turn.pcm else [])
     lengths = [len(text) * turn.ms_per_char * OUTPUT_RATE // 1_000 * 2 for text in texts]
     if turn.pcm:
@@ -113,18 +113,18 @@ def spoken(turn: Turn) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def content(**fields: Any) -> dict[str, Any]:
-    """A `serverContent` message."""
+    """Return a `serverContent` message."""
     return {"serverContent": fields}
 
 
 def audio_content(pcm: bytes) -> dict[str, Any]:
-    """Audio of the model's turn."""
+    """Return a message with audio of the model's turn."""
     blob = {"mimeType": f"audio/pcm;rate={OUTPUT_RATE}", "data": base64.b64encode(pcm).decode()}
     return content(modelTurn={"parts": [{"inlineData": blob}]})
 
 
 def usage(turn: Turn) -> dict[str, Any]:
-    """`usageMetadata` of a turn."""
+    """Return the `usageMetadata` of a turn."""
     prompt, response = turn.usage
     return {
         "promptTokenCount": prompt,
@@ -136,7 +136,7 @@ def usage(turn: Turn) -> dict[str, Any]:
 
 
 class Ear:
-    """Tells speech by its loudness: the stand-in for the service's own detector."""
+    """Speech detector by loudness: the stand-in for the service's own."""
 
     def __init__(self, *, silence_ms: int, rms: int = 500, onset_ms: int = 40) -> None:
         self.speaking = False
@@ -145,7 +145,7 @@ class Ear:
         self._silence_ms, self._onset_ms, self._square = silence_ms, onset_ms, rms * rms
 
     def hear(self, pcm: bytes) -> Iterator[bool]:
-        """Take audio (PCM16 at 16 kHz). Gives True where speech began in it, False where it ended."""
+        """Process audio (PCM16 at 16 kHz). Yield True where speech begins, False where it ends."""
         pcm = self._rest + pcm
         whole = len(pcm) // _WINDOW * _WINDOW
         self._rest = pcm[whole:]
@@ -163,7 +163,7 @@ class Ear:
                 yield False
 
     def close(self) -> bool:
-        """The stream ended. Returns whether speech ended with it."""
+        """End the stream. Return whether speech was under way."""
         ended, self.speaking = self.speaking, False
         self._rest, self._loud_ms, self._still_ms = b"", 0, 0
         return ended

@@ -1,7 +1,7 @@
-"""The socket under a session of the fake Gemini, and the short way for audio that is only echoed.
+"""The socket under a session of the fake Gemini, and a fast path for audio that is only echoed.
 
-A benchmark measures what stands before the fake, so an echo must cost next to nothing: it is made where the frame is received, by a
-search in its bytes. What looks unusual takes the long way, which says what is wrong with it.
+A benchmark measures the systems in front of the fake, so an echo must cost next to nothing: it is made on receipt of the frame, by a search
+in its bytes. Unusual messages take the normal path, which reports the error in them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 
 
 def echo_of(message: bytes) -> tuple[bytes | None, int]:
-    """The message that says an audio message's samples back, and their length in bytes. Nothing: it must be read properly."""
+    """Return the message that echoes an audio message's samples, and their length in bytes; None when it needs the normal path."""
     at = message.find(b'"audio"', 0, 64)
     if at < 0 or message[2:10] != b"realtime":
         return None, 0
@@ -41,7 +41,7 @@ def echo_of(message: bytes) -> tuple[bytes | None, int]:
 
 
 class Wire(ServerConnection):
-    """A socket that may echo audio without waking a task, and may keep pongs back."""
+    """A socket that can echo audio without waking a task, and can delay pongs."""
 
     options: Options | None = None
     echo: Callable[[bytes], bytes | None] | None = None
@@ -53,7 +53,7 @@ class Wire(ServerConnection):
         self.protocol.send_frame = self._frame  # type: ignore[method-assign]
 
     def process_event(self, event: Event) -> None:
-        """Echo, or hand on as usual."""
+        """Echo an audio message; process other events as usual."""
         if self.echo is not None and isinstance(event, Frame) and event.fin and event.opcode in (Opcode.TEXT, Opcode.BINARY):
             answer = self.echo(bytes(event.data))
             if answer is not None:
@@ -64,7 +64,7 @@ class Wire(ServerConnection):
         super().process_event(event)
 
     def release_pongs(self) -> None:
-        """Send the pongs that are kept back."""
+        """Send the delayed pongs."""
         for frame in tuple(self._held):
             self._release(frame)
 

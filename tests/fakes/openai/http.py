@@ -1,8 +1,8 @@
 """A stand-in for OpenAI over HTTP: chat completions, transcriptions and speech, with the same answers on the wire.
 
-`script` says what the next requests to a part are answered, used up in order; after that each gets something short. A request that
-breaks a rule of the service is refused before the script is looked at. The rules, and where each is from, are in `openai_http_rules`.
-OpenAI Realtime is a service of its own: `openai_realtime`.
+`script` sets the answers of the next requests to a path, used in order; after that each gets a short default. A request that breaks a rule
+of the service is refused and uses no scripted answer. The rules and their sources are in `tests.fakes.openai.http_rules`. OpenAI Realtime
+is a separate service: `tests.fakes.openai.realtime`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MS_PER_CHARACTER: Final = 60
 
 
 class Use:
-    """A call. `arguments` are written as JSON in so many pieces; text is sent as it is, to be broken."""
+    """A tool call. `arguments` are written as JSON in so many pieces; a text is sent unchanged, for malformed JSON."""
 
     def __init__(self, name: str, arguments: dict[str, Any] | str, *, pieces: int = 1, id: str = "") -> None:
         self.name = name
@@ -36,7 +36,7 @@ class Use:
 
 
 class Stop:
-    """Why the answer ends; without one it is `tool_calls` or `stop`."""
+    """Finish reason of the answer; without one it is `tool_calls` or `stop`."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -56,21 +56,21 @@ Item = str | bytes | Use | Stop | Status | Fault
 
 
 def tone(text: str, voice: str) -> bytes:
-    """What stands for speech where nobody makes any: PCM16 at 24 kHz, of a length as the text's and a pitch as the voice's."""
+    """Return a tone in place of speech: PCM16 at 24 kHz, with a length that depends on the text and a pitch that depends on the voice."""
     pitch = 90 + 10 * (sum(voice.encode()) % 20)
     samples = np.arange(len(text) * _MS_PER_CHARACTER * RATE // 1_000)
     return bytes((np.sin(samples * (2 * math.pi * pitch / RATE)) * 8_000).astype("<i2"))
 
 
 class OpenAIServer(SseServer):
-    """The service. `base_url` is what `OPENAI_BASE_URL` takes; `speak` makes PCM16 at 24 kHz of a text and a voice."""
+    """The service. `base_url` is for `OPENAI_BASE_URL`; `speak` makes PCM16 at 24 kHz from a text and a voice."""
 
     def __init__(self, *, key: str = KEY, speak: Callable[[str, str], bytes] = tone, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(tls)
         self.key = key
         self.speak = speak
         self.refused: list[str] = []
-        """What was wrong with requests."""
+        """Reasons of the refused requests."""
 
         self._scripts: dict[str, list[list[Item]]] = {CHAT: [], HEARING: [], SPEECH: []}
         self._calls = 0
@@ -84,19 +84,19 @@ class OpenAIServer(SseServer):
 
     @property
     def base_url(self) -> str:
-        """The address that the SDK takes."""
+        """Base URL for the SDK."""
         return f"{self.url}/v1"
 
     def script(self, part: str, *answers: Iterable[Item]) -> None:
-        """What the next requests to a path are answered: text and calls of a chat, the text that was heard, sound as bytes."""
+        """Set the answers of the next requests to a path: text and calls of a chat, the text of a transcription, speech as bytes."""
         self._scripts[part].extend(list(answer) for answer in answers)
 
     def asked(self, part: str) -> list[dict[str, Any]]:
-        """The bodies of the requests to a path, those that were refused too; a form counts as its fields."""
+        """Return the bodies of the requests to a path, including refused ones; a form is given as its fields."""
         return [form(one) if part == HEARING else one.body for one in self.requests if one.path == part]
 
     def answer(self, request: Request) -> Answer:
-        """Refuse, or answer as scripted."""
+        """Refuse the request, or answer as scripted."""
         try:
             check(request, self.key)
         except Refusal as refusal:
@@ -172,7 +172,7 @@ def _event(fields: dict[str, Any]) -> bytes:
 
 
 def _whole(body: dict[str, Any], events: Iterator[bytes | Fault]) -> Answer:
-    """The stream as one answer."""
+    """Return the stream as one whole answer."""
     message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
     calls: dict[int, dict[str, Any]] = {}
     choice: dict[str, Any] = {}
@@ -215,7 +215,7 @@ def _sound(pieces: Iterable[Item], header: bytes) -> Iterator[bytes | Fault]:
 
 
 def _header() -> bytes:
-    """Of a WAV file whose length is not known yet, as the service streams it."""
+    """Return the header of a WAV file of unknown length, as the service streams it."""
     rest = b"WAVEfmt " + b"".join(
         value.to_bytes(size, "little") for value, size in ((16, 4), (1, 2), (1, 2), (RATE, 4), (RATE * 2, 4), (2, 2), (16, 2))
     )

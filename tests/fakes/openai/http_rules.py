@@ -1,8 +1,8 @@
-"""What OpenAI's HTTP service refuses, in about its own words: chat completions, transcriptions and speech.
+"""Requests that OpenAI's HTTP service refuses, with approximately its messages: chat completions, transcriptions and speech.
 
-From the API reference and the types of the SDK: fields, ranges, formats, voices, which model takes which. From its errors as people
-report them: the wording, answers that every call needs, `max_tokens` and sampling for models that reason, the shortest recording, codes of
-languages. None of it was seen in a live run.
+From the API reference and the types of the SDK: fields, ranges, formats, voices, models of each path. From reported errors: the wording,
+the rule that every call needs an answer, `max_tokens` and sampling on reasoning models, the shortest recording, language codes. None of it
+was seen in a live run.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _MESSAGES: Final = {
 
 
 class Refusal(Exception):
-    """A request that the service does not take."""
+    """A request that the service refuses."""
 
     def __init__(self, message: str, param: str | None = None, code: str | None = None, status: int = 400) -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ class Refusal(Exception):
 
 
 def check(request: Request, key: str) -> None:
-    """Raise `Refusal` for what is wrong with a request."""
+    """Raise `Refusal` for a request that is wrong."""
     given = request.headers.get("authorization", "").removeprefix("Bearer ")
     if not given:
         raise Refusal("You didn't provide an API key.", status=401)
@@ -88,7 +88,7 @@ def check(request: Request, key: str) -> None:
 
 
 def form(request: Request) -> dict[str, Any]:
-    """The fields of a form: text, and bytes for the one that is a file."""
+    """Return the fields of a form: text, and bytes for a file."""
     kind = request.headers.get("content-type", "")
     _want(kind.startswith("multipart/form-data"), "Invalid body: failed to parse multipart/form-data.")
     head = f"content-type: {kind}\r\n\r\n".encode()

@@ -1,7 +1,7 @@
-"""A stand-in for OpenAI Realtime on a loopback port: the GA events over a socket, strict about what it is sent, scripted in what it says.
+"""A stand-in for OpenAI Realtime on a loopback port: the GA events over a socket, strict input checks, scripted output.
 
-A conversation behaves as the service's: what is heard is committed by loudness on the timeline of the audio (not of the clock), each
-commit or `response.create` takes the next scripted `Turn`, audio comes faster than it plays, one response at a time. Nothing sleeps.
+A conversation behaves as the service's: speech is committed by loudness on the timeline of the audio (not of the clock), each commit or
+`response.create` takes the next scripted `Turn`, audio is sent faster than it plays, one response at a time. Nothing sleeps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.fakes.openai.realtime_turns import Turn
 KEY: Final = "sk-scripted"
 _WINDOW: Final = 20 * BYTES_PER_MS
 _LOUD: Final = 600.0
-"""RMS from which a window is speech."""
+"""Least RMS of a window that counts as speech."""
 
 _DELTA_MS: Final = 100
 _ECHO: Final = '{"type":"input_audio_buffer.append","audio":"'
@@ -39,18 +39,18 @@ _ECHOED: Final = (
 
 
 class OpenAIRealtimeServer:
-    """`url` is the base URL for the SDK. Sessions stand in `sessions` in the order in which they were opened."""
+    """The service. `url` is the base URL for the SDK. `sessions` has the sessions in the order in which they were opened."""
 
     def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
         self.url = ""
         self.sessions: list[Session] = []
         self.dialled: list[str] = []
-        """Models that were asked for, refused ones too."""
+        """Requested models, including refused ones."""
 
         self.turns: list[Turn] = []
         self.usual = Turn(says="All right.", audio_ms=200)
         self.echo = False
-        """Every microphone frame comes back as audio of one endless response."""
+        """Every microphone frame is returned as audio of one endless response."""
 
         self.silent = False
         """Nothing is answered."""
@@ -62,7 +62,7 @@ class OpenAIRealtimeServer:
         self._changed = asyncio.Condition()
 
     def script(self, *turns: Turn) -> None:
-        """What the next responses are; after that each is `usual`."""
+        """Append the next responses; after the last, each is `usual`."""
         self.turns.extend(turns)
 
     def refuse(self, status: int, code: str = "") -> None:
@@ -70,11 +70,11 @@ class OpenAIRealtimeServer:
         self._refusals.append((status, code))
 
     def on_open(self, action: Callable[[Session], Any]) -> None:
-        """Call and await this in place of serving the next sessions."""
+        """Await this instead of serving the next sessions."""
         self._opening = action
 
     async def session(self, count: int = 1) -> Session:
-        """The session that was opened as the `count`-th."""
+        """Wait for the `count`-th session, and return it."""
         async with asyncio.timeout(5), self._changed:
             await self._changed.wait_for(lambda: len(self.sessions) >= count)
         return self.sessions[count - 1]
@@ -125,17 +125,17 @@ class OpenAIRealtimeServer:
 
 
 class Session:
-    """One socket."""
+    """A session on one socket."""
 
     def __init__(self, server: OpenAIRealtimeServer, socket: ServerConnection) -> None:
         self.events: list[dict[str, Any]] = []
-        """What was sent, without microphone frames."""
+        """Received events, without microphone frames."""
 
         self.heard = bytearray()
         """All microphone audio."""
 
         self.errors: list[dict[str, Any]] = []
-        """What was answered with `error`."""
+        """Errors that were sent."""
 
         self.settings: dict[str, Any] = {}
         self.items: dict[str, Any] = {}
@@ -163,11 +163,11 @@ class Session:
         self._echo_head = ""
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """The events of a type."""
+        """Return the events of a type."""
         return [event for event in self.events if event["type"] == kind]
 
     async def until(self, kind: str, count: int = 1) -> dict[str, Any]:
-        """Wait for the `count`-th event of a type."""
+        """Wait for the `count`-th event of a type, and return it."""
         async with asyncio.timeout(5), self._changed:
             await self._changed.wait_for(lambda: len(self.of(kind)) >= count)
         return self.of(kind)[count - 1]
@@ -178,39 +178,39 @@ class Session:
             await self._changed.wait_for(lambda: len(self.heard) >= size)
 
     def release(self) -> None:
-        """Let a held response go on."""
+        """Let a held response continue."""
         self._released.set()
 
     def kill(self, *, mid_frame: bool = False) -> None:
-        """Cut the connection without a close, perhaps after half a frame."""
+        """Cut the connection without a close, optionally after half a frame."""
         if mid_frame:
             self._socket.transport.write(b'\x81\x7e\x10\x00{"type":"response.')
         self._socket.transport.abort()
 
     def deafen(self) -> None:
-        """Read nothing more, not even a close."""
+        """Stop reading, even close frames."""
         self._socket.transport.pause_reading()
 
     async def close(self, code: int, reason: str = "") -> None:
-        """Close it with a code."""
+        """Close the socket with a code."""
         await self._socket.close(code, reason)
 
     async def expire(self) -> None:
-        """What happens after sixty minutes."""
+        """End the session as the service does after sixty minutes."""
         message = "Your session hit the maximum duration of 60 minutes."
         await self.fail("session_expired", message)
         await self.close(1001)
 
     async def fail(self, code: str, message: str = "scripted", kind: str = "invalid_request_error") -> None:
-        """An `error` that no event caused."""
+        """Send an `error` that no event caused."""
         await self.send("error", error={"type": kind, "code": code, "message": message, "param": None, "event_id": None})
 
     async def raw(self, message: str | bytes) -> None:
-        """Anything."""
+        """Send a raw message."""
         await self._socket.send(message)
 
     async def send(self, kind: str, **fields: Any) -> None:
-        """A server event."""
+        """Send a server event."""
         if not self._server.silent:
             await self._socket.send(json.dumps({"type": kind, "event_id": self._id("event"), **fields}))
 
@@ -236,7 +236,7 @@ class Session:
                 self._changed.notify_all()
 
     async def stop(self) -> None:
-        """End what is being made."""
+        """Cancel the response under way."""
         if self._making is not None:
             self._making.cancel()
             await asyncio.gather(self._making, return_exceptions=True)

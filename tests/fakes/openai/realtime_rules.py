@@ -1,7 +1,7 @@
-"""What OpenAI Realtime takes: the GA shapes of client events, strict, and the errors it answers with.
+"""Client events of OpenAI Realtime in their GA shapes, checked strictly, and the errors for invalid ones.
 
-Shapes are those of the vendor's SDK (openai/types/realtime). Codes and messages of errors are from documentation and from threads, none of
-them from a live run.
+Shapes are those of the vendor's SDK (openai/types/realtime). Codes and messages of errors are from documentation and from forum threads,
+none of them from a live run.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import msgspec
 BYTES_PER_MS: Final = 48
 ID_LIMIT: Final = 32
 APPEND_LIMIT: Final = 15 * 1024 * 1024
-"""Bytes of base64 in one append."""
+"""Most bytes of base64 in one append."""
 
 SHORTEST_MS: Final = 100
-"""Of audio, for a commit."""
+"""Least milliseconds of audio for a commit."""
 
 VOICES: Final = frozenset({"alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar"})
 _FIELD: Final = re.compile(r"unknown field `(?P<field>[^`]*)`(?: - at `\$\.?(?P<path>[^`]*)`)?")
@@ -51,7 +51,7 @@ class _Transcription(_Strict, frozen=True):
 
 
 class ServerVad(_Strict, frozen=True, tag_field="type", tag="server_vad"):
-    """Detection by loudness."""
+    """Speech detection by loudness."""
 
     create_response: bool = True
     interrupt_response: bool = True
@@ -62,7 +62,7 @@ class ServerVad(_Strict, frozen=True, tag_field="type", tag="server_vad"):
 
 
 class SemanticVad(_Strict, frozen=True, tag_field="type", tag="semantic_vad"):
-    """Detection by meaning."""
+    """Speech detection by meaning."""
 
     create_response: bool = True
     interrupt_response: bool = True
@@ -112,7 +112,7 @@ class _Session(_Strict, frozen=True):
 
 
 class SessionUpdate(_Strict, frozen=True, tag_field="type", tag="session.update"):
-    """Settings."""
+    """New settings of the session."""
 
     session: _Session
     event_id: str | None = None
@@ -128,7 +128,7 @@ class Content(_Strict, frozen=True):
 
 
 class MessageItem(_Strict, frozen=True, tag_field="type", tag="message"):
-    """Something said."""
+    """A message of either side."""
 
     role: Literal["user", "assistant", "system"]
     content: list[Content]
@@ -137,7 +137,7 @@ class MessageItem(_Strict, frozen=True, tag_field="type", tag="message"):
 
 
 class CallItem(_Strict, frozen=True, tag_field="type", tag="function_call"):
-    """A call."""
+    """A function call."""
 
     name: str
     arguments: str
@@ -147,7 +147,7 @@ class CallItem(_Strict, frozen=True, tag_field="type", tag="function_call"):
 
 
 class ResultItem(_Strict, frozen=True, tag_field="type", tag="function_call_output"):
-    """The result of a call."""
+    """The result of a function call."""
 
     call_id: str
     output: str
@@ -156,7 +156,7 @@ class ResultItem(_Strict, frozen=True, tag_field="type", tag="function_call_outp
 
 
 class ItemCreate(_Strict, frozen=True, tag_field="type", tag="conversation.item.create"):
-    """One more item."""
+    """A new item of the conversation."""
 
     item: MessageItem | CallItem | ResultItem
     previous_item_id: str | None = None
@@ -164,7 +164,7 @@ class ItemCreate(_Strict, frozen=True, tag_field="type", tag="conversation.item.
 
 
 class Truncate(_Strict, frozen=True, tag_field="type", tag="conversation.item.truncate"):
-    """What was heard of an item."""
+    """Truncation of an item to what the user heard."""
 
     item_id: str
     content_index: int
@@ -173,33 +173,33 @@ class Truncate(_Strict, frozen=True, tag_field="type", tag="conversation.item.tr
 
 
 class Append(_Strict, frozen=True, tag_field="type", tag="input_audio_buffer.append"):
-    """Audio of the microphone."""
+    """Microphone audio."""
 
     audio: str
     event_id: str | None = None
 
 
 class Commit(_Strict, frozen=True, tag_field="type", tag="input_audio_buffer.commit"):
-    """The user ended."""
+    """End of the user's turn."""
 
     event_id: str | None = None
 
 
 class Clear(_Strict, frozen=True, tag_field="type", tag="input_audio_buffer.clear"):
-    """Forget what was not committed."""
+    """Discard of the audio that was not committed."""
 
     event_id: str | None = None
 
 
 class ResponseCreate(_Strict, frozen=True, tag_field="type", tag="response.create"):
-    """Answer."""
+    """Request for a response."""
 
     response: dict[str, Any] | None = None
     event_id: str | None = None
 
 
 class ResponseCancel(_Strict, frozen=True, tag_field="type", tag="response.cancel"):
-    """Stop."""
+    """Cancellation of the response."""
 
     response_id: str | None = None
     event_id: str | None = None
@@ -210,7 +210,7 @@ _events: Final[msgspec.json.Decoder[ClientEvent]] = msgspec.json.Decoder(ClientE
 
 
 def read(message: bytes | str) -> ClientEvent:
-    """A client event; raises `Refused` as the service would answer."""
+    """Return a client event; raises `Refused` as the service would answer."""
     if isinstance(message, bytes):
         raise Refused("invalid_message", "Events are sent as text.")
     try:
@@ -222,7 +222,7 @@ def read(message: bytes | str) -> ClientEvent:
 
 
 def pcm(audio: str) -> bytes:
-    """The samples of an append."""
+    """Return the samples of an append. Raises `Refused`."""
     if len(audio) > APPEND_LIMIT:
         raise Refused("invalid_value", "An append has at most 15 MiB.", param="audio")
     try:

@@ -1,4 +1,4 @@
-"""What a scripted OpenAI Realtime model hears and says, and sound to say it with."""
+"""Turns of a scripted OpenAI Realtime model, and audio for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """What the service hears in the user's audio, and what the model makes of it. An empty turn ends without a word."""
+    """Transcript of the user's audio, and the model's response. An empty turn ends without output."""
 
     hears: str = "Hello there."
     says: str = ""
@@ -19,14 +19,14 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     writes: str = ""
     calls: tuple[tuple[str, str], ...] = ()
-    """Names and arguments."""
+    """Names and arguments of function calls."""
 
     status: str = "completed"
     reason: str = ""
-    """Of a status that is not `completed`: the reason, or the code of the error."""
+    """Reason, or error code, of a status other than `completed`."""
 
     hold_after_ms: int = -1
-    """The model pauses here, until it is cancelled or `Session.release` is called."""
+    """Milliseconds of audio after which the model pauses, until it is cancelled or `Session.release` is called; -1: never."""
 
     hold_call: bool = False
     """The model pauses within the first call."""
@@ -36,15 +36,15 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """The transcription fails."""
 
     broken: str = ""
-    """Sent as it is, in the middle of the response."""
+    """Message that is sent unchanged in the middle of the response."""
 
 
 def tone(ms: int, *, rate: int = 16_000, peak: int = 8_000) -> bytes:
-    """Speech, as far as a detector of loudness is concerned: PCM16."""
+    """Return a PCM16 tone that a loudness detector takes for speech."""
     return (peak * np.sin(2 * np.pi * 300 * np.arange(ms * rate // 1_000) / rate)).astype("<i2").tobytes()
 
 
 def frames(pcm: bytes, *, ms: int = 20, rate: int = 16_000) -> Sequence[bytes]:
-    """PCM16 in frames."""
+    """Split PCM16 into frames."""
     size = ms * rate // 500
     return [pcm[at : at + size] for at in range(0, len(pcm), size)]

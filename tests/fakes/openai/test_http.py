@@ -1,4 +1,4 @@
-"""The stand-in for OpenAI over HTTP, driven through the SDK only: what it refuses, and that the SDK reads what it sends."""
+"""The stand-in for OpenAI over HTTP, driven through the SDK only: its refusals, and answers that the SDK can read."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_a_chat_that_the_service_would_refuse_is_refused(
 
 
 def known(fields: dict[str, Any]) -> dict[str, Any]:
-    """What the SDK has no name for goes through its door for extras."""
+    """Return the arguments with those unknown to the SDK moved into `extra_body`."""
     others = {name: value for name, value in fields.items() if name == "prompt"}
     return {**{name: value for name, value in fields.items() if name not in others}, "extra_body": others}
 

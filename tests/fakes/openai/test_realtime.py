@@ -1,4 +1,4 @@
-"""The stand-in for OpenAI Realtime, as the vendor's SDK sees it: what a real session would say, and refuse."""
+"""The stand-in for OpenAI Realtime, as the vendor's SDK sees it: its events and its refusals."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Client:
         self.kinds: list[str] = []
 
     async def until(self, kind: str) -> Any:
-        """The next event of a type."""
+        """Return the next event of a type."""
         async with asyncio.timeout(5):
             while True:
                 event: Any = await self.sdk.recv()
@@ -59,7 +59,7 @@ class Client:
         await self.sdk.send(cast("Any", event))
 
     async def refusal(self, **event: Any) -> Any:
-        """The error that an event is answered with."""
+        """Send an event. Return the error that answers it."""
         await self.send(**event)
         return (await self.until("error")).error
 

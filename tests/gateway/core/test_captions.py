@@ -1,4 +1,4 @@
-"""How often a client is shown a text that grows."""
+"""Rate at which a client receives a growing caption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Late frames are told from those of a host whose clock is another."""
+"""Late frames are distinguished from those of a host with a different clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_frames_are_late_by_how_much_later_they_come_than_others_whatever_the_cl
 def test_a_backlog_is_late_however_long_it_is() -> None:
     lateness = Lateness()
     assert not lateness.late(NOW, NOW)
-    for age in range(4_000, 0, -20):  # all of it comes at once
+    for age in range(4_000, 0, -20):  # the whole backlog arrives at once
         assert lateness.late(NOW + 5_000 - age, NOW + 5_000) == (age > MAX_AGE_MS)
 
 

@@ -1,4 +1,4 @@
-"""What a client is told while the connection to a realtime model is lost: no socket, no bus, no clock."""
+"""Messages to a client while the connection to a realtime model is lost: no socket, no bus, no clock."""
 
 from __future__ import annotations
 

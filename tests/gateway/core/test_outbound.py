@@ -1,4 +1,4 @@
-"""Each fact of the log as plain VOX and `voxbridge.v1` clients get it (docs/protocol.md, sections 3 and 4)."""
+"""Messages for each event of the log, to plain VOX and to `voxbridge.v1` clients (docs/protocol.md, sections 3 and 4)."""
 
 from __future__ import annotations
 

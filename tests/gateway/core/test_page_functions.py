@@ -1,4 +1,4 @@
-"""Functions that a page declares in `start`: what is taken, and what is refused by which name."""
+"""Functions that a page declares in `start`: accepted ones, and refusals with the name of the field."""
 
 from __future__ import annotations
 

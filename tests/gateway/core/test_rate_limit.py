@@ -1,4 +1,4 @@
-"""How far a microphone may be ahead of time."""
+"""Limit on how far a microphone may be ahead of real time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of resuming a session, told to the pure parts: no socket, no bus, no clock."""
+"""The rules of resuming a session, tested on the pure parts: no socket, no bus, no clock."""
 
 from __future__ import annotations
 
@@ -416,7 +416,7 @@ RESUMES = st.fixed_dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the first text of a fresh checkout takes long to make
+@settings(suppress_health_check=[HealthCheck.too_slow])  # generating the first text of a fresh checkout is slow
 @given(RESUMES)
 def test_whatever_a_resume_holds_it_is_looked_for_or_answered_with_a_typed_error(message: dict[str, Any]) -> None:
     connection = fresh()

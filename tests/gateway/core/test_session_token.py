@@ -1,4 +1,4 @@
-"""Plain VOX clients that go on with their session after `go_away`: the rules, and then real gateways, a real bus and log."""
+"""Plain VOX clients that resume their session after `go_away`: the rules, and then real gateways, a real bus and log."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_session_that_goes_on_is_set_up_at_once_and_once() -> None:
         Attach(g.ClientConnected(gateway="g", connection="g-1", resumed=True, last_seq=20)),
     )
     assert (connection.phase, connection.last_seq) == (Phase.LIVE, 20)
-    assert connection.receive_event(recorded(STARTED, 21)) == ()  # `go_away` had come before the session was set up
+    assert connection.receive_event(recorded(STARTED, 21)) == ()  # `go_away` was sent before the session was set up
     assert connection.receive_event(recorded(said("a"), 20)) == ()
     assert connection.receive_event(recorded(said("b"), 22)) == (Send({"type": "transcript", "role": "user", "text": "b", "seq": 22}),)
     assert connection.receive_moment(moments.StateChanged(state="thinking")) == ()
@@ -173,7 +173,7 @@ async def other(serve: Serve, running: Running, nats_url: str, redis_url: str) -
 
 
 async def sent_away(running: Running, voice: StandIn, count: int = 1) -> list[tuple[Session, str]]:
-    """Sessions whose gateway has stopped, each with a line said in it, and the token of its `go_away`."""
+    """Return sessions whose gateway has stopped, each with one transcript, and the token of its `go_away`."""
     async with AsyncExitStack() as stack:
         calls: list[tuple[Session, Client]] = []
         for _ in range(count):
@@ -191,7 +191,7 @@ async def sent_away(running: Running, voice: StandIn, count: int = 1) -> list[tu
 
 
 async def start(client: Client, token: str, **fields: Any) -> dict[str, Any]:
-    """The first message after a `start` with this token."""
+    """Return the first message after a `start` with this token."""
     await client.say({"type": "start", "mode": "echo", "session_token": token, **fields})
     first: dict[str, Any] = await client.next()
     return first
@@ -249,7 +249,7 @@ async def test_a_wrong_a_foreign_an_unknown_and_an_ended_one_begin_anew_alike_an
                 assert answer["sessionId"] not in before
                 before.add(answer["sessionId"])
     assert min(min(times) for times in took.values()) >= shell.REFUSAL_S * 0.99
-    async with other.client(v1=False) as client:  # nobody's tries have touched the sessions
+    async with other.client(v1=False) as client:  # the failed attempts have not affected the sessions
         assert (await start(client, own))["sessionId"] == one.sid
 
 
@@ -321,10 +321,10 @@ async def test_the_token_stands_in_no_event_and_no_line_of_a_log(
             assert (await start(client, wrong))["resumed"] is False
         async with other.client(v1=False) as client:
             assert (await start(client, token))["resumed"] is True
-            await voice.nc.publish(subjects.moments(session.sid), b"no moment")  # of which there is a line
+            await voice.nc.publish(subjects.moments(session.sid), b"no moment")  # causes a log line
             seq = await session.says(said("live"))
             assert (await client.next())["seq"] == seq
-    # What the test's own client says it sends and receives is no line of ours.
+    # The test's own client also logs its traffic, which does not count.
     lines = [record.getMessage() for record in caplog.records if not record.name.startswith("websockets.client")]
     assert lines
     for secret in (token.split(".")[1], wrong.split(".")[1]):

@@ -1,4 +1,4 @@
-"""The rules of the socket, told to the pure core: no socket, no bus, no clock."""
+"""The rules of the socket, tested on the pure core: no socket, no bus, no clock."""
 
 from __future__ import annotations
 

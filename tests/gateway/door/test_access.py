@@ -1,4 +1,4 @@
-"""Who may do what: beyond loopback nothing of a call is read, and none is started, without a token."""
+"""Access control: beyond loopback no call can be read or started without a token."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from voxbridge.shared.secrets import access_tokens
 from voxbridge.shared.secrets.access_tokens import Wishes
 
 OPEN = {"/healthz", "/readyz"}
-"""What is told without a token: that the process lives, and whether all is ready."""
+"""Paths that need no token: liveness, and whether all is ready."""
 
 DOORS = ("", "/events", "/events?journals=false", "/silences", "/state", "/waveform?channel=in")
-"""Ways to read a session."""
+"""Paths that read a session."""
 QUIET = {door: door for door in DOORS} | {"/events": "/events?journals=false"}
-"""What an administrator asks for to be told the same as an account."""
+"""Paths with which an administrator gets the same answer as an account."""
 
 
 @pytest.fixture
 async def guarded(serve: Serve, nats_url: str, redis_url: str) -> Running:
-    """A gateway that lets in another host, as behind a proxy."""
+    """A gateway that accepts another host, as behind a proxy."""
     return await serve(nats_url, redis_url, allowed_hosts="voice.example.com")
 
 

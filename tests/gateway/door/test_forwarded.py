@@ -1,4 +1,4 @@
-"""Where a request came from, whoever says so."""
+"""The origin of a forwarded request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client can do to the gateway's HTTP before anything is known of it: little, and not for long."""
+"""Limits of the gateway's HTTP front for unknown clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG_S = 1_000.0
 
 @pytest.fixture(autouse=True)
 def bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No time-out ends a test but the one that it is about."""
+    """Long timeouts, so that only the timeout under test ends a test."""
     for name in ("HEAD_S", "WRITE_S", "LINGER_S"):
         monkeypatch.setattr(http_front, name, LONG_S)
 
@@ -44,7 +44,7 @@ def request(running: Running, *headers: str, target: str = "/healthz", method: s
 
 
 async def refused(reader: asyncio.StreamReader) -> tuple[int, dict[str, Any]]:
-    """Status and problem of the one answer, after which the gateway says nothing."""
+    """Return status and problem of the single answer, after which the gateway sends nothing."""
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     return int(head.split()[1]), json.loads(body)
 
@@ -95,9 +95,9 @@ async def test_a_head_that_does_not_come_whole_in_time_is_refused_and_the_connec
         writer.write(b"GET / HTTP/1.1\r\nHo")
         status, problem = await refused(reader)
         assert (status, problem["code"], problem["field"]) == (408, "TIMED_OUT", "head")
-    async with connection(running) as (reader, _):  # that says nothing
+    async with connection(running) as (reader, _):  # a client that sends nothing
         assert await reader.read() == b""
-    async with connection(running) as (reader, writer):  # that says nothing but line breaks, after an answer
+    async with connection(running) as (reader, writer):  # a client that sends only line breaks, after an answer
         writer.write(request(running))
         await reader.readuntil(b"}")
         writer.write(b"\r\n")

@@ -1,4 +1,4 @@
-"""One client cannot fill the log, nor all of them, and who is refused is told which bound it met."""
+"""No client, and no number of clients, can fill the log; a refusal names the limit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from voxbridge.shared.log.quotas import Starts
 
 
 async def the_rest(client: Client) -> AsyncIterator[Any]:
-    """All that comes until the socket is closed."""
+    """Yield all messages until the socket is closed."""
     async with asyncio.timeout(PATIENCE_S):
         with suppress(ConnectionClosed):
             while True:
@@ -109,7 +109,7 @@ async def test_the_room_of_the_log_is_looked_at_by_itself(serve: Serve, nats_url
         await client.started()
     watching = asyncio.create_task(running.gateway.admission.watch(running.gateway.log))
     async with asyncio.timeout(PATIENCE_S):
-        while running.gateway.admission.used == 0:  # noqa: ASYNC110 - it is a figure
+        while running.gateway.admission.used == 0:  # noqa: ASYNC110 - a figure without an event
             await asyncio.sleep(0.02)
     watching.cancel()
     assert running.gateway.admission.condition().ok

@@ -1,4 +1,4 @@
-"""Agents over HTTP: who there is, what is wrong with their files, and a live conversation that is handed over."""
+"""Agents over HTTP: the list of agents, errors in their files, and the handoff of a live conversation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def keys(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys for all that the agents need."""
+    """Provide keys for all providers of the agents."""
 
     async def usable() -> dict[str, bool]:
         return dict.fromkeys(PROVIDERS, True)

@@ -1,4 +1,4 @@
-"""Keys over HTTP: who may set them, what is refused, and that no key is ever found anywhere in plain."""
+"""Keys over HTTP: permissions, refusals, and the absence of any key in plain text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PATH = "/api/config/keys"
 
 @asynccontextmanager
 async def gateway(nats_url: str, redis_url: str, folder: Path, **settings: Any) -> AsyncIterator[Running]:
-    """A gateway with settings of its own."""
+    """Run a gateway with its own settings."""
     config = Config(port=free_port(), nats_url=nats_url, redis_url=redis_url, models_port=free_port(), data_dir=folder, **settings)
     publish(config)
     async with connected(config, "gateway", "gateway-test", SystemClock()) as resources:
@@ -303,14 +303,14 @@ async def test_while_valkey_is_away_it_is_said(serve: Serve, nats_url: str, own_
 
 
 def shapes(secret: str) -> list[bytes]:
-    """A secret as it might be written down."""
+    """Return a secret in the forms in which it might be written."""
     raw = secret.encode()
     based = {base64.b64encode(raw[at:])[4:-4] for at in range(3)}
     return [raw, raw[::-1], raw.hex().encode(), raw.hex().upper().encode(), urllib.parse.quote(secret).encode(), *based]
 
 
 def all_of(folder: Path) -> dict[Path, bytes]:
-    """Every file below a folder."""
+    """Return every file below a folder."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 

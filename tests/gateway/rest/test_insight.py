@@ -1,4 +1,4 @@
-"""What Studio's session page reads: facts without journals, the state at a moment, and the waveforms of a recording."""
+"""The data of Studio's session page: events without journals, the state at a moment, and the waveforms of a recording."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BEGAN_US = 1_790_000_000_000_000
 
 @asynccontextmanager
 async def recording(nats_url: str, redis_url: str, folder: Path) -> AsyncIterator[Running]:
-    """A gateway of an installation that records."""
+    """Run a gateway of an installation that records."""
     config = Config(port=free_port(), nats_url=nats_url, redis_url=redis_url, models_port=free_port(), recording="on", data_dir=folder)
     async with connected(config, "gateway", "gateway-test", SystemClock()) as resources:
         gateway = Gateway(resources)
@@ -250,7 +250,7 @@ async def test_an_installation_that_records_says_so_and_what_passes_is_copied_no
     await nc.publish(subjects.audio_in(sid), frames.pack(frames.PCM16, 1, 0, 0, b"ab"))
     log = recorder.gateway.log
     async with asyncio.timeout(5):
-        while (await log.js.stream_info(subjects.MICROPHONE_STREAM)).state.messages < 1:  # it is stored a moment after it is taken
+        while (await log.js.stream_info(subjects.MICROPHONE_STREAM)).state.messages < 1:  # it is stored a moment after it is accepted
             await nc.flush()
     assert (await log.js.stream_info(subjects.RECORD_STREAM)).state.messages == 0
 
@@ -308,7 +308,7 @@ async def test_what_nobody_should_ask_for_is_refused(running: Running, drawn: Wa
 
 
 async def waveform(running: Running, sid: str, channel: str, *, bins: int) -> dict[str, Any]:
-    """The whole of a waveform, asked for until it is complete."""
+    """Request a whole waveform until it is complete, and return it."""
     async with asyncio.timeout(PATIENCE_S * 3):
         while True:
             found: dict[str, Any] = (await running.get(f"/api/sessions/{sid}/waveform?channel={channel}&bins={bins}")).json()

@@ -1,4 +1,4 @@
-"""The files a browser loads, how long they may be kept, and what stands there when they are not built."""
+"""The files for a browser, their caching, and the page in their place when they are not built."""
 
 from __future__ import annotations
 

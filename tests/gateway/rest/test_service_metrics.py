@@ -1,4 +1,4 @@
-"""Figures of voice and tools, gathered over the bus for Prometheus."""
+"""Figures of voice and tools, collected over the bus for Prometheus."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def nc(nats_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cl
 
 
 async def process(nc: Client, service: str, *answers: object) -> None:
-    """A process of a service that answers with these."""
+    """Run a process of a service that gives these answers."""
 
     async def asked(message: Msg) -> None:
         for answer in answers:

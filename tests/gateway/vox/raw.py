@@ -1,4 +1,4 @@
-"""WebSocket frames and sockets in raw bytes, for what no library sends."""
+"""WebSocket frames and sockets in raw bytes, for input that no library sends."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MASK: Final = b"\x01\x02\x03\x04"
 
 
 def head(opcode: int, size: int, *, bits: int, fin: bool = True) -> bytes:
-    """The head of a client's frame, whose length is written in 16 or 64 bits."""
+    """Return the head of a client's frame, whose length is written in 16 or 64 bits."""
     return bytes((fin << 7 | opcode, 0x80 | (126 if bits == 16 else 127))) + size.to_bytes(bits // 8) + _MASK
 
 
 def frame(opcode: int, payload: bytes, *, fin: bool = True, rsv: int = 0, masked: bool = True) -> bytes:
-    """A frame, right or wrong."""
+    """Return a frame, valid or not."""
     size = len(payload)
     length = bytes((size,)) if size < 126 else b"\x7e" + size.to_bytes(2) if size < 65_536 else b"\x7f" + size.to_bytes(8)
     first = bytes((fin << 7 | rsv << 4 | opcode,))
@@ -31,17 +31,17 @@ def frame(opcode: int, payload: bytes, *, fin: bool = True, rsv: int = 0, masked
 
 
 def text(payload: bytes) -> bytes:
-    """A whole text message."""
+    """Return a whole text message."""
     return frame(TEXT, payload)
 
 
 def close(code: int | None, reason: bytes = b"") -> bytes:
-    """A close frame, with or without a code."""
+    """Return a close frame, with or without a code."""
     return frame(CLOSE, b"" if code is None else code.to_bytes(2) + reason)
 
 
 async def received(reader: asyncio.StreamReader) -> AsyncIterator[tuple[int, bytes]]:
-    """Opcode and payload of each frame of the server until it hangs up."""
+    """Yield opcode and payload of each frame of the server until it closes the connection."""
     while True:
         try:
             first, size = await reader.readexactly(2)
@@ -54,7 +54,7 @@ async def received(reader: asyncio.StreamReader) -> AsyncIterator[tuple[int, byt
 
 @asynccontextmanager
 async def upgraded(door: Door) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A socket behind its handshake."""
+    """Open a socket and complete its handshake."""
     port = door.port
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:

@@ -1,4 +1,4 @@
-"""What a hostile or a slow client can do to a running gateway: nothing to others, and little to itself."""
+"""Effects of a hostile or a slow client on a running gateway: none on others, and limited ones on itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from voxbridge.shared.websocket import BINARY, CLOSE, TEXT
 
 
 async def still_works(client: Client) -> None:
-    """The socket answers."""
+    """Check that the socket answers."""
     await client.say({"type": "no such type"})
     while True:
         message = await client.next()
@@ -90,7 +90,7 @@ async def test_a_hundred_wrong_messages_close_with_4009(running: Running) -> Non
 
 
 async def test_a_storm_of_random_messages_harms_nobody(running: Running, voice: StandIn) -> None:
-    """Random text and binary over many sockets, some of them torn down in the middle of a frame."""
+    """Send random text and binary over many sockets, some of them cut in the middle of a frame."""
     examples: list[bytes] = []
 
     @settings(max_examples=150, deadline=None, database=None)

@@ -1,4 +1,4 @@
-"""How microphone frames reach the bus: at once from few sockets, gathered from many, in order in both cases, and each once over a cut."""
+"""Delivery of microphone frames to the bus: at once from few sockets, batched from many, always in order, and exactly once over a cut."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def frame(number: int) -> bytes:
 
 
 class Bench:
-    """A gateway's microphones, and a worker that hears one of them."""
+    """A gateway's microphones, and a worker that receives one of them."""
 
     def __init__(self, nc: FastClient, worker: FastClient) -> None:
         self.nc = nc
@@ -104,7 +104,7 @@ async def cut_off(server: NatsServer) -> AsyncIterator[Bench]:
 
 
 async def talk(bench: Bench, numbers: Iterator[int], until: Callable[[], bool]) -> int:
-    """Say a frame each 20 ms until something is so; returns the last one's number."""
+    """Send a frame each 20 ms until a condition holds. Return the number of the last frame."""
     number = -1
     while not until():
         number = next(numbers)
@@ -152,7 +152,7 @@ async def test_each_frame_is_heard_once_and_in_order_over_the_death_of_the_serve
     bench.metrics.sockets = sockets
     await talk(bench, numbers, lambda: len(bench.heard) >= 20)
     for _ in range(3):
-        server.kill()  # what was just written may not have been passed on
+        server.kill()  # the last writes may not have been forwarded
         await talk(bench, numbers, lambda: bool(bench.microphone.held))
         server.start()
         await talk(bench, numbers, lambda: bench.nc.is_connected and not bench.microphone.holding)
@@ -165,7 +165,7 @@ async def test_each_frame_is_heard_once_and_in_order_over_the_death_of_the_serve
 async def test_a_worker_that_comes_back_later_than_the_gateway_misses_nothing(cut_off: Bench, server: NatsServer) -> None:
     bench, numbers = cut_off, count()
     await talk(bench, numbers, lambda: len(bench.heard) >= 5)
-    bench.answers = False  # as if it were not there yet
+    bench.answers = False  # as if the worker were not there yet
     server.kill()
     await talk(bench, numbers, lambda: bool(bench.microphone.held))
     server.start()
@@ -285,9 +285,9 @@ def test_only_frames_after_the_one_that_was_heard_are_written_again() -> None:
     microphone.hold(frame(RECENT + 10), HELD_S)
     microphone.go_on_after(frame(RECENT + 7)[: frames.PREFIX_SIZE])
     assert [frames.parse(one).sequence for one in microphone.held] == [RECENT + 8, RECENT + 9, RECENT + 10]
-    microphone.go_on_after(frame(3)[: frames.PREFIX_SIZE])  # longer ago than is known
+    microphone.go_on_after(frame(3)[: frames.PREFIX_SIZE])  # older than the known frames
     assert len(microphone.held) == 3
-    microphone.go_on_after(b"")  # none was heard
+    microphone.go_on_after(b"")  # no frame was heard
     assert len(microphone.held) == 3
 
 

@@ -1,4 +1,4 @@
-"""What the browser keeps while NATS, Valkey, the voice worker or the gateway itself goes away."""
+"""The client's view of outages of NATS, Valkey, the voice worker and the gateway itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from voxbridge.shared.events.gateway import ClientDisconnected, SessionEndReques
 
 
 async def logged(running: Running, sid: str, *kinds: type[events.Event]) -> list[Any]:
-    """The gateway's events of these kinds; waits for the first."""
+    """Wait for the gateway's events of these kinds, and return them."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             found = [one.event async for one in running.gateway.log.read_all(sid, writer="gateway") if isinstance(one.event, kinds)]

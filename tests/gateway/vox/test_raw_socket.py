@@ -1,4 +1,4 @@
-"""What no library sends: a client that asks for pongs and reads none, and one that goes on after its close frame."""
+"""Input that no library sends: a client that asks for pongs and reads none, and one that continues after its close frame."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONT: Final = 0
 async def test_a_client_that_asks_for_pongs_and_reads_none_is_cut_off(running: Running) -> None:
     async with upgraded(running) as (_, writer), asyncio.timeout(30):
         with suppress(ConnectionError):
-            for _ in range(_MANY):  # far more than all buffers between hold
+            for _ in range(_MANY):  # far more than all buffers in between hold
                 writer.write(_PING * (QUEUE_BYTES // len(_PING)))
                 await writer.drain()
             raise AssertionError("it was served on")

@@ -1,4 +1,4 @@
-"""Recording and erasing as a client and Studio see them: the option of a session, and what is left of one that was erased."""
+"""Recording and erasing as a client and Studio see them: the option of a session, and the traces of an erased one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resuming on three servers, by way of a follower: the tests of one server, again."""
+"""Resuming on three servers, through a follower: repeats the tests of one server."""
 
 from __future__ import annotations
 

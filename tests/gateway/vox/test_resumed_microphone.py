@@ -23,7 +23,7 @@ async def other(serve: Serve, running: Running, nats_url: str, redis_url: str) -
 async def test_what_is_said_on_a_new_socket_is_heard_when_the_log_has_the_socket(
     running: Running, other: Running, voice: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the worker would take the answer to it for one that the socket before was told, and begin it again."""
+    """Otherwise the worker would take the answer for one that the previous socket received, and repeat it."""
     async with running.client() as client:
         ready = await client.started("local")
         session = await voice.session()

@@ -1,4 +1,4 @@
-"""Resuming end to end: real gateways, a real bus and log, and whoever writes the session's events."""
+"""Resuming end to end: real gateways, a real bus and log, and writers of the session's events."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ async def other(serve: Serve, running: Running, nats_url: str, redis_url: str) -
 
 @pytest.fixture
 async def processes(tmp_path: Path, nats_url: str, redis_url: str) -> AsyncIterator[Processes]:
-    """Gateways in processes of their own."""
+    """Gateways as separate processes."""
     async with Processes(tmp_path, nats_url, redis_url) as started:
         yield started
 
 
 async def begun(client: Client, voice: StandIn) -> tuple[Session, dict[str, Any]]:
-    """Start a session: the worker's side of it, and `setup_complete`."""
+    """Start a session. Return the worker's side of it, and `setup_complete`."""
     ready = await client.started("local")
     return await voice.session(), ready
 
@@ -62,14 +62,14 @@ def said(turn: int) -> events.Event:
 
 
 async def visible(log: Log, sid: str, token: str, after: int = 0) -> list[dict[str, Any]]:
-    """What the log says that a client is told, as it is told."""
+    """Return the messages that a client should receive according to the log."""
     reader = outbound.Reader(sid, True, token)
     told = [outbound.of_event(one, reader) async for one in log.read_all(sid, visibility="c", after=after)]
     return [message for message in told if message is not None]
 
 
 async def facts(client: Client, count: int) -> list[dict[str, Any]]:
-    """The next `count` messages that state a fact."""
+    """Return the next `count` messages with an event."""
     found: list[dict[str, Any]] = []
     while len(found) < count:
         message = await client.next()
@@ -173,7 +173,7 @@ async def test_beyond_the_retention_there_is_a_snapshot_and_no_part(running: Run
         assert answer["snapshot"]["truncated"] is True
         live = await session.says(said(6))
         assert (await client.next())["seq"] == live
-    async with running.client() as client:  # whose position is still held gets all that follows it
+    async with running.client() as client:  # a client whose position is still stored gets all later events
         answer = await client.resume(ready, seqs[2])
         assert answer["recovered"] is True
         assert [message["seq"] for message in await facts(client, 3)] == [*seqs[3:], live]
@@ -236,7 +236,7 @@ async def test_a_second_client_takes_the_session_over_and_the_first_is_told_and_
         seq = await session.says(said(1))
         assert (await third.next())["seq"] == seq
     gone = [one async for one in voice.log.read_all(session.sid, writer="gateway", types=("client.disconnected",))]
-    assert len(gone) <= 1  # the third's; a socket that was taken over ends nothing
+    assert len(gone) <= 1  # only the third's; a socket that was taken over writes no disconnection
 
 
 async def test_two_clients_that_resume_at_once_leave_one(running: Running, other: Running, voice: StandIn) -> None:
@@ -369,7 +369,7 @@ async def test_over_many_cuts_and_several_writers_every_event_is_told_once_in_or
         told = [ready]
         for cut in range(60):
             async with doors[cut % 2].client() as client:
-                # Some cuts come before the answer, most in the middle of what was missed or of what is new.
+                # Some cuts come before the answer, most during the missed or the new events.
                 delay_s = dice.random() * dice.choice((0.004, 0.1, 0.1, 0.1))
                 cutting = asyncio.get_running_loop().call_later(delay_s, client.socket.transport.abort)
                 with suppress(ConnectionClosed):
@@ -394,7 +394,7 @@ async def test_over_many_cuts_and_several_writers_every_event_is_told_once_in_or
 
 
 async def _write(log: Log, sid: str, writer: str, number: int, dice: random.Random) -> int:
-    """Append events that a client sees until told to stop; how many."""
+    """Append visible events until cancelled. Return their number."""
     appender = SessionWriter(log, sid, writer, stem=str(number), fenced=False)
     count = 0
     with suppress(asyncio.CancelledError):
@@ -436,7 +436,7 @@ async def test_a_gateway_that_is_killed_loses_nothing_and_its_clients_resume_at_
         async def only_the_last_lives() -> bool:
             return await processes.store.gateways_alive([first.name, second.name, again.name]) == [False, False, True]
 
-        await eventually(only_the_last_lives)  # nobody wrote that the first two sockets ended: it shows here
+        await eventually(only_the_last_lives)  # there is no event for the end of the first two sockets: this shows it
     gone = [one async for one in voice.log.read_all(session.sid, writer="gateway", types=("client.disconnected",))]
     assert len(gone) <= 1
     await nc.close()

@@ -1,4 +1,4 @@
-"""The socket end to end: a real gateway, a real bus and log, a client, and a voice service that the test plays."""
+"""The socket end to end: a real gateway, a real bus and log, a client, and a voice service played by the test."""
 
 from __future__ import annotations
 

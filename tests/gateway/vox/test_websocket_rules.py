@@ -1,7 +1,7 @@
 """RFC 6455 against the live gateway, in raw bytes that no library would send: framing, fragments, control frames, UTF-8, closing.
 
-Each case is what one socket sends after its handshake, and how it ends: `OPEN` means that a ping is answered afterwards, a number is the
-code of the close frame that comes. The gateway has one process for all of them.
+Each case is the data that one socket sends after its handshake, and the expected end: `OPEN` means that a later ping is answered, a number
+is the code of the close frame that comes. One gateway process serves all cases.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _END: Final = b"the end of the case"
 
 
 class Case(NamedTuple):
-    """`parts` are written one after another, each in a segment of its own."""
+    """A case. `parts` are written one after another, each in a segment of its own."""
 
     name: str
     parts: tuple[bytes, ...]
@@ -171,16 +171,16 @@ async def test_every_frame_that_may_be_sent_is_taken_and_every_other_one_closes_
 
 
 async def ended(running: Running, one: Case) -> int:
-    """How the socket ends, and that its TCP connection ends with it."""
+    """Return the way in which the socket ends, after checking that its TCP connection ends with it."""
     async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
         for part in one.parts:
             writer.write(part)
             if len(one.parts) > 1:
-                await asyncio.sleep(0)  # a segment of its own, as far as a client can say
+                await asyncio.sleep(0)  # sends a segment of its own, as far as a client can control that
         writer.write(frame(PING, _END))
         async for opcode, payload in received(reader):
             if opcode == CLOSE:
-                assert await reader.read() == b""  # nothing follows
+                assert await reader.read() == b""  # no data follows
                 return int.from_bytes(payload[:2]) if payload else 1005
             if opcode == PONG and payload == _END:
                 return OPEN
@@ -197,7 +197,7 @@ async def test_pings_are_answered_with_their_payload_in_order(running: Running) 
 
 @asynccontextmanager
 async def closed_by_the_gateway(running: Running) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A socket to which the gateway has said its close frame."""
+    """Open a socket to which the gateway sends its close frame."""
     async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
         for _ in range(100):
             writer.write(text(b"?"))

@@ -1,4 +1,4 @@
-"""Files of agents and pipelines: what is read, what is refused and with which words. Changes of them: test_agents.py."""
+"""Files of agents and pipelines: accepted content, and the messages of refusals. Changes of files: test_model.py."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 
 def refused(folder: Path, files: dict[str, str]) -> list[str]:
-    """What is said of these files, with paths as below the folder."""
+    """Return the messages about these files, with paths relative to the folder."""
     with pytest.raises(AgentsRefused) as caught:
         load(write(folder, files))
     assert caught.value.code is Code.INVALID_ARGUMENT

@@ -1,4 +1,4 @@
-"""What agents are told of themselves and of each other, who takes part in a session, and who does once files have changed."""
+"""Agents' instructions about themselves and each other, the cast of a session, and changes of their files."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_word_like_none_of_the_known_ones_gets_no_suggestion() -> None:
 
 
 class Watched:
-    """A folder with its reader, and the time that passes."""
+    """A folder with its reader, and a clock of the test."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -145,7 +145,7 @@ class Watched:
         self._written = 0
 
     def write(self, files: dict[str, str]) -> None:
-        """Write files, each with a time of change of its own."""
+        """Write files, each with a different modification time."""
         for name, text in files.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Which sessions are recorded, what a block of a recording is, and the key that opens it."""
+"""Selection of recorded sessions, blocks of a recording, and their key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bus keeps of a session's audio: what a takeover needs, of everybody, and of nobody more than its share."""
+"""Audio that the bus keeps of a session: enough for a takeover, for every session, and for none more than its share."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from voxbridge.shared.store.store import LEASE_MS
 
 MICROPHONE_BYTES = 718
 REPLY_BYTES = 1_039
-"""Frames of 20 ms in their streams, as these count them."""
+"""Stored bytes of a 20 ms frame in each stream."""
 
 TOLD_S = 1.0
-"""A takeover after a death that was told."""
+"""Seconds until a takeover after a reported death."""
 
 LOOKS_S = 0.3
 
@@ -45,7 +45,7 @@ async def test_a_session_that_sends_more_than_audio_takes_room_from_itself_alone
     for number in range(streams.MICROPHONE_FRAMES + 100):
         await client.publish(subjects.audio_in(loud), frames.pack(frames.PCM16, 0, number, number, b""))
     kept: dict[str, list[int]] = {quiet: [], loud: []}
-    async with asyncio.timeout(10):  # the server keeps what it was sent a moment later
+    async with asyncio.timeout(10):  # the server stores messages with a delay
         while len(kept[quiet]) < 50 or kept[loud][-1:] != [streams.MICROPHONE_FRAMES + 99]:
             for sid in kept:
                 kept[sid] = await sequences(log, sid)
@@ -55,7 +55,7 @@ async def test_a_session_that_sends_more_than_audio_takes_room_from_itself_alone
 
 
 async def sequences(log: Log, sid: str) -> list[int]:
-    """The numbers of a session's frames that are kept."""
+    """Return the sequence numbers of a session's stored frames."""
     found: list[int] = []
     after, more = 0, True
     while more:

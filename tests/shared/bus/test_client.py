@@ -1,4 +1,4 @@
-"""The shorter ways of the client: the same as nats-py's, and bounded, on a real server."""
+"""The client's fast paths: the same results as nats-py's, and bounded, on a real server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_the_client_reads_headers_this_way() -> None:
 
 
 class Heard:
-    """A listener."""
+    """A listener that keeps its payloads."""
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
@@ -118,7 +118,7 @@ async def test_what_is_published_on_a_socket_that_has_just_closed_is_dropped(nat
     async with connected(nats_url) as client:
         transport: Any = client._transport
         transport._io_writer.transport.close()
-        assert client.is_connected  # it is told in the next turn of the loop; uvloop's transport would raise
+        assert client.is_connected  # it learns of the cut in the next turn of the loop; uvloop's transport would raise
         assert not client.publish_now(SUBJECT, b"late")
 
 
@@ -166,7 +166,7 @@ async def test_what_is_published_while_the_server_is_away_is_dropped_and_listene
         await heard.until(1)
         server.kill()
         async with asyncio.timeout(10):
-            while client.publish_now(SUBJECT, b"late"):  # noqa: ASYNC110 - a cut is told to nobody before it is repaired
+            while client.publish_now(SUBJECT, b"late"):  # noqa: ASYNC110 - a cut has no event before it is repaired
                 await asyncio.sleep(0)
         server.start()
         await asyncio.wait_for(back.wait(), 10)
@@ -176,7 +176,7 @@ async def test_what_is_published_while_the_server_is_away_is_dropped_and_listene
 
 @asynccontextmanager
 async def server_that_stops_reading() -> AsyncIterator[str]:
-    """Greets a client as NATS does, and takes nothing after that."""
+    """Run a server that greets a client as NATS does, and reads nothing after that."""
     over = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Dividing what a NATS server sends, wherever the network cuts it."""
+"""Splitting of a NATS server's byte stream, in pieces of any size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is only true for a moment, on every backend: told now or dropped."""
+"""Moments on every backend: delivered now or dropped."""
 
 from __future__ import annotations
 

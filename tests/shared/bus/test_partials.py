@@ -1,4 +1,4 @@
-"""A text that grows, as pieces: what it costs, and what is made of it where some are lost, or heard from the middle on."""
+"""Pieces of a growing text: their cost, and the result when some are lost or a listener joins late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking a nats-server about itself over a plain socket."""
+"""Monitoring requests to a nats-server over a plain socket."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ async def test_each_service_signs_in_as_itself_and_may_not_do_what_the_owner_may
         assert denied(voice) == ()
         with pytest.raises(nats.errors.TimeoutError):
             await voice.jetstream(timeout=0.2).purge_stream(subjects.EVENT_STREAM)
-        await voice.flush()  # what the server refused it has said by then
+        await voice.flush()  # by now the server has reported its refusals
         assert "purge.ev" in denied(voice)[-1]
         with pytest.raises(KeyError):
             server.url_of("models")

@@ -1,9 +1,8 @@
-"""The golden log of a release: one event of each type, as the release writes it, beside what it means.
+"""The golden log of a release: one event of each type, as the release writes it, with its meaning.
 
 Make one with each release, `python -m tests.shared.golden.make`, and commit it; it is named after the version in pyproject.toml. Later
-releases read it in `tests/shared/test_events.py`, so a change that would lose what is in people's logs fails there: give the
-event a new version and an upcaster instead. A file of a release that is out is never made again; `--replace` is for the one
-that is still being written.
+releases read it in `tests/shared/test_events.py`, so a change that would lose data in existing logs fails there: give the event a new
+version and an upcaster instead. The file of a published release is never made again; `--replace` is for the one in preparation.
 
 Each line is a JSON object: `type`, `v`, `writer`, `visible`, `payload` (the bytes in the log, base64), `means` (the event as JSON).
 """
@@ -25,7 +24,7 @@ SID = "0123456789abcdef0123456789abcdef"
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One event of a golden log."""
+    """An event of a golden log."""
 
     type: str
     v: int
@@ -36,12 +35,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def meaning(event: events.Event) -> bytes:
-    """An event as JSON; the raw inputs of a journal in base64."""
+    """Return an event as JSON; the raw inputs of a journal in base64."""
     return msgspec.json.encode(msgspec.to_builtins(event, enc_hook=_raw))
 
 
 def lines() -> list[Line]:
-    """The golden log of the code as it is."""
+    """Return the golden log of the present code."""
     found = []
     for number, (name, event) in enumerate(samples().items()):
         kind = events.KINDS[name]
@@ -60,12 +59,12 @@ def lines() -> list[Line]:
 
 
 def read(path: Path) -> list[Line]:
-    """A golden log."""
+    """Return the events of a golden log."""
     return [msgspec.json.decode(line, type=Line) for line in path.read_bytes().splitlines()]
 
 
 def path_of_this_release() -> Path:
-    """Where the golden log of the version in pyproject.toml is."""
+    """Return the path of the golden log of the version in pyproject.toml."""
     return FOLDER / f"v{version('voxbridge')}.jsonl"
 
 
@@ -76,7 +75,7 @@ def _raw(value: object) -> object:
 
 
 def main() -> int:
-    """Write the file of this release; refuse to write over one unless told `--replace`."""
+    """Write the file of this release; refuse to overwrite it without `--replace`."""
     path = path_of_this_release()
     if path.exists() and "--replace" not in sys.argv[1:]:
         sys.stderr.write(f"{path.name} is there already. It is made again only while its release is not out: --replace.\n")

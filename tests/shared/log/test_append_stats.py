@@ -1,4 +1,4 @@
-"""What the figures of appends mean to a person."""
+"""Conditions of the log, derived from the figures of appends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from voxbridge.shared.log.append_stats import RECENT_S, SLOW_S, STUCK_S, Appends
 
 
 class Hand:
-    """A clock that is set."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -1,4 +1,4 @@
-"""Following a session, on every backend: what is delivered is what is stored, in order, each event once."""
+"""Following a session, on every backend: the delivered events are the stored ones, in order, each once."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def test_after_stop_nothing_is_handed_over_and_a_handler_may_stop_its_own_
 @pytest.mark.parametrize("round", range(3))
 async def test_delivered_is_stored_under_random_cuts_of_the_connection(bus_url: str, log: Log, round: int) -> None:
     seed = random.randrange(2**32)
-    print(f"seed {seed}")  # noqa: T201 - shown when the test fails, to run it again
+    print(f"seed {seed}")  # noqa: T201 - shown when the test fails, to repeat it
     dice = random.Random(seed)
     sid, seen = new_session_id(), Collector()
     writers = three_writers(log, sid)
@@ -123,7 +123,7 @@ async def test_delivered_is_stored_under_random_cuts_of_the_connection(bus_url: 
 
 async def test_delivered_is_stored_over_kills_of_the_server(own_server: Callable[[str], Server]) -> None:
     seed = random.randrange(2**32)
-    print(f"seed {seed}")  # noqa: T201 - shown when the test fails, to run it again
+    print(f"seed {seed}")  # noqa: T201 - shown when the test fails, to repeat it
     dice = random.Random(seed)
     server = own_server("nats")
     sid, seen = new_session_id(), Collector()
@@ -163,7 +163,7 @@ async def test_a_feed_whose_buffer_overflows_reads_the_rest_from_the_log(log: Lo
     await witness.count(50)
     gate.set()
     await seen.count(50)
-    # More while it was reading what it had dropped: still in order.
+    # Events appended while it re-read the dropped ones are still in order.
     await fill(voice, 50, 50)
     await seen.count(100)
     assert seen.got == await log.read(sid)

@@ -1,4 +1,4 @@
-"""Quotas at their bounds, on a clock of the test."""
+"""Quotas at their limits, on a clock of the test."""
 
 from __future__ import annotations
 

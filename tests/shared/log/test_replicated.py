@@ -1,4 +1,4 @@
-"""A log of three replicas: what one server tells at once, three tell behind their leader."""
+"""A log of three replicas, whose followers lag behind their leader."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_the_loser_of_a_race_of_two_writers_is_told_a_conflict(nats_cluste
 
 
 async def race(one: Log, other: Log) -> None:
-    """Two writers that continue at the same position: one is taken, the other told."""
+    """Race two writers that continue at the same position: one is accepted, the other gets a conflict."""
     sid = new_session_id()
     first = SessionWriter(one, sid, "voice")
     await first.append(SessionOwned(worker="a", term=1), ts=0, cause=None)
@@ -100,7 +100,7 @@ async def test_a_server_that_is_not_in_the_list_is_signed_in_to_with_its_credent
 async def test_a_live_copy_that_was_lost_between_servers_is_handed_over_before_the_next_of_another_writer(
     nats_cluster: Cluster, visibility: str
 ) -> None:
-    """The feed begins again behind the newest it had, as a client does that resumes: nothing may be missing behind that."""
+    """The feed starts again after its newest event, like a client that resumes: no later event may be missing."""
     async with open_log(nats_cluster.url, replicas=SERVERS) as log, open_log(nats_cluster.urls[-1], replicas=SERVERS) as following:
         sid, seen = new_session_id(), Collector()
         voice, tools = SessionWriter(log, sid, "voice"), SessionWriter(log, sid, "tools")
@@ -148,7 +148,7 @@ async def test_a_feed_of_some_types_on_replicas_misses_none_of_them(nats_cluster
 
 
 class Lossy(Feed):
-    """A feed of which live copies are lost on their way."""
+    """A feed that loses live copies."""
 
     def __init__(self, log: Log, sid: str, handler: Handler, *, visibility: str = "*") -> None:
         super().__init__(log, sid, handler, visibility=visibility)
@@ -193,7 +193,7 @@ async def test_one_server_is_asked_once_for_a_read(own_nats: Callable[[], NatsSe
     async with open_log(own_nats().url) as log:
         writer = SessionWriter(log, new_session_id(), "voice")
         await writer.append(SessionOwned(worker="a", term=1), ts=0, cause=None)
-        await log.read(writer.sid)  # the first one makes the inbox
+        await log.read(writer.sid)  # the first read creates the inbox
         reads: list[Callable[[], Awaitable[object]]] = [
             lambda: log.read(writer.sid),
             lambda: log.last([stored_subject(writer.sid)]),

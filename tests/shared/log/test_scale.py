@@ -1,4 +1,4 @@
-"""1,001 sessions at a time on a nats-server with default limits: no consumer for any of them."""
+"""1,001 concurrent sessions on a nats-server with default limits: none of them needs a consumer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def test_1001_sessions_are_open_at_a_time_and_each_gets_its_own_events(own
         await asyncio.gather(*(voice.append(UserSaid(text=voice.sid, turn=1, source="text"), ts=1, cause=None) for voice in voices))
         await asyncio.gather(*(collector.count(2) for collector in seen.values()))
 
-        # All of them read again at once, as after a cut, and go on.
+        # All of them read again at once, as after a cut, and continue.
         await log.nc.force_reconnect()
         await asyncio.gather(*(voice.append(UserSaid(text=voice.sid, turn=2, source="text"), ts=2, cause=None) for voice in voices))
         await asyncio.gather(*(collector.count(3) for collector in seen.values()))

@@ -1,4 +1,4 @@
-"""The file of a session: nothing is lost on the way out and back, and what is wrong in one is named by line and field."""
+"""The session file: export and import lose nothing, and errors name line and field."""
 
 from __future__ import annotations
 

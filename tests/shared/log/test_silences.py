@@ -1,4 +1,4 @@
-"""Why a call was silent, from its log alone: each cause is told from the others, and what can be done."""
+"""Causes of silence in a call, from its log alone: each cause is distinguished, with its remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAILURE = ev.Failure(code="TIMED_OUT", message="Nothing came for 30 s", retryabl
 
 
 def logged(*happened: tuple[int, events.Event]) -> list[events.Recorded]:
-    """A log: each event with its time in ms."""
+    """Return a log: each event with its time in ms."""
     found = []
     for seq, (ms, event) in enumerate(happened, 1):
         kind = events.kind_of(event)
@@ -42,7 +42,7 @@ ASKED = [BEGIN, (1_000, gateway.TextReceived(text="Tea?")), (1_000, ev.UserSaid(
 
 
 def heard(at: int, ms: int = 1_000, turn: int = 1) -> list[tuple[int, events.Event]]:
-    """The answer is played from `at` on, and the turn is over."""
+    """Return the events of an answer that is played from `at` on and completes its turn."""
     return [
         (at, gateway.PlaybackReported(generation=turn, played_ms=0, state="playing")),
         (at + ms, gateway.PlaybackReported(generation=turn, played_ms=ms, state="finished")),
@@ -68,7 +68,7 @@ def test_a_model_that_is_late_is_late_since_the_user_went_on() -> None:
 
 
 def one(*happened: tuple[int, Any], now_ms: int | None = None) -> Silence:
-    """The only silence of a log."""
+    """Return the only silence of a log."""
     (found,) = silences(logged(*sorted(happened, key=lambda item: item[0])), now_ms * 1_000 if now_ms is not None else None)
     return found
 

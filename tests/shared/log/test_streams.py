@@ -1,4 +1,4 @@
-"""The streams as they are made and changed: what is asked for is done, and nothing that nobody asked for."""
+"""Creation and update of the streams: requested settings are applied, and all others stay."""
 
 from __future__ import annotations
 

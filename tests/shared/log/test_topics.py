@@ -1,4 +1,4 @@
-"""Few subjects a call, and logs of the first release, which had one for each type of event: both are read, followed, fenced and served."""
+"""Few subjects per call, and logs of the first release, with one for each type of event: both are read, followed, fenced and served."""
 
 from __future__ import annotations
 

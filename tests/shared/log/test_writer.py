@@ -1,4 +1,4 @@
-"""Appending, on every backend: once, in order, by one writer, within bounds, over kills of the server."""
+"""Appending, on every backend: once, in order, by one writer, within limits, across kills of the server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def said(turn: int = 1, text: str = "hello") -> UserSaid:
 
 
 async def put_by_hand(log: Log, sid: str, event: events.Event, id: str, last: int | None) -> int:
-    """Store an event as a writer would whose acknowledgement was then lost."""
+    """Store an event like a writer whose acknowledgement was then lost."""
     kind = events.kind_of(event)
     headers = {Header.MSG_ID.value: id}
     if last is not None:
@@ -130,7 +130,7 @@ async def test_every_acknowledged_event_is_stored_exactly_once_over_kills_of_the
         done.set()
         await asyncio.wait_for(asyncio.gather(*writing), 20)
 
-    # Counted from outside, by a reader that has nothing to do with the writers.
+    # Counted from outside, by a reader independent of the writers.
     outside = await nats.connect(server.url)
     try:
         info = await outside.jetstream().stream_info(subjects.EVENT_STREAM)
@@ -249,14 +249,14 @@ async def test_a_log_without_room_is_waited_for_and_said_to_be_full(tmp_path: Pa
             big = "x" * 200_000
             turns = [asyncio.create_task(writer.append(said(turn, big), ts=turn, cause=None)) for turn in range(12)]
             async with asyncio.timeout(20):
-                while "full" not in log.appends.condition().detail:  # noqa: ASYNC110 - figures, no event
+                while "full" not in log.appends.condition().detail:  # noqa: ASYNC110 - figures without an event
                     await asyncio.sleep(0.01)
             assert log.appends.condition().state == "down"
             stored = log.appends.acknowledged
             assert 0 < stored < 12
             kept = [r.ts for r in await log.read(writer.sid)]
             assert kept == list(range(stored))
-            # Room is made, as by the end of a retention; nobody has to say so.
+            # Room is made, as at the end of the retention; the writer recovers by itself.
             await log.js.purge_stream(subjects.EVENT_STREAM, keep=1)
             await asyncio.wait_for(asyncio.gather(*turns), 20)
             assert log.appends.condition().state == "ok"

@@ -1,4 +1,4 @@
-"""Access tokens: what they say is what was signed, and nothing else is."""
+"""Access tokens: only signed terms are accepted."""
 
 from __future__ import annotations
 

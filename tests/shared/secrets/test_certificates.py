@@ -1,4 +1,4 @@
-"""A file of certificates that cannot be used is said by name, before anything calls out."""
+"""An unusable certificate file is reported by name, before any connection is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of providers: what is stored goes before the environment, is sealed, and is seen at once; Valkey may be away for a minute."""
+"""The keys of providers: a stored key overrides the environment's, is sealed, and takes effect at once; Valkey may be down for a minute."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 @pytest.fixture
 def make(redis: Redis, tmp_path: Path) -> Make:
-    """Keys as one process has them, each with the vault of the same folder."""
+    """Make the keys of one process, each with the vault of the same folder."""
 
     def made(env: dict[str, str] | None = None, **options: object) -> Keys:
         return Keys(redis, vault_in(tmp_path), env or {}, **options)  # type: ignore[arg-type]

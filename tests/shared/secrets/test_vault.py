@@ -1,4 +1,4 @@
-"""What is sealed opens with the right key under the right name, and in no other way; the key's file is its owner's alone."""
+"""Sealed data opens only with the right key under the right name; only the owner can read the key's file."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ BOUND_S = 10.0
 
 
 class Echo(Service):
-    """A small real service: it answers on one subject until it is drained."""
+    """A small real service that answers on one subject until it is drained."""
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
@@ -67,7 +67,7 @@ class Running:
 
 
 async def _ask(client: Client, subject: str, payload: bytes = b"") -> bytes:
-    """The answer to a request, asked again while nobody listens yet."""
+    """Return the answer to a request; repeats it while there is no subscriber."""
     async with asyncio.timeout(BOUND_S):
         while True:
             try:
@@ -113,7 +113,7 @@ async def test_the_micro_framework_lists_the_service_with_its_figures(nats_url: 
 
 
 class Cold(Echo):
-    """It has something to load, and may fail to."""
+    """A service with something to load, which can fail."""
 
     loaded = asyncio.Event()
     fails = False
@@ -191,7 +191,7 @@ async def test_a_failing_service_ends_with_code_1(nats_url: str, redis_url: str,
 async def test_a_service_that_does_not_drain_is_cut_off_at_the_bound(nats_url: str, redis_url: str) -> None:
     class Stubborn(Echo):
         async def drain(self) -> None:
-            """Holds on."""
+            """Never set the event that ends `serve`."""
 
     running = Running(Config(nats_url=nats_url, redis_url=redis_url), Stubborn)
     client = await nats.connect(nats_url)
@@ -279,7 +279,7 @@ main("echo", build)
 async def test_a_service_whose_tasks_do_not_end_ends_all_the_same_and_says_which(
     own_nats: Callable[[], NatsServer], redis_url: str
 ) -> None:
-    """A cancellation may be lost: what asks NATS again and again then goes on for as long as NATS is away."""
+    """A cancellation can be lost: a task that polls NATS would then continue as long as NATS is down."""
     code = """
 import asyncio
 from voxbridge.shared.service import process

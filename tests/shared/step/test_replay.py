@@ -1,4 +1,4 @@
-"""Replay: what a step makes of the recorded inputs is compared whole, and each thing that differs is said with its cause."""
+"""Replay: the step's results for the recorded inputs are compared completely, and each difference is reported with its cause."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_call_that_stands_under_another_id_replays_as_the_one_it_was(call: Log
 
 @pytest.fixture
 def _third_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Today's journals and texts are of the third version: before it, inputs called the text `words`, and before that `w`."""
+    """Make today's journals and texts version 3: before it, inputs named the text `words`, and before that `w`."""
     for name in ("voice.journal", "text.received"):
         kind = msgspec.structs.replace(events.KINDS[name], version=3)
         monkeypatch.setitem(events.KINDS, name, kind)

@@ -69,7 +69,7 @@ def step(state: Toy, input: Any, now: int) -> tuple[Toy, Sequence[Any]]:
 
 
 class Ticking:
-    """A clock that advances by one with every look."""
+    """A clock that advances by one at each reading."""
 
     def __init__(self) -> None:
         self.now = 1_000_000
@@ -88,7 +88,7 @@ async def whole(log: Log, sid: str) -> list[events.Recorded]:
 
 
 def assert_inputs_come_first(log: Sequence[events.Recorded]) -> None:
-    """Every event of the voice writer is behind the journal that holds its cause."""
+    """Check that every event of the voice writer comes after the journal with its cause."""
     journalled: set[int | str] = set()
     count = 0
     seen: set[int] = set()

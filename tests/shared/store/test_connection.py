@@ -1,4 +1,4 @@
-"""The connection to Valkey where the server it leads to is not the primary any more: two real ones, and a name that goes over."""
+"""The connection to Valkey when its server is no longer the primary: two real servers, and an address that changes over."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOUND_S = 20.0
 
 @dataclass
 class Pair:
-    """A primary and its replica, each with a port for the other, and the address that clients have of whichever is the primary."""
+    """A primary and its replica, each with a port for the other, and the clients' address of the current primary."""
 
     servers: list[ValkeyServer]
     direct: list[Redis]
@@ -34,18 +34,18 @@ class Pair:
         return f"unix://{quote(str(self.name))}?db=0"
 
     def leads_to(self, number: int) -> None:
-        """The name leads to this one from now on."""
+        """Make the address lead to this server."""
         fresh = self.name.with_suffix(".new")
         fresh.symlink_to(self.servers[number].socket)
         fresh.replace(self.name)
 
     async def follows(self, follower: int, leader: int) -> None:
-        """One becomes the replica of the other, and has all that it has."""
+        """Make one server the replica of the other, and wait until it is in sync."""
         if await self._role(leader) != "master":
             await self.direct[leader].replicaof("NO", "ONE")
         await self.direct[follower].replicaof("127.0.0.1", str(self.ports[leader]))
         async with asyncio.timeout(BOUND_S):
-            while (await self.direct[follower].info("replication")).get("master_link_status") != "up":  # noqa: ASYNC110 - it gives no signal
+            while (await self.direct[follower].info("replication")).get("master_link_status") != "up":  # noqa: ASYNC110 - without a signal
                 await asyncio.sleep(0.02)
 
     async def _role(self, number: int) -> str:
@@ -80,7 +80,7 @@ async def test_a_client_leaves_a_server_that_was_demoted_for_the_one_that_its_na
     async with paired(own_valkey, tmp_path) as pair:
         client = await connect_redis(pair.url, password_file=str(tmp_path / "password"))
         try:
-            # Several connections, all to the first.
+            # Opens several connections, all to the first server.
             await asyncio.gather(*(client.set(f"before:{number}", number) for number in range(8)))
             await pair.follows(0, 1)
             pair.leads_to(1)

@@ -26,7 +26,7 @@ async def store(store_url: str, request: pytest.FixtureRequest) -> AsyncIterator
 
 
 async def lapse(store: Store, sid: str) -> None:
-    """Let the lease of a session run out now."""
+    """Make the lease of a session expire now."""
     assert await store.redis.pexpire(f"vx:lease:{{{sid}}}", 0)
 
 
@@ -93,7 +93,7 @@ async def test_a_renewal_names_the_leases_that_were_lost(store: Store) -> None:
     await store.acquire_lease(sids[11], "b")
     assert await store.renew_leases(sids, "a") == sids[10:13]
     assert await store.renew_leases([], "a") == []
-    # The scripts are sent again after a restart of the server forgot them.
+    # The scripts are loaded again after the server has lost them.
     await store.redis.script_flush()
     assert await store.renew_leases(sids, "a") == sids[10:13]
     await store.redis.script_flush()

@@ -1,4 +1,4 @@
-"""Where the audio lies that the bus kept, and hearing it again."""
+"""Positions of the audio that the bus kept, and hearing it again."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from voxbridge.shared.audio import frames
 from voxbridge.shared.step.fold import Folded
 
 PART = 640
-"""Bytes of a frame of 20 ms."""
+"""Bytes of a 20 ms frame."""
 
 
 def cut(pcm: bytes, *, first: int = 0) -> list[bytes]:
-    """Frames of 20 ms."""
+    """Split PCM into frames of 20 ms."""
     parts = [pcm[at : at + PART] for at in range(0, len(pcm), PART)]
     return [frames.pack(frames.PCM16, 0, first + n, 1_000 + 20 * (first + n), part) for n, part in enumerate(parts)]
 
@@ -90,7 +90,7 @@ def test_of_a_reply_that_began_before_what_is_kept_the_rest_is_told_by_the_clock
 
 
 class Heard:
-    """A microphone and what it told."""
+    """A microphone and its inputs to the core."""
 
     def __init__(self, silero: SileroModel) -> None:
         self.took: list[Any] = []

@@ -22,8 +22,8 @@ FRAME_MS = 20
 
 
 def cut(connection: FastClient) -> None:
-    """Have the connection break off as a network does it."""
-    connection._transport._io_writer.transport.abort()  # type: ignore[union-attr]  # nats-py's own
+    """Break the connection as a network failure does."""
+    connection._transport._io_writer.transport.abort()  # type: ignore[union-attr]  # an internal of nats-py
 
 
 def frame(number: int) -> bytes:
@@ -50,7 +50,7 @@ async def test_what_is_said_while_a_worker_is_cut_off_is_heard_once_and_in_order
                 await page.speaks(silence(100))
             while not connection.is_connected:
                 await page.speaks(silence(100))
-                await asyncio.sleep(FRAME_MS / 1_000)  # a microphone keeps time
+                await asyncio.sleep(FRAME_MS / 1_000)  # real time, as from a microphone
         await page.speaks(silence(100))
         async with asyncio.timeout(10):
             while page._sequence - 1 not in heard:
@@ -71,7 +71,7 @@ async def test_speech_is_not_over_because_its_rest_waits_to_be_heard(workers: Wo
         session.incoming.cut_off()
         for _ in range(3):
             await page.speaks(speech(500))
-            session._ears._look(session._ears._ears.end_ms)  # a second has passed
+            session._ears._look(session._ears._ears.end_ms)  # as after a second
         await session.incoming.catch_up()
         await page.speaks(silence(600))
         ended = await page.event(ev.SpeechEnded)
@@ -87,7 +87,7 @@ def heard() -> list[int]:
 
 @pytest.fixture
 def held(heard: list[int], monkeypatch: pytest.MonkeyPatch) -> Incoming:
-    """Frames 0 to 2 were heard; the bus keeps 0 to 5 of a session that was cut off, and 5 to 7 come after the cut."""
+    """Return a microphone during a cut: it has heard frames 0 to 2, the bus keeps 0 to 5, and 5 to 7 arrive after the cut."""
 
     async def read(log: Log, sid: str) -> catch_up.Kept:
         return catch_up.Kept([frame(number) for number in range(6)], [])
@@ -200,7 +200,7 @@ def test_what_was_said_on_a_new_socket_is_heard_behind_the_event_that_attached_i
     found.reach(top)
     found.take(frame(0))
     found.take(behind(top + 30, 1))
-    found.take(frame(2))  # of the socket before, which knew no position
+    found.take(frame(2))  # from the previous socket, without a position
     found.take(behind(top - 30, 3))
     found.take(behind(top + 30, 4))
     found.take(behind(top + 60, 5))
@@ -226,7 +226,7 @@ def test_of_what_waits_for_its_event_the_newest_ten_seconds_stay(heard: list[int
 
 
 def behind(position: int, number: int) -> bytes:
-    """A frame that was said on a socket which was attached by the event at this position."""
+    """Return a frame sent on a socket that was attached by the event at this position."""
     return frames.restamp(frames.pack(frames.PCM16, 0, number, 0, bytes(640)), number, position)
 
 

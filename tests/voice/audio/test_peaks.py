@@ -1,4 +1,4 @@
-"""Where audio frames lie on a session's clock, and what is left of them."""
+"""Positions of audio frames on a session's clock, and their peaks."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ BEGAN_MS = 1_790_000_000_000
 
 
 def frame(level: float, at_ms: int, *, generation: int = 0, ms: int = 20, rate: int = frames.INPUT_RATE, flags: int = 0) -> bytes:
-    """A frame whose samples swing to `level` of full scale, sent `at_ms` after the session began."""
+    """Return a frame whose samples swing to `level` of full scale, sent `at_ms` after the start of the session."""
     samples = np.full(rate * ms // 1_000, round(level * 32_767), dtype="<i2")
     samples[::2] = -samples[::2]
     return frames.pack(frames.PCM16, generation, 0, BEGAN_MS + at_ms, samples.tobytes(), flags)
 
 
 def heard(*taken: bytes) -> Peaks:
-    """A microphone's peaks."""
+    """Return a microphone's peaks."""
     peaks = Peaks("in", BEGAN_MS)
     peaks.take(taken)
     return peaks
 
 
 def said(*taken: bytes) -> Peaks:
-    """A reply's peaks."""
+    """Return a reply's peaks."""
     peaks = Peaks("out", BEGAN_MS)
     peaks.take(taken)
     return peaks
 
 
 def reply(level: float, at_ms: int, generation: int = 1, ms: int = 20) -> bytes:
-    """A frame of a reply."""
+    """Return a frame of a reply."""
     return frame(level, at_ms, generation=generation, ms=ms, rate=frames.OUTPUT_RATE)
 
 

@@ -1,4 +1,4 @@
-"""Sessions that are recorded: what of them is kept, sealed, over the end of a worker; made a file; and erased from every store."""
+"""Recorded sessions: sealed storage across the end of a worker, export to a file, and erasure from every store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SECRET = "xylophone seven seven three one"
 ANSWER = "Your marmalade is safe."
 NOTE = "The periwinkle safe is behind the curtain."
 MARK = np.arange(-8_000, 8_000, 5, dtype="<i2").tobytes()
-"""Samples that no other audio has."""
+"""Samples that occur in no other audio."""
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ async def blocks(log: Log, sid: str) -> list[bytes]:
 
 
 async def recorded(log: Log, config: Config, sid: str) -> dict[str, bytes]:
-    """The PCM of both channels of a recording."""
+    """Return the PCM of both channels of a recording."""
     async with Redis.from_url(config.redis_url, decode_responses=True) as redis:
         key = await DataKeys.of(config, redis).find(sid)
     assert key is not None
@@ -104,7 +104,7 @@ async def test_what_a_killed_worker_had_not_written_its_successor_writes_and_not
     async with workers.process() as first:
         await page.open("echo", record=True)
         await page.until(ev.SessionStarted)
-        async with workers.running() as worker:  # the bus keeps what the first one had not written for four seconds
+        async with workers.running() as worker:  # the bus keeps what the first worker had not written for four seconds
             await page.speaks(MARK)
             await page.when(lambda: sum(len(pcm) for _, pcm in page.frames) == len(MARK))
 
@@ -152,7 +152,7 @@ async def test_a_recording_goes_on_over_a_restart_of_the_bus_which_counts_anew(
         async with asyncio.timeout(10):
             await back.wait()
 
-        async def taken() -> bool:  # by the stream, which was made anew
+        async def taken() -> bool:  # checks the new stream
             await log.nc.publish(subjects.audio_out(sid), frames.pack(frames.PCM16, 1, 3, wall_ms32(), b"cd"))
             await log.nc.flush()
             return bool((await log.frames(subjects.REPLY_STREAM, subjects.audio_out(sid))).messages)
@@ -187,7 +187,7 @@ async def test_while_the_record_takes_nothing_one_block_waits_and_it_is_said_onc
 
 
 class Kept:
-    """Stores of its own, whose files are searched."""
+    """Separate stores, whose files are searched."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -195,7 +195,7 @@ class Kept:
         self.valkey = ValkeyServer(folder / "valkey", min_free_bytes=0)
 
     def holds(self, words: bytes, below: str = ".") -> list[str]:
-        """The files in which these bytes stand, with how often."""
+        """Return the files that contain these bytes, with their counts."""
         found = [(path, path.read_bytes().count(words)) for path in (self.folder / below).rglob("*") if path.is_file()]
         return [f"{path.relative_to(self.folder)}: {count}" for path, count in found if count]
 
@@ -209,7 +209,7 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
 
 @asynccontextmanager
 async def lived(kept: Kept, config: Config, models: ModelServer) -> AsyncIterator[tuple[Page, Page, Store]]:
-    """A recorded session with words, audio, a tool call and a note, that has ended; and another one with the same words."""
+    """Run a recorded session with words, audio, a tool call and a note until it has ended, and another one with the same words."""
     connection = await nats.connect(kept.nats.url)
     await Log(connection).ensure_streams(retention_days=1, recording=config.record)
     async with Redis.from_url(kept.valkey.url, decode_responses=True) as redis:
@@ -269,11 +269,11 @@ async def test_after_erasing_no_store_holds_a_word_a_sample_or_the_key_of_the_se
 
         (left_over,) = [one async for one in log.read_all(page.sid)]
         assert left_over.event == operator.SessionErased(by="ann herself", began=told[0].ts, mode="local", events=len(told))
-        # The other session has the same words: what is left of them in any file is its own.
+        # The other session has the same words: the rest of them in any file belongs to it.
         second = await erase.erase(log, redis, other.sid, by="bob", now=SystemClock().now_us())
         assert second.left == ()
 
-        async def gone() -> bool:  # Valkey removes the files that it replaced a moment later
+        async def gone() -> bool:  # Valkey removes replaced files with a delay
             return not kept.holds(key.encode())
 
         await becomes(gone)

@@ -1,4 +1,4 @@
-"""The microphone at 24 kHz: what was one sound stays one sound, whatever frames it came in."""
+"""The microphone at 24 kHz: the sound is continuous, however it was split into frames."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_sine_comes_out_as_the_same_sine_without_a_click(hz: float, frame: int
 
 
 def test_what_the_microphone_cannot_hold_is_not_made_up() -> None:
-    """A straight line between samples would mirror 7 kHz at 9 kHz, 10 dB below."""
+    """Linear interpolation between samples would mirror 7 kHz at 9 kHz, 10 dB below."""
     came = resampled(sine(7_000, rate=16_000).astype("<i2").tobytes(), 640)
     spectrum = np.abs(np.fft.rfft(came[1_000:23_000] * np.hanning(22_000)))
     hz = np.fft.rfftfreq(22_000, 1 / 24_000)
@@ -55,7 +55,7 @@ def test_frames_of_any_size_give_what_one_frame_gives(sizes: list[int]) -> None:
     for size in sizes:
         came += upsampler.feed(memoryview(pcm)[at : at + 2 * size])
         at += 2 * size
-    # Single precision sums in another order: one step of 65,536 at most.
+    # Single precision depends on the order of the sums: at most one step of 65,536.
     whole = np.frombuffer(Upsampler().feed(pcm), "<i2").astype(int)
     assert np.abs(np.frombuffer(came, "<i2").astype(int) - whole).max(initial=0) <= 1
     assert len(came) == sum(sizes) // 2 * 6

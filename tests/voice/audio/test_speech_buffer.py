@@ -1,4 +1,4 @@
-"""Hearing with the real weights: what is speech, where it begins and ends, and what of it is kept."""
+"""Speech detection with the real weights: the begin and end of speech, and the audio that is kept."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 BYTES_PER_MS = 32
 SLACK = 64 * 1024
-"""Bytes that may be kept beyond what is needed, since memory is given back in blocks."""
+"""Bytes that may be kept beyond the needed ones, since memory is freed in blocks."""
 
 
 class Loudness:
-    """A model of the same shape that takes loud for speech: for tests of what is kept, where weights would only cost time."""
+    """A model of the same shape that takes loud audio for speech: for tests of the buffer, where weights would only cost time."""
 
     def run(self, window: Any, state: Any) -> tuple[float, Any]:
         return float(np.abs(window[64:]).mean() > 0.1), state

@@ -12,7 +12,7 @@ from voxbridge.shared.events import voice as ev
 
 
 def calling(name: str = "current_time") -> Conversation:
-    """A conversation whose model has called a function."""
+    """Return a conversation whose model has called a function."""
     call = Conversation()
     call.speak("What time is it in Tokyo?")
     effect = call.last_effect(out.Complete)[0]

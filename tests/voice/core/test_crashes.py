@@ -1,4 +1,4 @@
-"""Crashes and cuts at every moment of a call, in virtual time: what the person hears and what the log says stay one story."""
+"""Crashes and cuts at every moment of a call, in virtual time: the heard audio and the log stay consistent."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def killed_and_cut_off(world: World, at: int) -> None:
 
 
 def one_story(world: World, pieces: list[str], said: list[str], *, parts: int) -> None:
-    """Everything was heard once, and of what was cut off one sentence in part; each turn ended once; each call was made once."""
+    """Check that everything was heard once, except one partial sentence for each cut; each turn ended once; each call was made once."""
     heard = world.heard()
     assert [text for text, wholly in heard if wholly] == pieces
     assert sum(not wholly for _, wholly in heard) <= parts

@@ -1,4 +1,4 @@
-"""A wait for a model or a function is covered by a few words, once, by nobody else's leave, and in no history."""
+"""Fillers: a wait for a model or a function is covered by a few words, once, without another model's help, and outside the history."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ LATE = filler.AFTER_MS + 1
 
 
 def fillers(said: list[Any]) -> list[str]:
-    """What covered a wait, as the log has it."""
+    """Return the fillers in the log."""
     return [one.filler for one in said if one.filler]
 
 
 def covering(conversation: Conversation) -> list[str]:
-    """What is being made to cover a wait."""
+    """Return the fillers being synthesised."""
     return [effect.text for _, effect in conversation.effects(out.Synthesize) if effect.whole]
 
 
 def asked(**options: Any) -> Conversation:
-    """A question that the language model has not begun to answer."""
+    """Return a conversation with a question that the language model has not begun to answer."""
     conversation = Conversation(filler=True, **options)
     conversation.log(gateway.TextReceived(text="What is it?"))
     return conversation
 
 
 def makes(conversation: Conversation, ms: int = 700) -> None:
-    """The filler becomes sound and leaves."""
+    """Synthesise and send the filler."""
     effect, _ = conversation.last_effect(out.Synthesize)
     conversation.take(inputs.AudioMade(effect=effect, ms=ms, done=True))
     conversation.take(inputs.AudioSent(conversation.state.generation))

@@ -1,4 +1,4 @@
-"""Going on with a session in each of its states, and waiting for a client that was lost."""
+"""Takeover of a session in each of its states, and waiting for a client that was lost."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ LOST = gateway.ClientDisconnected(gateway="g", connection="c", reason="closed", 
 
 
 def carried_on(call: Conversation, *, left_ms: int | None = 0, gap_ms: int = 3_000, **found: Any) -> None:
-    """Another worker takes the session over."""
+    """Have another worker take the session over."""
     audio: dict[str, Any] = {"audio_from_ms": 0, "audio_to_ms": 60_000, **found}
     call.take(inputs.TakenOver(worker="voice-2", term=2, gap_ms=gap_ms, generation=call.state.generation, left_ms=left_ms, **audio))
 
 
 def attached(**options: Any) -> Conversation:
-    """A conversation whose client's socket is attached."""
+    """Return a conversation whose client's socket is attached."""
     call = Conversation(**options)
     call.log(gateway.ClientConnected(gateway="g", connection="c"))
     return call
 
 
 def answering(call: Conversation) -> Conversation:
-    """In the middle of a reply of three sentences of a second each."""
+    """Bring a call into the middle of a reply of three sentences of a second each."""
     call.speak("Tell me about tea.")
     call.write("Tea is a hot drink. ", "It comes from leaves. ", "People like it.")
     call.synthesize()

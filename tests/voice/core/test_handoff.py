@@ -1,4 +1,4 @@
-"""Agents that hand over to each other, on a realtime model, on the cascade, and from one to the other, in one session."""
+"""Agents that hand over to each other, within realtime models, within the cascade, and between both, in one session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIVE = "gemini-3.8-live"
 
 
 def agents(folder: Path, **files: str) -> Path:
-    """A folder of agents."""
+    """Write a folder of agents."""
     folder.mkdir(exist_ok=True)
     for name, text in files.items():
         (folder / f"{name}.yaml").write_text(text)
@@ -32,7 +32,7 @@ def agents(folder: Path, **files: str) -> Path:
 
 
 def hand_over(target: str, **more: str) -> Call:
-    """The call that hands over."""
+    """Return the call that hands over."""
     return Call("handoff_conversation", {"target": target, "reason": "money", **more})
 
 

@@ -1,4 +1,4 @@
-"""Barge-in and its kin: nothing of the old reply is heard again, and the history holds only what was heard."""
+"""Barge-in and similar interruptions: the old reply is not heard again, and the history holds only heard words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voxbridge.shared.events import voice as ev
 
 
 def speaking(**options: str) -> Conversation:
-    """A conversation in the middle of a reply of two pieces of a second each."""
+    """Return a conversation in the middle of a reply of two pieces of a second each."""
     call = Conversation(**options)  # type: ignore[arg-type]
     call.speak("Tell me about tea.")
     call.write("Tea is a hot drink. ", "It comes from leaves.")

@@ -1,4 +1,4 @@
-"""The bounds of a session and what happens at them; and failures that come at an awkward moment."""
+"""The limits of a session, and failures at an awkward moment."""
 
 from __future__ import annotations
 

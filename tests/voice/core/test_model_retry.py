@@ -1,4 +1,4 @@
-"""Models that are away for a moment: the core asks them again, and says meanwhile what it waits for."""
+"""Models that are briefly unavailable: the core retries, and shows what it waits for."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ AWAY = ev.Failure(code="PROVIDER_UNAVAILABLE", message="Connection refused.", re
 
 
 def fail(call: Conversation, kind: type[Any]) -> None:
-    """The newest effect of a kind fails."""
+    """Make the newest effect of a kind fail."""
     call.take(inputs.EffectFailed(effect=call.last_effect(kind)[0], error=AWAY))
 
 
 def reasons(call: Conversation) -> list[tuple[str, str]]:
-    """The states that were told with a reason."""
+    """Return the published states that have a reason."""
     told = [o.moment for o in call.outputs if isinstance(o, out.Tell) and isinstance(o.moment, StateChanged)]
     return [(moment.state, moment.reason) for moment in told if moment.reason]
 
 
 def heard(call: Conversation) -> None:
-    """All of the reply is made and played."""
+    """Synthesise and play the whole reply."""
     call.synthesize()
     call.play(20_000, "finished")
 

@@ -1,4 +1,4 @@
-"""What of a conversation the language model is sent."""
+"""The part of a conversation that the language model is sent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from voxbridge.shared.agents.model import Agent, ModelName
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Message]:
-    """Turns as `turns` remembers them: a notice may come first, calls stand beside their results."""
+    """Draw turns as `turns` keeps them: a notice may come first, calls stand beside their results."""
     history: list[Message] = []
     if draw(st.booleans()):
         history.append(Message(role="assistant", text="Hi, I'm listening."))
@@ -73,7 +73,7 @@ def test_a_window_is_bounded_unless_one_turn_alone_is_larger(history: list[Messa
     users = [index for index, one in enumerate(history) if one.role == "user"]
     if users:
         newest = history[users[-1] :]
-        # Messages of the user that nobody answered are one turn, joined by a space each.
+        # Consecutive unanswered messages of the user are one turn, joined by one space each.
         assert size(recent) <= max(WINDOW_CHARACTERS, size(newest) + WINDOW_CHARACTERS // SUMMARY_SHARE) + len(users)
 
 
@@ -149,7 +149,7 @@ def test_a_vendors_model_is_given_more_than_one_of_ones_own() -> None:
 
 
 def turn(number: int, *, result: int = 0) -> list[Message]:
-    """What the user says, a call with a result of this length, and the answer."""
+    """Return the messages of a turn: a question, a call with a result of this length, and the answer."""
     use = ToolUse(call_id=f"fc_{number}", name="look_up", arguments={"q": number})
     called = [Message(role="assistant", uses=(use,)), Message(role="tool", call_id=use.call_id, text="r" * result)] if result else []
     return [
@@ -166,7 +166,7 @@ def test_a_window_moves_in_steps_and_else_only_grows(limit: int) -> None:
     sent: list[tuple[Message, ...]] = []
     for number in range(250):
         history += turn(number, result=3_000 if limit > WINDOW_CHARACTERS else 300)
-        if number == 150:  # as `turns` lets go of the oldest
+        if number == 150:  # as `turns` drops the oldest messages
             earlier, history = forget(history[:80], earlier), history[80:]
         sent.append(window("Be kind.", history, limit=limit, earlier=earlier))
     moved = [number for number, (before, after) in enumerate(pairwise(sent)) if after[: len(before)] != before]

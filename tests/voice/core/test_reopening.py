@@ -1,5 +1,5 @@
-"""A sentence with a pause that was taken for its end: spoken on before the answer is heard, it is one turn, and the model is asked with all
-of it."""
+"""A pause within a sentence that was taken for its end: if the user continues before the answer is heard, both parts are one turn, and the
+model is asked again with the whole text."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ FIRST, SECOND = "And so, my fellow Americans,", "ask not what your country can d
 
 
 def paused(**options: bool | int) -> Conversation:
-    """The user has said the first half, which was taken for all."""
+    """Return a conversation in which the user has said the first half, which was taken for all."""
     call = Conversation(**options)  # type: ignore[arg-type]
     call.speak(FIRST, probability=0.93)
     return call
 
 
 def asked(call: Conversation) -> list[tuple[str, str]]:
-    """The conversation as the model was given it last."""
+    """Return the conversation of the model's last request."""
     return [(one.role, one.text) for one in call.last_effect(out.Complete)[1].messages[1:]]
 
 
 def said(call: Conversation) -> list[tuple[str, int, bool]]:
-    """What the user said, by the log."""
+    """Return the user's texts in the log."""
     return [(one.text, one.turn, one.continues) for one in call.events(ev.UserSaid)]
 
 
 def ended(call: Conversation) -> list[tuple[int, str]]:
-    """How each turn ended."""
+    """Return number and reason of each ended turn."""
     return [(one.number, one.reason) for one in call.events(ev.TurnCompleted)]
 
 
 def answered(call: Conversation) -> None:
-    """The model answers, and all of it is heard."""
+    """Have the model answer, and play the whole answer."""
     call.write("Well said.")
     call.synthesize()
     call.play(1_000, "finished")
 
 
 def reply(call: Conversation) -> Reply:
-    """The reply that is being made."""
+    """Return the reply in preparation."""
     assert call.state.reply is not None
     return call.state.reply
 
 
 def made_but_not_sent(call: Conversation) -> None:
-    """An answer was written and is sound, none of which has left."""
+    """Make an answer with audio, none of which has been sent."""
     call.write("I am all ears. ", "Tell me more.")
     effect = reply(call).pieces[0].effect or 0
     call.take(inputs.AudioMade(effect=effect, ms=900, done=True))

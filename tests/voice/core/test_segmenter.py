@@ -1,4 +1,4 @@
-"""Cutting a reply into what is spoken as one."""
+"""Segmentation of a reply into pieces for synthesis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that are late: the turn goes on, and the person reads what is waited for and why."""
+"""Late models: the turn continues, and the user sees what it waits for and why."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def asked_why(call: Conversation) -> list[out.FindCause]:
 
 
 def told(call: Conversation) -> tuple[str, str]:
-    """The newest state and its reason."""
+    """Return the newest state and its reason."""
     *_, last = (o.moment for o in call.outputs if isinstance(o, out.Tell) and isinstance(o.moment, StateChanged))
     return last.state, last.reason
 

@@ -1,4 +1,4 @@
-"""The voice core in virtual time: one turn, sessions' beginnings and ends, and what idle means."""
+"""The voice core in virtual time: a turn, starts and ends of sessions, and idling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation that its model finds too long: half of it is given, then a quarter, and the turn goes on."""
+"""A conversation that its model finds too long: it is sent by half, then by a quarter, and the turn continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rounds of function calls a turn may have, as it is set, with a cascade and with a realtime model."""
+"""The limit on rounds of function calls in a turn, with a cascade and with a realtime model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_a_language_model_is_offered_functions_for_so_many_rounds(
 
 
 def looking_up(times: int, *, at_once: int = 1) -> Turn:
-    """A turn that looks something up so many times, one after the other."""
+    """Return a turn that calls a function so many times, one after the other."""
     turn = Turn(says="That is all.")
     for _ in range(times):
         turn = Turn(calls=[Call("look_up")] * at_once, after=turn, blocking=True)

@@ -1,4 +1,4 @@
-"""Agents that cannot be handed a conversation: their provider has no key here, or refuses the model. The call goes on without them."""
+"""Agents that cannot take a conversation: their provider has no key here, or refuses the model. The call continues without them."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ async def claude(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AnthropicServ
 
 
 def handoffs(page: Page) -> list[tuple[str, str, str]]:
-    """What the log says of handoffs."""
+    """Return the handoffs in the log."""
     told = page.told(ev.HandoffStarted, ev.HandoffCompleted)
     return [("started" if isinstance(one, ev.HandoffStarted) else "completed", one.source, one.target) for one in told]
 
 
 async def comes_out_the_same(page: Page) -> None:
-    """Taken again, the journal makes the log."""
+    """Check that replaying the journal gives the log."""
     log = await page.everything()
     assert replay(page.sid, log)[1] == stored(log)
 

@@ -1,4 +1,4 @@
-"""What turns cost, by the model that speaks."""
+"""Cost of turns, by the model that speaks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The loudspeaker of a call in virtual time: what left for the page, what of it was played, and what the page tells of it.
+"""The loudspeaker of a call in virtual time: audio sent to the page, audio played, and the page's reports.
 
-Generations are played one after the other, as `voxbridge.services.voice.audio.speaker` sends and the page plays them.
+Generations are played one after the other, in the order in which `voxbridge.services.voice.audio.speaker` sends them.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from voxbridge.shared.events import gateway
 
 
 class Sound(msgspec.Struct):
-    """The sound of one generation."""
+    """The sound of a generation."""
 
     made: int = 0
     played: int = 0
     sent: bool = False
     finished: bool = False
-    """Nothing more will be made of it."""
+    """All of it was made."""
 
     over: bool = False
-    """Nothing more of it is played."""
+    """It is not played any further."""
 
 
 class Page:
-    """`plays` lets time pass; `report` and `sent` hear what comes of it."""
+    """The page. `plays` advances the time; `report` and `sent` are called with its results."""
 
     def __init__(self, report: Callable[[int, int, gateway.PlaybackState], None], sent: Callable[[int], None]) -> None:
         self.generations: dict[int, Sound] = {}
@@ -36,7 +36,7 @@ class Page:
         self._newest = 0
 
     def add(self, generation: int, ms: int) -> None:
-        """More of a generation's sound is there; what is of no use any more is dropped."""
+        """Add sound of a generation; sound of flushed or earlier generations is dropped."""
         if generation <= self.flushed or generation < self._newest:
             return
         self._newest = generation
@@ -47,11 +47,11 @@ class Page:
 
     @property
     def playing(self) -> bool:
-        """Whether there is anything to play or to tell."""
+        """True while there is anything to play or to report."""
         return any(not one.over and (one.played < one.made or one.finished) for one in self.generations.values())
 
     def plays(self, ms: int) -> None:
-        """Time passes at the loudspeaker."""
+        """Advance the time at the loudspeaker."""
         for number in sorted(self.generations):
             sound = self.generations[number]
             if sound.over:
@@ -69,12 +69,12 @@ class Page:
             self._report(number, sound.played, "finished")
 
     def finish(self, generation: int) -> None:
-        """All of a generation was made."""
+        """Mark a generation as completely made."""
         if generation in self.generations and generation == self._newest:
             self.generations[generation].finished = True
 
     def flush(self, generation: int, *, gone: bool) -> None:
-        """Play nothing more of these generations, and tell what was heard."""
+        """Stop playing these generations and, unless the page is gone, report the played audio."""
         self.flushed = max(self.flushed, generation)
         for number, sound in self.generations.items():
             if number <= generation and not sound.over:
@@ -83,12 +83,12 @@ class Page:
                     self._report(number, sound.played, "flushed")
 
     def cut(self) -> None:
-        """The page's socket is gone: what it had is not played to its end, nor is that told."""
+        """Lose the page's socket: nothing more is played or reported."""
         for sound in self.generations.values():
             sound.over = True
 
     def stop(self) -> None:
-        """Nothing more leaves: the worker died."""
+        """Limit all audio to what was already sent, because the worker died."""
         for sound in self.generations.values():
             if not sound.over:
                 sound.made = min(sound.made, sound.played + 400)

@@ -1,4 +1,4 @@
-"""What must be true of a call of `orders` that was left alone, and how a call that breaks it is made short."""
+"""Rules for a call of `Orders` after it came to rest, and the reduction of a failing call to a short one."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from voxbridge.shared.events.journal import Taken, VoiceJournal
 from voxbridge.shared.step.fold import LogInput, fold
 
 SEED: Final = "VOXBRIDGE_SEED"
-"""The environment variable that repeats a run."""
+"""Environment variable that repeats a run."""
 
 TOLD_EARLY_MS: Final = 1_500
-"""Of a generation, this much more may be put down as heard than the page played: the clock's word where the page had not told yet."""
+"""Milliseconds by which the heard part of a generation may exceed what the page played: an estimate by the clock before a report."""
 
 STATE_LIMIT: Final = 120_000
 _encode = msgspec.msgpack.Encoder().encode
@@ -50,18 +50,18 @@ _FLAGS_OF_STATE: Final = ("reply", "cut", "withdrawn", "paused", "utterance", "h
 
 
 def broken(seed: str, what: Sequence[Thing]) -> list[str]:
-    """The rules that the call of this seed breaks, in words, when these things happen in it."""
+    """Return the rules, as text, that the call of this seed breaks when these things happen in it."""
     try:
         orders = played(seed, what)
         orders.rest()
-    except Exception as error:  # noqa: BLE001 - whichever it is, it is what is looked for
+    except Exception as error:  # noqa: BLE001 - any exception breaks a rule
         last = traceback.extract_tb(error.__traceback__)[-1]
         return [f"raises {type(error).__name__}: {error} ({last.name})"]
     return rules_broken(orders)
 
 
 def rules_broken(orders: Orders) -> list[str]:
-    """The rules that a call has broken that was left alone, in words."""
+    """Return the rules, as text, that a call at rest has broken."""
     return list(dict.fromkeys(_rules(orders)))
 
 
@@ -106,7 +106,7 @@ def _at_rest(orders: Orders) -> Iterator[str]:
 
 
 def _left(orders: Orders) -> Iterator[str]:
-    """Nobody says anything any more."""
+    """Check that an idle session ends."""
     if orders.state.phase == "open":
         orders.passes(2 * IDLE_S * 1_000)
         if orders.state.phase == "open":
@@ -135,7 +135,7 @@ def _turns(orders: Orders) -> Iterator[str]:
 
 
 def _reopened(orders: Orders) -> Iterator[str]:
-    """A turn goes on only where it was said aloud, and nothing was heard or called or ended since."""
+    """Check that a turn is continued only when it was spoken, and nothing was heard, called or ended since."""
     before: Any = None
     parts: Counter[int] = Counter()
     for one in _told(orders, ev.UserSaid, ev.AgentSaid, ev.ToolCalled, ev.TurnCompleted):
@@ -176,7 +176,7 @@ def _words(orders: Orders) -> Iterator[str]:
 
 
 def _asked(orders: Orders) -> Iterator[str]:
-    """No provider refuses the conversations that models were given."""
+    """Check that a provider would accept each conversation that models were given."""
     for messages in orders.asked:
         before = ""
         open_calls: set[str] = set()
@@ -199,7 +199,7 @@ def _asked(orders: Orders) -> Iterator[str]:
 
 
 def _told_again(orders: Orders) -> Iterator[str]:
-    """The journal, folded, gives the same state, events, timers and effects."""
+    """Check that folding the journal gives the same state, events, timers and effects."""
     encoder = msgspec.msgpack.Encoder()
     log = [input.recorded for _, input in orders.taken if isinstance(input, LogInput)]
     journal = VoiceJournal(
@@ -224,7 +224,7 @@ def _told_again(orders: Orders) -> Iterator[str]:
         yield "the replay is not the log"
     if {name: (due - START_US) // 1_000 for name, due in running.timers.items()} != orders.timers:
         yield "the timers that the fold knows are not those that run"
-    # What ended beside its input is told by the state; here only what the fold would begin again counts.
+    # Effects that ended with their input are part of the state; only those that the fold would start again count here.
     if {id for id in running.effects if isinstance(running.effects[id], out.Connect)} != {
         id for id, one in orders.effects.items() if isinstance(one.effect, out.Connect)
     }:
@@ -232,7 +232,7 @@ def _told_again(orders: Orders) -> Iterator[str]:
 
 
 def shortest(seed: str, what: Sequence[Thing], rule: str) -> list[Thing]:
-    """A call that breaks the same rule with as little as possible."""
+    """Return a shorter call that breaks the same rule."""
     left = list(what)
     size = max(1, len(left) // 2)
     while True:
@@ -249,7 +249,7 @@ def shortest(seed: str, what: Sequence[Thing], rule: str) -> list[Thing]:
 
 
 def first_broken(count: int) -> str:
-    """Play so many calls, each drawn anew; what breaks a rule comes back in words, with how to repeat it."""
+    """Play so many random calls. Return the first failure as text, with the seed that repeats it; empty when there is none."""
     run = os.environ.get(SEED) or f"{SystemRandom().getrandbits(48):x}"
     only = run.partition("/")[2]
     for seed in [run] if only else (f"{run}/{number}" for number in range(count)):

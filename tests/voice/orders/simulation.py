@@ -1,9 +1,9 @@
-"""A call to which anything may happen at any time: the core alone, in virtual time, with the shell's own rules around it.
+"""A call with random events at random times: the core alone, in virtual time, with the guarantees of the shell around it.
 
-A list of things (`orders_things`) is played through the core; then the call is left
-alone, and `orders_rules` says what must be true. What the shell guarantees is kept: a connection that was cancelled says nothing, sound
-is played in the order it was made, the detector hears only what is routed to it, a worker that dies has lost the end of its journal.
-What nobody guarantees is drawn: what a provider says and when, which effect fails, who dies, and how late a page tells of its sound.
+A list of things (`things`) is played through the core; then the call comes to rest, and `rules` checks it. The guarantees of the shell are
+kept: a cancelled connection sends nothing, sound is played in the order in which it was made, the detector hears only audio routed to it, a
+worker that dies loses the end of its journal. All else is random: the provider's messages and their times, failing effects, crashes, and
+the delay of the page's reports.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Progress(msgspec.Struct):
 
 
 class Orders:
-    """One call. `orders_things` has things happen to it, `rest` leaves it alone."""
+    """A call. `things` makes things happen to it, `rest` lets it come to rest."""
 
     def __init__(
         self,
@@ -58,32 +58,33 @@ class Orders:
         filler: bool = False,
         reopens: int = reopening.LIMIT,
     ) -> None:
-        """`obliging`: once the call is left alone, models answer what they are asked; else they stay silent. `reports`: the page tells
-        what it plays, `late_ms` later."""
+        """Set up a call.
+
+        `obliging`: at rest, models answer their requests; else they stay silent. `reports`: the page reports playback, `late_ms` later."""
         self.team = team
         self.obliging = obliging
         self.reopens = reopens
         self.state = step.initial(SID)
         self.now = 0
         self.appended: list[tuple[int, events.Event]] = []
-        """With the number of the input that each came of."""
+        """Appended events, with the number of the input that caused each."""
 
         self.taken: list[tuple[int, Any]] = []
         self.told: list[str] = []
-        """What the model of a connection was told in text."""
+        """Texts that the model of a connection was given."""
 
         self.asked: list[Sequence[out.Message]] = []
-        """The conversation as each model was given it."""
+        """Conversations that models were given."""
 
         self.said: list[str] = []
-        """What was announced, in order."""
+        """Announcements, in order."""
 
         self.typed: list[str] = []
         self.voiced: set[int] = set()
         """Turns that had words or sound."""
 
         self.waiting_turns: set[int] = set()
-        """Turns that the model ended without an answer since it waits for the user to go on."""
+        """Turns that the model ended without an answer because it waits for the user to continue."""
 
         self.faults = 0
         self.resting = False
@@ -92,7 +93,7 @@ class Orders:
         self.route = "nobody"
         self.speaking = False
         self.heard_speaking = False
-        """The detector has said that somebody speaks."""
+        """The detector has reported speech."""
 
         self.in_turn = False
         self.made = 0
@@ -107,7 +108,7 @@ class Orders:
         self._order = count()
         self._seq = 0
         self._kept: list[tuple[Any, dict[str, int], dict[int, Progress], str]] = []
-        """What the worker had before each input that is not in its journal yet."""
+        """State of the worker before each input that is not yet in its journal."""
 
         client = gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reports else "vox")
         self.log(gateway.SessionRequested(mode="local", client=client))
@@ -134,7 +135,7 @@ class Orders:
 
     @classmethod
     def drawn(cls, seed: str) -> Orders:
-        """The call of this seed."""
+        """Return the call of this seed."""
         random = Random(seed)
         return cls(
             random.choice(list(TEAMS)),
@@ -148,10 +149,10 @@ class Orders:
             reopens=random.choice([0, 1, reopening.LIMIT]),
         )
 
-    # What the core is told.
+    # Inputs of the core.
 
     def log(self, event: events.Event) -> None:
-        """An event of the log is taken."""
+        """Take an event of the log."""
         self._seq += 1
         kind = events.kind_of(event)
         recorded = events.Recorded(
@@ -169,7 +170,7 @@ class Orders:
         self.take(LogInput(recorded))
 
     def take(self, input: Any) -> None:
-        """An input is taken."""
+        """Take an input."""
         now = START_US + self.now * 1_000
         self._kept.append((self.state, dict(self.timers), dict(self.effects), self.route))
         self.taken.append((now, input))
@@ -230,11 +231,11 @@ class Orders:
                 self.page.flush(generation, gone=self.gone)
 
     def after(self, ms: int, do: Callable[[], None]) -> None:
-        """Have something happen."""
+        """Schedule an action."""
         heapq.heappush(self._queue, (self.now + ms, next(self._order), do))
 
     def passes(self, ms: int) -> None:
-        """Time passes."""
+        """Advance the time."""
         until = self.now + ms
         while True:
             due = min(self.timers.values(), default=until + 1)
@@ -267,7 +268,7 @@ class Orders:
         self.after(0, sent)
 
     def lose_client(self) -> None:
-        """The client's socket is gone; nobody says so yet."""
+        """Lose the client's socket, without a notice from the gateway."""
         self.gone = True
         self.page.cut()
         self.faults += 1
@@ -276,33 +277,33 @@ class Orders:
 
     @property
     def line(self) -> int:
-        """The connection that counts."""
+        """The current connection."""
         return self.state.line.effect if self.state.line is not None else 0
 
     @property
     def ready(self) -> bool:
-        """Whether the connection is open."""
+        """True while the connection is open."""
         return self.state.line is not None and self.state.line.ready and self.line in self.effects
 
     @property
     def listens(self) -> bool:
-        """Whether the microphone goes to the detector."""
+        """True while the microphone goes to the detector."""
         return self.route == "detector" or (self.route == "provider" and self.state.agent.manual_activity)
 
     def audio(self, ms: int) -> None:
-        """The model of the connection speaks: as `uplink` counts and plays it."""
+        """Have the connection's model speak: counted and played as by `uplink`."""
         self.in_turn = True
         if not self.made or self.made // 1_000 != (self.made + ms) // 1_000:
             line = self.line
             self.take(provider_events.AgentAudio(effect=line, ms=self.made + ms, audio_ms=self.now, piece_ms=ms))
             if line != self.line:
-                return  # with it the call went on to another connection
+                return  # this input moved the call to another connection
         self.made += ms
         if self.generation:
             self.page.add(self.generation, ms)
 
     def done(self, *, waiting: bool = False, quiet: bool = False) -> None:
-        """The model's turn is over."""
+        """End the model's turn."""
         self.in_turn, made, self.made = False, self.made, 0
         turns = self.state.turns
         self.take(provider_events.ModelTurnDone(effect=self.line, ms=made, quiet=quiet and made > 0, waiting=waiting, output_tokens=1))
@@ -310,7 +311,7 @@ class Orders:
             self.waiting_turns |= {turns, self.state.turns}
 
     def lose(self, number: int) -> None:
-        """The connection is lost, or could not be opened."""
+        """Lose the connection, or fail to open it."""
         self.faults += 1
         retryable = number % 4 != 0
         error = ev.Failure(code="PROVIDER_UNAVAILABLE", message="Gone.", retryable=retryable)
@@ -327,7 +328,7 @@ class Orders:
             self.done()
 
     def _oblige(self, id: int) -> None:
-        """Have an effect end well, by and by."""
+        """Have an effect succeed after a while."""
         progress = self.effects[id]
         effect = progress.effect
         if isinstance(effect, out.Connect):
@@ -357,7 +358,7 @@ class Orders:
                 self.made_sound(id, 700, done=True)
 
     def made_sound(self, id: int, ms: int, *, done: bool) -> None:
-        """A piece has more of its sound."""
+        """Add sound to a piece."""
         progress = self.effects[id]
         if isinstance(progress.effect, out.Synthesize):
             progress.ms += ms
@@ -373,7 +374,7 @@ class Orders:
     # The worker.
 
     def dies(self, number: int) -> None:
-        """The worker is killed with the end of its journal unwritten, and another one goes on."""
+        """Kill the worker before the end of its journal is written; another one continues."""
         self.faults += 1
         lost: list[Any] = []
         if self._kept and number % 2:
@@ -407,15 +408,15 @@ class Orders:
         self.hears(started=self.speaking)
 
     def hears(self, *, started: bool) -> None:
-        """The detector notices, where the microphone goes to it, that somebody began or ceased to speak."""
+        """Have the detector, if it has the microphone, report the start or end of speech."""
         if self.listens and self.heard_speaking != started:
             self.heard_speaking = started
             self.take(inputs.VoiceStarted(self.now) if started else inputs.VoiceStopped(self.now, 256))
 
-    # The call is left alone.
+    # The call comes to rest.
 
     def rest(self) -> None:
-        """From now on connections open, effects end, the client is there, nobody speaks, and nothing else happens."""
+        """Let the call come to rest: connections open, effects end, the client is present, the user is silent, and nothing else happens."""
         self.resting = True
         self.passes(self._late_ms)
         if self.gone or self.state.away_since:

@@ -1,4 +1,4 @@
-"""The teams of agents that calls in random order are had with."""
+"""Teams of agents for random calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FUNCTIONS: Final = (
 
 
 def _team(**agents: dict[str, Any]) -> tuple[Agent, ...]:
-    """Agents who may all hand over to each other; the first one greets."""
+    """Return agents who may all hand over to each other; the first one greets."""
     return tuple(
         Agent(
             name=name,

@@ -1,4 +1,4 @@
-"""Calls in random order, drawn anew on every run; and what such calls have broken, each in as few things as show it.
+"""Calls with random events, new ones on every run; and minimal examples of calls that such runs have broken.
 
 `VOXBRIDGE_SEED` repeats a run, or the one call that its message names. `make test-long` plays many more.
 """
@@ -27,28 +27,28 @@ def test_any_order_of_what_may_happen_comes_to_rest() -> None:
 
 
 def a_call(team: str, *what: Thing, **drawn: Any) -> Orders:
-    """A call to which these things happen."""
+    """Return a call in which these things happen."""
     return have(Orders(team, **drawn), what)
 
 
 def told(orders: Orders, *kinds: type) -> list[object]:
-    """The events of these types."""
+    """Return the events of these types."""
     return [one for _, one in orders.appended if isinstance(one, kinds)]
 
 
 def at_rest(orders: Orders) -> None:
-    """Left alone, the call breaks no rule."""
+    """Bring the call to rest, and check that it breaks no rule."""
     orders.rest()
     assert not rules_broken(orders)
 
 
 def spoken(orders: Orders) -> list[str]:
-    """What the agent said, as the log has it."""
+    """Return the agent's texts in the log."""
     return [one.text for _, one in orders.appended if isinstance(one, ev.AgentSaid)]
 
 
 def ended(orders: Orders) -> list[tuple[int, str]]:
-    """How each turn ended."""
+    """Return number and reason of each ended turn."""
     return [(one.number, one.reason) for _, one in orders.appended if isinstance(one, ev.TurnCompleted)]
 
 

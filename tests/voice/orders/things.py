@@ -1,4 +1,4 @@
-"""What may happen in a call of `orders`: each thing by its name and a number that says which one and how much."""
+"""Things that may happen in a call of `Orders`: each is a name and a number that selects which one and how much."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Thing = tuple[str, int]
 
 
 def things(seed: str) -> list[Thing]:
-    """What happens in the call of this seed."""
+    """Return the things that happen in the call of this seed."""
     random = Random(f"{seed}|things")
     weights = list(THINGS.values())
     length = random.choice([10, 30, 60, 120])
@@ -27,12 +27,12 @@ def things(seed: str) -> list[Thing]:
 
 
 def played(seed: str, what: Sequence[Thing]) -> Orders:
-    """The call of this seed, to which this happened, before it is left alone."""
+    """Return the call of this seed after these things, before it comes to rest."""
     return have(Orders.drawn(seed), what)
 
 
 def have(orders: Orders, what: Sequence[Thing]) -> Orders:
-    """Have these things happen, one after the other."""
+    """Make these things happen, one after the other."""
     for name, number in what:
         happens(orders, name, number)
     return orders
@@ -77,11 +77,11 @@ THINGS: Final = {
     "died": 2,
     "time": 25,
 }
-"""How often each of the things happens beside the others."""
+"""Relative frequency of each thing."""
 
 
 def happens(orders: Orders, what: str, number: int) -> None:
-    """One of the things that may happen; nothing where it cannot happen now."""
+    """Make a thing happen; does nothing where it is impossible now."""
     if orders.state.phase != "open":
         return
     doing = _DOINGS.get(what)
@@ -123,7 +123,7 @@ def _over_the_connection(orders: Orders, what: str, number: int) -> None:
         case "calls cancelled":
             orders.take(provider_events.CallsCancelled(effect=effect, refs=(f"r{number % 4}",)))
         case "interrupted":
-            orders.made, orders.in_turn = 0, True  # the end of that turn is told, too
+            orders.made, orders.in_turn = 0, True  # the end of that turn is reported, too
             orders.take(provider_events.Interrupted(effect=effect, audio_ms=orders.now))
         case "made":
             orders.take(provider_events.GenerationDone(effect=effect, ms=orders.made))
@@ -136,7 +136,7 @@ def _over_the_connection(orders: Orders, what: str, number: int) -> None:
 
 
 def _exchange(orders: Orders, number: int) -> None:
-    """A question aloud with its answer, as most are."""
+    """Play a spoken question with its answer, the most common exchange."""
     orders.take(provider_events.UserWords(effect=orders.line, text=f" q{number}", audio_ms=orders.now))
     for index in range(1 + number % 3):
         if orders.ready:
@@ -153,7 +153,7 @@ def _target(orders: Orders, number: int) -> dict[str, str]:
 
 
 def _effect(orders: Orders, number: int) -> None:
-    """One of the effects under way comes further."""
+    """Advance one of the effects under way."""
     ids = list(orders.effects)
     if not ids:
         return
@@ -207,7 +207,7 @@ def _pauses(orders: Orders, _: int) -> None:
 
 
 def _sentence(orders: Orders, number: int) -> None:
-    """What is said to a cascade, taken for all and understood at once; every seventh is a noise."""
+    """Play an utterance for a cascade that is judged complete and transcribed at once; every seventh is a noise."""
     if orders.route != "detector":
         return
     _speaks(orders, 1)
@@ -297,7 +297,7 @@ def _back(orders: Orders, number: int) -> None:
 
 
 def _moved(orders: Orders, number: int) -> None:
-    """The client reaches another gateway, and the old one is told to be dead only then."""
+    """Move the client to another gateway; the loss of the old one is reported only afterwards."""
     before, orders.gateway = orders.gateway, f"g{number}-{orders.connection + 1}"
     if not orders.gone:
         orders.lose_client()

@@ -1,4 +1,4 @@
-"""What tests of several workers ask of them, and of the calls that go from one to another."""
+"""Helpers for tests of several workers, and of calls that move between them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from voxbridge.shared.log.reader import Log
 
 
 def owner(page: Page, *among: VoiceService) -> VoiceService:
-    """The worker that holds the session of a page."""
+    """Return the worker that holds the session of a page."""
     (found,) = [one for one in among if page.sid in one._sessions]
     return found
 
 
 def name(worker: VoiceService) -> str:
-    """What a worker is called."""
+    """Return the name of a worker."""
     return worker._place.worker
 
 
@@ -34,19 +34,19 @@ async def serves(worker: VoiceService) -> None:
 
 
 async def refused(log: Log, sid: str, to: str = "") -> VoxbridgeError:
-    """Why a move is refused."""
+    """Return the error with which a move is refused."""
     with pytest.raises(VoxbridgeError) as caught:
         await move.move(log, sid, to)
     return caught.value
 
 
 def pause_ms(page: Page) -> int:
-    """The time between the two words of the log, ms."""
+    """Return the ms between release and restoration in the log."""
     (released,) = [one.ts for one in page.heard if isinstance(one.event, ev.SessionReleased)]
     (restored,) = [one.ts for one in page.heard if isinstance(one.event, ev.SessionRestored)]
     return (restored - released) // 1_000
 
 
 def state_of(page: Page, *among: VoiceService) -> State:
-    """The state of the session of a page."""
+    """Return the state of the session of a page."""
     return owner(page, *among)._sessions[page.sid].state

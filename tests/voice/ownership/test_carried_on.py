@@ -1,4 +1,4 @@
-"""A worker is killed in every state of a call: the call goes on, and nothing final is lost or there twice."""
+"""A worker is killed in every state of a call: the call continues, and no final event is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ UTTERANCE = silence(500) + speech(1_500) + silence(600)
 
 
 async def whole(page: Page) -> None:
-    """The log of a session that was carried on is one story: numbered without a gap, each event caused by what is before it, and
-    exactly what the step gives when it takes the journal again."""
+    """Check the log of a session that was taken over: numbers without a gap, causes before events, and a replay with the same result."""
     log = await page.everything()
     numbers = [int(one.id.rpartition(".")[2]) for one in log if one.writer == "voice"]
     assert numbers == list(range(len(numbers)))
@@ -71,7 +70,7 @@ async def test_what_was_said_over_a_kill_is_understood_whole(workers: Workers, p
     async with workers.process() as process:
         await page.open()
         await page.until(ev.SessionStarted)
-        async with workers.running():  # before anything is said, which the bus keeps for ten seconds
+        async with workers.running():  # before any speech, which the bus keeps for ten seconds
             await page.speaks(silence(500) + speech(1_500))
             started = (await page.until(ev.SpeechStarted)).event
             process.send_signal(signal.SIGKILL)
@@ -319,7 +318,7 @@ async def test_of_two_workers_that_both_think_they_own_a_session_one_is_refused_
     workers: Workers, page: Page, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nobody_tells_it(_: str) -> None:
-        """The first owner does not hear that its lease is lost, whoever looks: only the log is left to keep it out."""
+        """Suppress the notice of the lost lease, so that only the log keeps the first owner out."""
 
     async with workers.running() as first:
         await page.open()
@@ -352,7 +351,7 @@ async def test_a_valkey_that_forgets_everything_costs_a_living_call_nothing(
             await page.open()
             await page.until(ev.SessionStarted)
             await redis.flushall()
-            await store.session_opened(page.sid, 1)  # the index is built again, and lists it as one that has no owner
+            await store.session_opened(page.sid, 1)  # the rebuilt index lists it as a session without an owner
 
             async def held() -> bool:
                 return (await store.held([page.sid]))[0]

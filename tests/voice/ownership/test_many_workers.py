@@ -1,4 +1,4 @@
-"""Many workers: the cap of each, the load that each tells, and the drain of one that has many calls."""
+"""Many workers: the limit of each, the load that each reports, and the drain of one with many calls."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ pytestmark = pytest.mark.timeout(120)
 _log = logging.getLogger(__name__)
 
 
-# The cap
+# The limit
 
 
 class Caps:
-    """What the workers say of themselves after every step of any session."""
+    """Samples of the workers' statistics after every step of any session."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.workers: list[VoiceService] = []
@@ -83,7 +83,7 @@ class Caps:
 
 @asynccontextmanager
 async def a_gateway(config: Config, folder: Path) -> AsyncIterator[str]:
-    """A gateway in this process; the URL of its socket."""
+    """Run a gateway in this process; yield the URL of its socket."""
     port = free_port()
     settings = replace(config, port=port, models_port=free_port(), data_dir=folder)
     async with connected(settings, "gateway", "gateway-test", SystemClock()) as resources:
@@ -107,7 +107,7 @@ async def a_gateway(config: Config, folder: Path) -> AsyncIterator[str]:
 
 
 async def asks_for_a_session(url: str, over: asyncio.Event) -> tuple[str, float, int | None]:
-    """What a client is told first, `setup_complete` or the code of an error; after how many seconds; and what its socket is closed with."""
+    """Request a session. Return the first answer (`setup_complete` or an error code), its delay in s, and the close code of the socket."""
     async with connect(url, subprotocols=[Subprotocol("voxbridge.v1")], compression=None) as socket:
         begun = time.monotonic()
         await socket.send(json.dumps({"type": "start", "mode": "echo"}))
@@ -257,19 +257,19 @@ async def test_the_statistics_of_a_worker_have_its_sessions_its_room_and_its_loa
 
 
 class Talk:
-    """Frames of 20 ms into echo sessions, and when each came back."""
+    """Frames of 20 ms into echo sessions, and the times at which each came back."""
 
     def __init__(self, connection: Client, pages: Sequence[Page]) -> None:
         self.came: dict[str, list[float]] = {page.sid: [] for page in pages}
         self._connection = connection
 
     async def listen(self) -> None:
-        """Hear what is echoed."""
+        """Subscribe to the echoes."""
         for sid in self.came:
             await self._connection.subscribe(subjects.audio_out(sid), cb=self._heard)
 
     async def keep(self) -> None:
-        """Speak until cancelled, a frame each 20 ms."""
+        """Send a frame each 20 ms until cancelled."""
         sequence, due = 0, time.monotonic()
         while True:
             frame = frames.pack(frames.PCM16, 0, sequence, wall_ms32(), bytes(640))
@@ -279,7 +279,7 @@ class Talk:
             await asyncio.sleep(max(0.0, due - time.monotonic()))
 
     def pauses_ms(self) -> list[int]:
-        """The longest time without a frame, of each session."""
+        """Return the longest time without a frame for each session."""
         return [round(max(b - a for a, b in pairwise(came)) * 1_000) for came in self.came.values()]
 
     async def _heard(self, message: Msg) -> None:
@@ -328,7 +328,7 @@ async def test_a_terminated_worker_with_twenty_calls_hands_them_all_over_and_eac
     _log.info("twenty calls of a worker that was stopped: %s", figures)
     assert {one.reason for page in calls for one in page.told(ev.SessionReleased)} == {"drain"}
     assert all(page.told(ev.SessionEnded)[0].reason == "client" for page in calls)
-    # 500 ms are promised, and measured by `make bench`; a machine that is busy with other tests adds to it.
+    # 500 ms are promised, and measured by `make bench`; other tests on a busy machine add to it.
     assert moved_s < BUSY_S, figures
     assert max(owned) < BUSY_S * 1_000, figures
     assert max(silent) < BUSY_S * 1_000, figures

@@ -1,4 +1,4 @@
-"""Calls that are moved from one worker to another because somebody asked for it."""
+"""Calls that are moved from one worker to another on request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from voxbridge.shared.store.store import LEASE_MS, Store
 
 pytestmark = pytest.mark.timeout(120)
 OPTIONS = ("request", "agent", "agents", "voice", "output", "model", "instructions", "catalogue", "functions", "resume_window_s")
-"""What a session was asked for and given, as its state has it."""
+"""Options of a session, in its state."""
 
 
 @pytest.mark.parametrize("agent", ["", "clerk"])

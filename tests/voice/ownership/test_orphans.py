@@ -1,4 +1,4 @@
-"""What becomes of a session that can be neither gone on with nor ended: it is tried ever more rarely, and nobody holds it meanwhile."""
+"""A session that can be neither continued nor ended: the attempts become ever rarer, and no worker holds it meanwhile."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ OPENED = Taken(at=2, seq=None, input=msgspec.Raw(msgspec.msgpack.encode(_opened)
 
 
 class Hopeless:
-    """A house in which nothing can be gone on with."""
+    """A worker that cannot continue any session."""
 
     def __init__(self) -> None:
         self.adopted = 0
 
     def held(self) -> set[str]:
-        """None."""
+        """Return no session."""
         return set()
 
     def room(self) -> int:
-        """Room for one."""
+        """Return room for one session."""
         return 1
 
     async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
-        """Fail at it."""
+        """Fail."""
         self.adopted += 1
         raise ZeroDivisionError
 
@@ -57,7 +57,7 @@ class Looking:
         self.orphans = orphans.Orphans(place, store, self.house)
 
     async def look(self, times: int = 1) -> None:
-        """Look, and wait for what was begun."""
+        """Look, and wait for the takeovers that were started."""
         for _ in range(times):
             await self.orphans._look()
             await asyncio.gather(*self.orphans._taking.values())

@@ -1,4 +1,4 @@
-"""The death of a worker is known at once, that of one that only stands still or is slow is not believed, and wrong news costs nothing."""
+"""The death of a worker is detected at once, a stalled or slow one is not taken for dead, and false news does no harm."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from voxbridge.shared.events import voice as ev
 from voxbridge.shared.store.store import Store
 
 LONG_MS = 600_000
-"""A lease that runs out after the test."""
+"""Milliseconds of a lease that outlasts the test."""
 
 
 async def held_by(store: Store, sid: str) -> str:
-    """Who holds the lease of a session."""
+    """Return the worker that holds the lease of a session."""
     found = await store.redis.get(f"vx:lease:{{{sid}}}")
     return found.decode() if isinstance(found, bytes) else str(found)
 
 
 async def asks(worker: VoiceService, times: int) -> None:
-    """Wait until a worker has asked the others so often from now on."""
+    """Wait until a worker has asked its peers so many times from now on."""
     until = worker._peers._asked + times
 
     async def asked() -> bool:
@@ -98,7 +98,7 @@ async def test_the_calls_of_a_dead_worker_are_taken_from_nobody_else(store: Stor
 
 @asynccontextmanager
 async def cut_off(client: FastClient, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """Without this connection, which is not made again meanwhile."""
+    """Cut this connection, without a reconnection inside the block."""
     back = asyncio.Event()
     select: Callable[[], Awaitable[None]] = client._select_next_server
 
@@ -141,7 +141,7 @@ async def test_a_worker_that_lost_its_connection_loses_its_call_and_nothing_else
 
 
 class Deaths:
-    """What one asker is told."""
+    """Workers that a `Peers` has reported dead."""
 
     def __init__(self, nc: Client, *owners: str) -> None:
         self.told: list[str] = []

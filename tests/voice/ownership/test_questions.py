@@ -1,4 +1,4 @@
-"""What is asked of a voice worker about a session: read, bounded, worked out one at a time."""
+"""Questions to a voice worker about a session: parsed, limited, processed one at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Asked:
 
 
 class Desk:
-    """Answers when it may; counts what it works on."""
+    """A handler that waits for the test before it answers; counts concurrent questions."""
 
     def __init__(self) -> None:
         self.may = asyncio.Event()
@@ -53,7 +53,7 @@ class Desk:
 
     async def ask(self, payload: bytes) -> Any:
         request = Asked(payload)
-        await self.questions.serve(request)  # type: ignore[arg-type]  # the part of a request that is used
+        await self.questions.serve(request)  # type: ignore[arg-type]  # the used part of a request
         return request.answer
 
 

@@ -1,4 +1,4 @@
-"""Taking over on three servers, by way of a follower: the tests of one server, again."""
+"""Takeover on three servers, through a follower: repeats the tests of one server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of sessions whose worker dies, is stopped, or is thought dead; and of requests nobody has answered yet."""
+"""Sessions whose worker dies, is stopped, or is thought dead; and requests that no worker has answered yet."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ async def test_a_request_whose_worker_died_before_it_owned_the_session_is_taken_
 ) -> None:
     monkeypatch.setattr(service_module, "TAKEN_S", 1)
     async with workers.running(max_sessions=1):
-        pass  # makes the consumer
+        pass  # creates the consumer
     await page.open()
     subscription = await page.log.js.pull_subscribe_bind(durable=CONSUMER, stream="EV")
     (message,) = await subscription.fetch(1, timeout=5)
@@ -178,7 +178,7 @@ async def test_a_request_whose_worker_died_before_it_owned_the_session_is_taken_
     async with workers.running():
         owned = (await page.until(ev.SessionOwned)).event
         assert isinstance(owned, ev.SessionOwned)
-        assert owned.term >= 2  # who looks for orphans may have held it for a moment too
+        assert owned.term >= 2  # the search for orphans may have held it for a moment too
         await page.until(ev.SessionStarted)
 
 
@@ -243,7 +243,7 @@ async def test_a_session_that_was_lost_while_it_was_opened_is_opened_again(
         await follow(session, after)
 
     monkeypatch.setattr(Session, "_follow", lose)
-    monkeypatch.setattr(service_module, "TAKEN_S", 600)  # its request does not come again by itself
+    monkeypatch.setattr(service_module, "TAKEN_S", 600)  # prevents redelivery of the request
     async with workers.running():
         await page.open("echo")
         await page.until(ev.SessionStarted)
@@ -262,7 +262,7 @@ async def test_a_request_whose_worker_died_after_it_owned_the_session_is_carried
     await page.open()
     subscription = await page.log.js.pull_subscribe_bind(durable=CONSUMER, stream="EV")
     await subscription.fetch(1, timeout=5)
-    # What a worker leaves that dies between its first events and the acknowledgement.
+    # The state after a worker that dies between its first events and the acknowledgement.
     dead = SessionWriter(page.log, page.sid, "voice")
     await dead.append(VoiceJournal(first=0, inputs=(Taken(at=1, seq=page.position), OPENED)), ts=2, cause=None)
     await dead.append(ev.SessionOwned(worker="w", term=1), ts=2, cause="voice#1")
@@ -348,7 +348,7 @@ async def test_a_takeover_into_which_somebody_else_wrote_is_begun_again(
     async def late(self: Session, past: Past, gap_ms: int) -> None:
         nonlocal tries
         tries += 1
-        if tries == 1:  # what was on its way when its worker died arrives now
+        if tries == 1:  # the dead worker's pending append arrives now
             number, last = past.folded.number, past.folded.last_seq
             taken = Taken(at=past.alive_at + 1, seq=None, input=msgspec.Raw(msgspec.msgpack.encode(inputs.TimerFired("nothing"))))
             dead = SessionWriter(page.log, page.sid, "voice", number=number, last_seq=last)
@@ -384,7 +384,7 @@ async def test_a_lost_valkey_ends_no_call_and_its_leases_are_taken_again(
             await page.until(ev.TurnCompleted)
             server.start()
             await redis.flushall()
-            await store.session_opened(page.sid, 1)  # as the index is built again: an old session, whose lease nobody holds
+            await store.session_opened(page.sid, 1)  # the rebuilt index has an old session without a lease
 
             async def held() -> bool:
                 try:

@@ -1,4 +1,4 @@
-"""A call over OpenAI Realtime without a session around it: a connection that runs, what it reports, and the other end of it."""
+"""A call over OpenAI Realtime without a session around it: a running connection, its reports, and the server's side."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Heard:
 
 
 class Call:
-    """A connection that runs, what it reports, and the other end of it."""
+    """A running connection, its reports, and the server's side."""
 
     def __init__(self, connection: Connection, session: Session) -> None:
         self.connection = connection
@@ -79,7 +79,7 @@ class Call:
             self.connection.send_audio(memoryview(frame))
 
     async def lost(self) -> ConnectionLost:
-        """How the connection ends."""
+        """Wait for the end of the connection. Return its error."""
         async with asyncio.timeout(5):
             with pytest.raises(ConnectionLost) as caught:
                 await self.running

@@ -1,4 +1,4 @@
-"""What every provider must do with functions of the page: a part of the suite, see `provider_suite`."""
+"""Part of the provider suite: behaviour of every provider with functions of the page, see `provider_suite`."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 OPEN_PAGE: Final = Function(
     name="open_page", description="Open a page.", parameters={"type": "object", "properties": {}}, kind="browser", timeout_s=20
 )
-"""What the page itself declares, as the gateway writes it into the session's request."""
+"""A function that the page itself declares, as the gateway writes it into the session's request."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model makes of what it is asked next. Of one sentence, without commas."""
+    """Scripted reply of a model to its next input. One sentence, without commas."""
 
     hears: str = ""
-    """What the user is taken to have said aloud."""
+    """Transcript of the user's speech."""
 
     says: str = ""
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     after: str = ""
-    """What it says when all of `calls` are answered."""
+    """Words after all `calls` are answered."""
 
     lasts_ms: int = 300
     holds: bool = False
-    """It does not come to the end of `says` before the provider is killed or the user interrupts."""
+    """It does not reach the end of `says` before the provider is killed or the user interrupts."""
 
 
 class PageFunctionsSuite:
-    """Inherited by the suite."""
+    """Tests that the suite inherits."""
 
     async def test_a_function_of_the_page_is_offered_called_and_has_its_real_result(self, stage: Stage, provider: Provider) -> None:
         provider.script(Reply(calls=(("open_page", {}),), after="The page is open."))

@@ -1,7 +1,7 @@
-"""What every provider must do, whatever it is: one suite over real servers and the real voice service, told of each by a `Provider`.
+"""Behaviour of every provider: one suite over real servers and the real voice service, parametrised by a `Provider`.
 
-A provider that cannot do something says so with its reason in `limits`, and the suite asserts what happens instead. After every
-behaviour the log is taken again and must come out the same, and nothing secret may have stood on the bus or in the process's log.
+A provider that lacks a capability names it with the reason in `limits`, and the suite checks the alternative. After every test the log is
+replayed and must give the same result, and no secret may be on the bus or in the process's log.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ FUNCTIONS: Final = (
 )
 
 Limit = Literal["connection", "truncation", "interruption"]
-"""What not every provider has: a connection that lasts as long as the session, a way to be told how much was heard, a way to be told to
-stop, and a voice that is not the model's own."""
+"""Capabilities that some providers lack: a connection as long as the session, a message for how much was heard, a message to stop, and a
+voice that is not the model's own."""
 
 
 class Provider:
-    """One provider: how it is scripted, what reached it, and what it cannot do."""
+    """A provider: its script, what it received, and its limits."""
 
     mode: gateway.Mode
     agent: str
-    """The lines of an agent's file that name it."""
+    """Lines of an agent's file that select it."""
 
     voices: tuple[str, str]
     limits: ClassVar[Mapping[Limit, str]] = {}
-    """Reasons why it cannot."""
+    """Missing capabilities, with the reasons."""
 
     restored: Literal["handle", "reseeded", ""] = ""
-    """How the session is restored when the connection is lost."""
+    """Way in which the session is restored when the connection is lost."""
 
     secrets: tuple[str, ...]
     settings: ClassVar[Mapping[str, Any]] = {}
-    """Of the worker."""
+    """Settings of the worker."""
 
     def can(self, what: Limit) -> bool:
-        """Whether it can."""
+        """Return whether it has a capability."""
         return what not in self.limits
 
     @property
@@ -69,42 +69,42 @@ class Provider:
         return ()
 
     def script(self, *replies: Reply) -> None:
-        """What it says next."""
+        """Set its next replies."""
         raise NotImplementedError
 
     def empty(self) -> None:
-        """The next answer has no word."""
+        """Make the next answer empty."""
         raise NotImplementedError
 
     def kill(self) -> None:
-        """Die without a word, and be there again for who asks in a moment."""
+        """Die without a message, and accept new connections a moment later."""
         raise NotImplementedError
 
     def forget(self) -> None:
-        """Lose the conversation: who goes on has to be told it."""
+        """Forget the conversation: the next connection must get it again."""
 
     def refuse_the_key(self) -> None:
-        """Take no key any more, and say so with the words that the vendor uses, which may hold the key."""
+        """Refuse the key from now on, with the vendor's message, which may contain the key."""
         raise NotImplementedError
 
     def knows(self) -> str:
-        """All that the model has of the conversation now, as text."""
+        """Return the model's present knowledge of the conversation, as text."""
         raise NotImplementedError
 
     def instructions(self) -> str:
-        """What the model is told to be now."""
+        """Return the model's present instructions."""
         raise NotImplementedError
 
     def offered(self) -> set[str]:
-        """The functions that the model may call now, by name."""
+        """Return the names of the functions that the model may call now."""
         raise NotImplementedError
 
     def opened(self) -> int:
-        """Connections so far; 0 where none lasts."""
+        """Return the number of connections so far; 0 where none lasts."""
         return 0
 
     def truncated_at(self) -> list[int]:
-        """ms of its responses that it was told were heard."""
+        """Return the ms of its responses that were reported to it as heard."""
         return []
 
     async def stopped(self) -> None:
@@ -113,7 +113,7 @@ class Provider:
 
 
 class Stage:
-    """A call with a provider, and everything that was said about it."""
+    """A call with a provider, and all bus messages and log lines of it."""
 
     def __init__(self, provider: Provider, workers: Workers, page: Page, connection: Client) -> None:
         self.provider = provider
@@ -125,7 +125,7 @@ class Stage:
         self._running = AsyncExitStack()
 
     async def open(self, *, plays: bool = True, agents: Path | None = None, functions: tuple[Function, ...] = ()) -> Page:
-        """A worker, and a session whose model listens, of a page that declares `functions`."""
+        """Start a worker, and a session whose model listens, of a page that declares `functions`."""
         settings = {**self.provider.settings, **({"agents_dir": agents} if agents is not None else {})}
         options: dict[str, Any] = {"agent": "host"} if agents is not None else {"mode": self.provider.mode, "output": "audio"}
         self._running.enter_context(logged_to(self.logged))
@@ -137,13 +137,13 @@ class Stage:
         return self.page
 
     async def replace_worker(self) -> None:
-        """Have another worker carry the session on."""
+        """Have another worker take the session over."""
         await self._running.enter_async_context(self._workers.running(**self._settings))
         await self._worker.drain()
         await self.page.until(ev.SessionOwned, 2)
 
     async def close(self) -> None:
-        """End the session; its log comes out the same again, and nothing secret was said."""
+        """End the session; check that its log replays identically and that no secret appeared."""
         try:
             if not self.page.told(ev.SessionEnded):
                 await self.page.ends()
@@ -155,7 +155,7 @@ class Stage:
         self.nothing_secret()
 
     def nothing_secret(self) -> None:
-        """No key and no handle in an event, a journal, a moment or anything else on the bus, nor in the log of the process."""
+        """Check that no key and no handle is on the bus, in events, journals or moments, or in the log of the process."""
         heard, logged = b"\n".join(self.bus), self.logged.getvalue()
         assert self.page.sid.encode() in heard
         assert b"session.started" in heard or b"session.ended" in heard
@@ -171,7 +171,7 @@ class Stage:
 
 @contextmanager
 def logged_to(text: io.StringIO) -> Iterator[None]:
-    """All that is logged, of every level and by whomever, but for the other end of the sockets."""
+    """Capture the log of all levels and loggers, except the server side of the sockets."""
     root, handler = logging.getLogger(), logging.StreamHandler(text)
     handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
     handler.addFilter(lambda record: record.name != "websockets.server")
@@ -187,12 +187,12 @@ def logged_to(text: io.StringIO) -> Iterator[None]:
 
 
 def numbers(page: Page) -> list[tuple[int, str]]:
-    """Turns that are over: number and reason."""
+    """Return number and reason of the completed turns."""
     return [(one.number, one.reason) for one in page.told(ev.TurnCompleted)]
 
 
 def went_on(page: Page, provider: Provider) -> None:
-    """The death of the provider was said as what it was: a new connection, or a request that was made again."""
+    """Check that the death of the provider was recorded correctly: as a new connection, or as a repeated request."""
     if provider.can("connection"):
         assert restored(page) == [provider.restored]
         assert len(page.told(ev.ProviderLost)) == 1
@@ -203,7 +203,7 @@ def went_on(page: Page, provider: Provider) -> None:
 
 
 class ProviderSuite(PageFunctionsSuite):
-    """Inherit it beside a fixture `provider`."""
+    """The suite. Inherit it beside a fixture `provider`."""
 
     @pytest.fixture
     async def stage(self, provider: Provider, workers: Workers, page: Page, connection: Client, store: Store) -> AsyncIterator[Stage]:
@@ -296,7 +296,7 @@ class ProviderSuite(PageFunctionsSuite):
         heard_ms = cut.played_ms
         assert heard_ms is not None
         assert provider.truncated_at() == ([heard_ms] if provider.can("truncation") else [])
-        # Whoever has to be told the conversation is told of the words that were heard.
+        # A provider that needs the conversation again gets only the words that were heard.
         provider.forget()
         if provider.can("connection"):
             provider.kill()

@@ -1,4 +1,4 @@
-"""Claude against a server that answers and refuses as Anthropic's does."""
+"""Claude against a server with the answers and refusals of Anthropic's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is asked for what: names, the wait that a vendor asks for, and the clients of a key that changes."""
+"""Choice of endpoints: names, a vendor's retry-after, and the clients of a changing key."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_url_with_a_password_is_refused_without_being_said() -> None:
 
 
 class Made:
-    """Clients that a `KeyedClient` made, by their keys, and which of them are closed."""
+    """Clients that a `KeyedClient` made, by their keys, and the closed ones."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []

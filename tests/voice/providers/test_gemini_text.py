@@ -1,4 +1,4 @@
-"""Gemini as a language model of the cascade, against a server that answers and refuses as Google's does."""
+"""Gemini as a language model of the cascade, against a server with the answers and refusals of Google's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connection hears that opens late: the microphone's kept audio, and where in it speech began and ended."""
+"""Connections that open late: the buffered microphone audio, and the begin and end of speech in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FRAME_MS = 20
 
 
 class Connection:
-    """Takes everything, and joins audio that follows audio."""
+    """A connection that accepts everything, and joins consecutive audio."""
 
     resumed = False
 
@@ -72,7 +72,7 @@ class House:
         self.uplink = Uplink(self, cast("Vendors", self), cast("Handles", self))
         self.waits = False
         self.overlapping = 0
-        """Connections that were asked for by a handle while one before was open."""
+        """Connections requested with a handle while an earlier one was open."""
 
         self.goes_on = False
         self._closing: set[asyncio.Future[None]] = set()
@@ -115,29 +115,29 @@ class House:
         closing.add_done_callback(self._closing.discard)
 
     def open(self, effect: int, **asked: Any) -> None:
-        """Ask for a connection."""
+        """Request a connection."""
         self.uplink.open(effect, out.Connect(provider="gemini", model="m", voice="", language="", instructions="", **asked))
 
     def hears(self, count: int) -> None:
-        """So many frames of 20 ms."""
+        """Take so many microphone frames of 20 ms."""
         for _ in range(count):
             self._samples += FRAME_SAMPLES
             self.uplink.hear(frames.pack(frames.PCM16, 0, 0, 0, bytes(2 * FRAME_SAMPLES)), self._samples)
 
     async def settles(self) -> None:
-        """Let whatever can happen by itself happen."""
+        """Run all pending callbacks."""
         for _ in range(50):
             await asyncio.sleep(0)
 
     async def closes(self) -> None:
-        """Wait until what closes connections is through."""
+        """Wait until all connections are closed."""
         while self._closing:
             await asyncio.wait(self._closing)
 
     async def took(self, number: int, what: list[tuple[Any, ...]]) -> None:
-        """Wait until a connection took just this."""
+        """Wait until a connection has received exactly this."""
         async with asyncio.timeout(5):
-            while len(self.connections) <= number or self.connections[number].took != what:  # noqa: ASYNC110 - nothing tells of it
+            while len(self.connections) <= number or self.connections[number].took != what:  # noqa: ASYNC110 - without an event
                 await asyncio.sleep(0)
 
 

@@ -1,4 +1,4 @@
-"""The clients of the models against a server that answers byte for byte as an OpenAI-compatible one, or fails as one does."""
+"""The clients of the models against a server with the answers and faults of an OpenAI-compatible one."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_an_error_of_an_endpoint_names_the_part(server: ModelServer, model
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients that are made from here on wait for a fraction of a second."""
+    """Clients created from here on time out after a fraction of a second."""
     monkeypatch.setattr(base, "READ_TIMEOUT_S", 0.3)
 
 
@@ -268,7 +268,7 @@ def test_the_openai_client_tries_again_once() -> None:
 
 
 class Vendor(SseServer):
-    """OpenAI's service as far as the choice of an endpoint goes: everything is answered, and who asked is in the headers."""
+    """OpenAI's service for the choice of an endpoint: every request is answered, and its headers identify the client."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(tls)

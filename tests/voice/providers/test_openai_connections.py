@@ -1,4 +1,4 @@
-"""OpenAI Realtime through the seam: how a connection begins, what it is told, and how it ends."""
+"""OpenAI Realtime through the provider interface: start, setup and end of a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cascade against a stand-in that refuses what OpenAI refuses: what is heard, thought and said, each with the default models."""
+"""The cascade against a stand-in with OpenAI's refusals: transcription, completion and speech, each with the default models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI Realtime through the seam: turns, interruptions, texts and calls, against a stand-in that is as strict as the service."""
+"""OpenAI Realtime through the provider interface: turns, interruptions, texts and calls, against a stand-in as strict as the service."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ async def test_speech_over_audio_that_may_still_be_played_interrupts_it(server: 
     await call.speak(SPEECH, SILENCE)
     await call.heard.until(Interrupted)
     await call.heard.until(ModelTurnDone, 2)
-    # Once is enough: what was interrupted is not heard any more.
+    # There is only one interruption, because the interrupted response is no longer heard.
     await call.speak(SPEECH, SILENCE)
     await call.heard.until(UserVoice, 4)
     assert len(call.heard.of(Interrupted)) == 1
@@ -201,7 +201,7 @@ async def test_nothing_more_is_played_of_a_response_that_was_stopped(server: Ope
     await call.heard.until(AgentWords)
     await call.connection.interrupt()
     played = len(call.heard.all)
-    # What was under way when it was stopped:
+    # Late output of the cancelled response:
     response = (await call.session.until("response.cancel"))["response_id"]
     late = {"response_id": response, "item_id": "item_late", "output_index": 0, "content_index": 0}
     await call.session.send("response.output_audio.delta", **late, delta="AAAA")
@@ -222,7 +222,7 @@ async def test_a_response_that_was_only_asked_for_is_stopped_when_it_begins(serv
     await call.session.until("response.cancel")
     server.script(Turn(writes="Yes?"))
     await call.connection.say("Hello?")
-    # Nothing came of the first: it was no turn, but it cost something.
+    # The first response had no content: it was no turn, but its tokens count.
     done = await call.heard.until(ModelTurnDone)
     assert call.heard.all == [AgentText(effect=7, text="Yes?"), GenerationDone(effect=7), done]
     assert done == ModelTurnDone(effect=7, input_tokens=68, output_tokens=24)

@@ -1,4 +1,4 @@
-"""Whose turn it is, where the order of two messages decides: a wire that keeps what is sent, and no service at all."""
+"""Order of responses where two messages cross: a recording wire, and no service at all."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The behaviour suite for each provider, against its stand-in: Gemini Live, OpenAI Realtime, the local cascade, and Claude with the
-cascade's ears and voice."""
+"""The provider suite for each provider, against its stand-in: Gemini Live, OpenAI Realtime, the local cascade, and Claude with the
+cascade's speech recognition and voice."""
 
 # ruff: noqa: E402 - the suite's assertions have to be rewritten before it is imported
 
@@ -39,11 +39,11 @@ pytestmark = pytest.mark.timeout(120)
 GEMINI_KEY: Final = "AIza-key-of-the-tests"
 LOCAL_KEY: Final = "sk-local-key-of-the-tests"
 REQUESTS: Final = 2
-"""The clients of the cascade's models try each request once more by themselves."""
+"""Attempts of each request: the clients of the cascade's models retry once by themselves."""
 
 
 class Models(ModelServer):
-    """That notices when a client leaves an answer that hangs."""
+    """The models' stand-in, which notices a client that leaves a hanging answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class OpenAI(Provider):
 
     @property
     def session(self) -> OpenAISession:
-        """The newest connection."""
+        """Newest connection."""
         return self.server.sessions[-1]
 
     def script(self, *replies: Reply) -> None:
@@ -214,7 +214,7 @@ class Cascade(Provider):
                 self.models.script("tts", [one.lasts_ms])
 
     def write(self, reply: Reply) -> None:
-        """What the language model does."""
+        """Script the language model's reply."""
         says = [f"{reply.says} "] if reply.says else []
         hold = [Fault.HANG] if reply.holds else []
         calls = [delta for index, (name, given) in enumerate(reply.calls) for delta in call(name, json.dumps(given), index=index)]
@@ -247,7 +247,7 @@ class Cascade(Provider):
 
 
 class Claude(Cascade):
-    """Claude, spoken to."""
+    """Claude in a voice call."""
 
     mode = "claude"
     agent = "llm: anthropic\n"
@@ -308,7 +308,7 @@ class TestOpenAIRealtime(ProviderSuite):
             yield OpenAI(server)
 
     async def test_who_tells_late_what_was_heard_has_the_stopped_answer_truncated(self, stage: Stage, provider: Provider) -> None:
-        """The next answer may have begun by then: that one stays whole."""
+        """The next answer may have begun by then; it must stay whole."""
         assert isinstance(provider, OpenAI)
         provider.script(Reply(says=STORY, lasts_ms=5_000, holds=True), Reply(hears="Stop.", says="All right.", lasts_ms=3_000))
         page = await stage.open(plays=False)

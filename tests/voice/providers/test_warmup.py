@@ -1,4 +1,4 @@
-"""When the language model is made to read a prompt ahead of time."""
+"""Prompts that the language model reads ahead of time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %
 
 
 class Endpoint:
-    """A chat endpoint that answers when it is let go, and counts what it was asked."""
+    """A chat endpoint that answers when it is released, and counts its requests."""
 
     def __init__(self) -> None:
         self.asked = 0

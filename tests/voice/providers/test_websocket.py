@@ -1,4 +1,4 @@
-"""The short way over a provider's socket, against a real server of the library that it belongs to."""
+"""The fast path over a provider's socket, against a real server of the `websockets` library."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def provider() -> AsyncIterator[Provider]:
 
 
 class Taken:
-    """What a sink was given."""
+    """Calls that a sink received."""
 
     def __init__(self, fails_at: bytes = b"\0") -> None:
         self.messages: list[bytes] = []

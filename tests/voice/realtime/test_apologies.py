@@ -1,4 +1,4 @@
-"""A realtime model that stays silent, or is lost for good: the installation's own voice says so, and no model is told of it."""
+"""A realtime model that stays silent, or is lost for good: the installation's own voice apologises, and no model is told of it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MUTE = {1: Script(says="A1 yes.", silent=2), 2: Script(says="A2 I am here.")}
 
 
 def turns_of(world: LiveWorld) -> list[tuple[int, str]]:
-    """How each turn ended."""
+    """Return number and reason of each ended turn."""
     return [(one.number, one.reason) for one in world.told(ev.TurnCompleted)]
 
 
 def heard(world: LiveWorld) -> list[str]:
-    """What the page played to its end, after what realtime models say word by word."""
+    """Return the pieces that the page played to their end; realtime models speak word by word."""
     return [text for text, wholly in world.heard() if wholly]
 
 

@@ -1,5 +1,5 @@
-"""What differs between the generations of Gemini Live, through the real voice service: how history and text are told to each, and what
-each was reported to refuse."""
+"""Differences between the generations of Gemini Live, through the real voice service: the ways to pass history and text, and reported
+refusals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def agents(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, model: str) -> None:
-    """Two agents on one model, the first of which hands over to the second."""
+    """Write two agents on one model, the first of which hands over to the second."""
     (folder / "triage.yaml").write_text(f"model: gemini:{model}\nprompt: You send people on.\nvoice: Aoede\nhandoffs: [advisor]\n")
     (folder / "advisor.yaml").write_text(f"model: gemini:{model}\nprompt: You advise.\nvoice: Charon\n")
 
@@ -53,12 +53,12 @@ HANDS_OVER: Final = Turn(calls=(Call("handoff_conversation", {"target": "advisor
 
 
 def lost(page: Page) -> list[int]:
-    """The codes with which connections were lost."""
+    """Return the codes with which connections were lost."""
     return [one.close_code for one in page.told(ev.ProviderLost)]
 
 
 def knows(session: Session) -> str:
-    """All that the model has of the conversation."""
+    """Return the model's whole conversation."""
     return "\n".join(f"{line.role}: {line.text}" for line in session.history)
 
 
@@ -162,7 +162,7 @@ async def test_a_handoff_goes_on_with_the_conversation(
 
 @pytest.mark.parametrize("model", ALL)
 async def test_a_summary_in_the_instructions_declares_no_history(workers: Workers, page: Page, google: GeminiServer, model: str) -> None:
-    """A model that waits for a history that never comes would be deaf."""
+    """A model that waits for a declared history that never comes would ignore the user."""
     async with workers.running():
         await connected(page, model=model)
         google.script(Turn(says="Hello Ann."))
@@ -184,7 +184,7 @@ async def test_a_summary_in_the_instructions_declares_no_history(workers: Worker
 async def test_a_model_that_begins_no_resumable_conversation_goes_on_without_handles(
     workers: Workers, pages: MakePage, google: GeminiServer
 ) -> None:
-    """`reject_empty_resumption`: nobody notices, and the next call of the same process is not refused first."""
+    """`reject_empty_resumption`: the client notices nothing, and the next call of the same process is not refused first."""
     google.options.reject_empty_resumption = {NATIVE}
     async with workers.running():
         page = await connected(pages(), model=NATIVE)
@@ -211,7 +211,7 @@ async def test_a_model_that_begins_no_resumable_conversation_goes_on_without_han
 async def test_a_model_that_keeps_the_first_agents_instructions_is_not_resumed_for_a_handoff(
     workers: Workers, page: Page, google: GeminiServer, agents: Path
 ) -> None:
-    """`sticky_instruction`: the second agent would speak as the first one. What is resumed after it, it began itself."""
+    """`sticky_instruction`: the second agent would speak as the first one. It resumes only conversations that it began itself."""
     google.options.sticky_instruction = {LIVE}
     write(agents, LIVE)
     async with workers.running(agents_dir=agents):
@@ -280,7 +280,7 @@ async def test_news_without_a_word_mean_that_the_last_handle_is_the_last_good_on
 
 
 async def test_a_status_beside_the_end_of_a_turn_changes_nothing_for_the_caller(workers: Workers, page: Page, google: GeminiServer) -> None:
-    """`interaction_status`: with a call open that blocks nobody, the end of the turn says that the interaction is in progress."""
+    """`interaction_status`: with a non-blocking call open, the end of the turn says that the interaction is in progress."""
     google.options.interaction_status = True
     async with workers.running():
         await connected(page)
@@ -301,7 +301,7 @@ async def test_a_status_beside_the_end_of_a_turn_changes_nothing_for_the_caller(
 
 
 class Clock:
-    """Seconds that the test lets pass."""
+    """A clock in seconds that the test advances."""
 
     s = 0.0
 
@@ -318,7 +318,7 @@ async def key(_: str) -> str:
 
 
 async def opens(google: GeminiServer, provider: Gemini, model: str) -> list[bool]:
-    """Open a connection; whether each that this took asked for handles."""
+    """Open a connection. Return for each attempt whether it asked for handles."""
     before = len(google.sessions)
     await (await provider.connect(setup(model))).close()
     return ["sessionResumption" in session.setup for session in google.sessions[before:]]
@@ -366,7 +366,7 @@ async def test_a_refusal_that_has_another_cause_is_passed_on_and_not_remembered(
 
 
 async def test_instructions_alone_are_no_history(google: GeminiServer) -> None:
-    """Nothing is declared where nothing follows."""
+    """A history without turns is not declared."""
     provider = Gemini(key)
     connection = await provider.connect(setup(LIVE, history=(Message(role="system", text="You help."),)))
     assert "historyConfig" not in google.sessions[0].setup

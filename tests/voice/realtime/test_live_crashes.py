@@ -1,5 +1,5 @@
-"""A call on Gemini Live over the death of what carries it: worker, provider, NATS or Valkey, in every state of the call. The call
-goes on, what each side said is in the log to its end and once, and no effect happens twice."""
+"""A call on Gemini Live over the death of its worker, of the provider, of NATS or of Valkey, in every state of the call. The call
+continues, all texts of both sides are in the log once and complete, and no effect happens twice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from voxbridge.shared.store.store import Store
 pytestmark = pytest.mark.timeout(180)
 SENTENCE = "Once upon a time there was a king who had three daughters."
 Said = tuple[list[str], list[str]]
-"""What the user and the agent said in a turn."""
+"""Texts of the user and of the agent in a turn."""
 
 
 @pytest.fixture
@@ -44,11 +44,11 @@ async def google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
 
 class Stand:
-    """Servers and workers that may die, and a page in a call on them."""
+    """Servers and workers that the test may kill, and a page in a call on them."""
 
     def __init__(self, what: str, config: Config, google: Google, nats_server: NatsServer, valkey: ValkeyServer) -> None:
         self.what = what
-        """What is to be killed."""
+        """The process to kill."""
 
         self.google = google
         self.nats = nats_server
@@ -71,15 +71,15 @@ class Stand:
         await self.running.aclose()
 
     async def worker(self) -> None:
-        """A worker that can be killed."""
+        """Start a worker that can be killed."""
         self.process = await self.running.enter_async_context(self.workers.process())
 
     async def successor(self) -> VoiceService:
-        """A worker in this process."""
+        """Start a worker in this process."""
         return await self.running.enter_async_context(self.workers.running())
 
     async def kill(self) -> None:
-        """Kill it without a word, and let it come back where nothing takes its place."""
+        """Send SIGKILL, and start it again unless a successor takes over."""
         if self.what == "voice":
             assert self.process is not None
             self.process.kill()
@@ -120,13 +120,13 @@ async def stand(
         await connected(stand.page, agent="triage")
         google.script(Turn(says="Hello."))
         await a_turn(stand.page)
-        if what == "voice":  # who goes on is there before, so that it dies at once
+        if what == "voice":  # the successor exists beforehand, so that it takes over at once
             await stand.successor()
         yield stand
 
 
 async def idle(stand: Stand) -> Said:
-    """Nobody speaks."""
+    """Kill while the call is idle."""
     await stand.kill()
     stand.google.script(Turn(says="Still here."))
     await asks(stand.page, "Are you there?")
@@ -135,7 +135,7 @@ async def idle(stand: Stand) -> Said:
 
 
 async def user_speaking(stand: Stand) -> Said:
-    """The user is in the middle of a sentence."""
+    """Kill while the user is in the middle of a sentence."""
     stand.google.script(Turn(hears="What is it that you can do?", says="Everything."))
     await stand.page.speaks(UTTERANCE[: len(UTTERANCE) // 2])
     await stand.kill()
@@ -145,7 +145,7 @@ async def user_speaking(stand: Stand) -> Said:
 
 
 async def model_speaking(stand: Stand) -> Said:
-    """The model is in the middle of a sentence."""
+    """Kill while the model is in the middle of a sentence."""
     stand.google.script(Turn(says=SENTENCE, stops_at_ms=2_500), Turn(says="The youngest was the cleverest."))
     await asks(stand.page, "Tell me a story.")
     await stand.page.when(lambda: stand.page.sent_ms(2) >= 1_500)
@@ -162,7 +162,7 @@ async def model_speaking(stand: Stand) -> Said:
 
 
 async def tool_open(stand: Stand) -> Said:
-    """A function is being called."""
+    """Kill while a function runs."""
     stand.google.script(Turn(calls=(Call("get_time", {}),), after="It is noon.", blocking=True), Turn(says="It is noon."))
     await asks(stand.page, "What time is it?")
     called = await stand.page.event(ev.ToolCalled)
@@ -176,13 +176,13 @@ async def tool_open(stand: Stand) -> Said:
 
 
 async def handing_over(stand: Stand) -> Said:
-    """One agent has handed over, and the other one is not connected yet."""
+    """Kill after one agent has handed over, before the other one is connected."""
     stand.google.script(Turn(calls=(Call("handoff_conversation", {"target": "advisor", "reason": "money"}),)), Turn(says="I can help."))
     stand.google.door.clear()
     await asks(stand.page, "I need advice.")
     await stand.page.until(ev.HandoffStarted)
     await stand.kill()
-    if stand.what == "provider":  # so does the connection that waits before the door
+    if stand.what == "provider":  # the new connection, which waits at the door, dies too
         stand.google.refuse(Refusal(code=1011))
     assert not stand.page.told(ev.HandoffCompleted)
     stand.google.door.set()

@@ -1,4 +1,4 @@
-"""Calls on realtime models in virtual time: a day of one session, deaths at every input, and the provider's words in any order."""
+"""Calls on realtime models in virtual time: a day of one session, deaths at every input, and random order of the provider's words."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from voxbridge.shared.step.fold import fold
 RESUMABLE = "gemini-2.5-flash-native-audio-latest"
 HOUR_MS = 3_600_000
 AFRESH = {5, 9, 13}
-"""Hours of the day in which a handle is good for nothing, and the model is told the history instead of what it heard."""
+"""Hours in which the handle is useless, so that the model gets the history as text instead of its own context."""
 
 FULL_H = 8
-"""Hours after which all that a session remembers has its size, the summary of what left its history last."""
+"""Hours until all of a session's memory has its final size; the summary of dropped history is the last."""
 
 
 def question(number: int) -> str:
-    """What the user asks, by its number."""
+    """Return the user's question of this number."""
     return f"Q{number} please tell me"
 
 
 def words(world: LiveWorld) -> list[str]:
-    """Everything that the user said, as the log has it."""
+    """Return all words of the user in the log."""
     return " ".join(one.text for one in world.told(ev.UserSaid)).split()
 
 
 def heard(world: LiveWorld, number: int) -> str:
-    """What the log says was heard of an answer."""
+    """Return the heard part of an answer in the log."""
     turns = {one.turn for one in world.told(ev.UserSaid) if f"Q{number} " in f"{one.text} "}
     return " ".join(one.text for one in world.told(ev.AgentSaid) if one.turn in turns and one.text)
 
 
 def consistent(world: LiveWorld, asked: Sequence[int]) -> None:
-    """What was asked is in the log once and in order; each turn ended once, and each call was made once; the log tells it again."""
+    """Check that each question is in the log once and in order, each turn ended once, each call was made once, and the log replays."""
     assert words(world) == " ".join(question(number) for number in asked).split()
     ended = [one.number for one in world.told(ev.TurnCompleted)]
     assert sorted(ended) == list(range(1, world.state.turns + 1))
@@ -69,7 +69,7 @@ SCRIPTS = {
 
 
 def a_call(model: str = LIVE, *, executor_ms: int = 700) -> LiveWorld:
-    """Two questions are typed and three spoken, functions are called, and an agent hands over."""
+    """Return a call with two typed and three spoken questions, function calls, and a handoff."""
     world = LiveWorld(SCRIPTS, model=model, greets=True)
     world.executor_ms = executor_ms
     world.says(3_000, question(1))
@@ -107,7 +107,7 @@ def test_a_worker_may_die_behind_every_input_of_a_call(model: str, executor_ms: 
         consistent(world, QUESTIONS)
         assert [one.reason for one in world.told(ev.TurnCompleted)] == ["completed"] * 5
         assert told_to_the_end(world), boundary
-        # What left for the page and is not in the journal is heard again: less than half a second.
+        # Audio that was sent but not journalled is heard again: less than half a second.
         once = [word for word, wholly in world.heard() if wholly]
         again = Counter(once) - Counter(spoken)
         assert sum(map(len, again.elements())) * MS_PER_CHARACTER <= 100 + LEAD_MS
@@ -116,7 +116,7 @@ def test_a_worker_may_die_behind_every_input_of_a_call(model: str, executor_ms: 
 
 
 def told_to_the_end(world: LiveWorld) -> bool:
-    """Each answer stands in the log once; only the words before a call may be cut."""
+    """Return whether each answer is in the log once; only the words before a call may be cut."""
     for number, script in SCRIPTS.items():
         said = heard(world, number)
         before = said.removesuffix(script.after).strip() if script.calls else said
@@ -126,7 +126,7 @@ def told_to_the_end(world: LiveWorld) -> bool:
 
 
 class Day:
-    """24 hours: a question every 40 s, and each hour everything that may happen in one. Twice in half an hour the model forgets."""
+    """24 hours: a question every 40 s, and each hour every kind of fault. The model's context is compressed twice in half an hour."""
 
     def __init__(self, hours: int = 24) -> None:
         self.scripts: dict[int, Script] = {}
@@ -189,17 +189,17 @@ class Day:
 
 
 def numbers(parts: Sequence[Known]) -> list[int]:
-    """The questions in what a model knows."""
+    """Return the numbers of the questions in a model's context."""
     return [int(number) for part in parts if part.user for number in re.findall(r"Q(\d+)", part.text)]
 
 
 def forgets_and_goes_on(world: LiveWorld, answered: Sequence[int]) -> None:
-    """The model forgot what was oldest, several times in each hour and with every agent, was asked on the same connection and answered;
-    the next agent is told from the log what was forgotten."""
+    """Check that contexts were compressed several times in each hour and with every agent, that the model then answered on the same
+    connection, and that the next agent got the dropped part from the log."""
     found = world.compressions
     hours = Counter(one.at // HOUR_MS for one in found)
-    # A context is full after 16 minutes and then every 8, and each agent has it for half an hour: twice of one and once of the other lie
-    # within each hour, unless the other's conversation is begun afresh.
+    # A context is full after 16 minutes and then every 8, and each agent has it for half an hour: two compressions of one and one of the
+    # other fall into each hour, unless the other's conversation is started again.
     assert all(hours[hour] >= (2 if hour in AFRESH else 3) for hour in range(24))
     assert {one.agent for one in found} == {"host", "advisor"}
     told = {one.effect: numbers([Known(part.role == "user", part.text, 0) for part in one.asked.history]) for one in world.connections}

@@ -1,4 +1,4 @@
-"""What is known late in a long call: each model that a conversation is handed to, or taken up by again, knows how it began."""
+"""Knowledge late in a long call: each model that gets the conversation, by handoff or after a reconnection, knows its beginning."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HOST = "prompt: You greet.\noutput: text\nhandoffs: [advisor]\n"
 
 
 async def a_long_call(page: Page, model_server: ModelServer, store: Store) -> None:
-    """The user says a name, then asks so much that no window holds all of it; at last the host hands over to the advisor."""
+    """Have a long call: the user says a name, then more than any window holds; at last the host hands over to the advisor."""
     await store.publish_functions([LOOK_UP])
     model_server.script("llm", ["Good morning, Ann."])
     await page.until(ev.SessionStarted)
@@ -49,7 +49,7 @@ async def a_long_call(page: Page, model_server: ModelServer, store: Store) -> No
 
 
 async def handed_over(workers: Workers, page: Page, model_server: ModelServer, store: Store, tmp_path: Path, model: str) -> None:
-    """A long call that the advisor has answered in, on this model."""
+    """Have a long call in which the advisor has answered on this model."""
     await store.publish_functions([LOOK_UP])
     folder = agents(tmp_path / "agents", host=HOST, advisor=f"{model}\nprompt: You advise.\n")
     async with workers.running(agents_dir=folder):
@@ -63,7 +63,7 @@ async def handed_over(workers: Workers, page: Page, model_server: ModelServer, s
 
 
 def knows_the_beginning_and_the_end(told: str) -> None:
-    """Of the results only the newest are there."""
+    """Check that the text contains the beginning and the end; of the results only the newest are there."""
     assert NAME in told
     assert f"Answer {TURNS // 2}." in told
     assert f"Question {TURNS}?" in told

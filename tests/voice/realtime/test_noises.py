@@ -1,4 +1,4 @@
-"""A cough, a door: what sounds like a voice and holds no words lets a realtime model go on with what was not heard."""
+"""Noises such as a cough or a door: a voice without words lets a realtime model continue with the part that was not heard."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SCRIPTS = {1: Script(says=STORY), 2: Script(says="A2 yes.")}
 
 
 def told(world: LiveWorld) -> str:
-    """All that was heard of the agent, word by word as it was played."""
+    """Return all words heard of the agent, as they were played."""
     return " ".join(word for word, wholly in world.heard() if wholly)
 
 
 def interrupted(scripts: dict[int, Script] = SCRIPTS) -> LiveWorld:
-    """A story that is cut off by a noise after its first words."""
+    """Return a story that is cut off by a noise after its first words."""
     world = LiveWorld(scripts)
     world.says(2_000, "Q1 tell me")
     world.coughs(3_200)

@@ -1,4 +1,4 @@
-"""What a provider may send that no journal can hold, or that nobody should read: the call goes on, and so could another worker."""
+"""Provider messages that no journal can hold, or that must not be read aloud: the call continues, and could move to another worker."""
 
 from __future__ import annotations
 

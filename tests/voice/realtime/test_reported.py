@@ -1,4 +1,4 @@
-"""What went wrong elsewhere, each fault as somebody reported it of another system, and what happens here instead."""
+"""Faults that were reported of other systems, and the behaviour here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SLOW = Function(name="slow", description="Takes its time.", parameters={"type": 
 
 
 async def test_go_away_then_silence(workers: Workers, page: Page, google: GeminiServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A provider that says it leaves may say nothing more at all: a timer moves the call, not the next message."""
+    """A provider that announces its end may send nothing more: a timer moves the call, not the next message."""
     monkeypatch.setattr(connection, "MARGIN_MS", 800)
     async with workers.running():
         await connected(page)
@@ -62,7 +62,7 @@ async def test_go_away_during_an_open_tool_call(workers: Workers, page: Page, go
 
 
 async def test_a_result_that_arrives_after_rotation(workers: Workers, page: Page, google: GeminiServer) -> None:
-    """A new connection does not act on the response to a call it never made: the result is told as content."""
+    """A new connection ignores the response to a call that it did not make: the result is sent as content."""
     async with workers.running():
         await connected(page)
         google.script(Turn(says="Hello."), Turn(calls=(Call("get_time", {}),), blocking=True))
@@ -83,7 +83,7 @@ async def test_a_result_that_arrives_after_rotation(workers: Workers, page: Page
 async def test_a_refused_handle_is_followed_by_the_history_and_by_no_second_greeting(
     workers: Workers, page: Page, google: GeminiServer
 ) -> None:
-    """Another system began afresh, without its memory, and greeted again."""
+    """Another system started again, without its memory, and greeted again."""
     async with workers.running():
         await connected(page)
         google.script(Turn(says="Hello Ann."))
@@ -101,7 +101,7 @@ async def test_a_refused_handle_is_followed_by_the_history_and_by_no_second_gree
 
 
 async def test_a_poisoned_handle_is_not_tried_for_ever(workers: Workers, page: Page, google: GeminiServer) -> None:
-    """A conversation that kills each connection that resumes it."""
+    """A conversation kills each connection that resumes it."""
     async with workers.running():
         await connected(page)
         await a_turn(page)
@@ -118,7 +118,7 @@ async def test_a_poisoned_handle_is_not_tried_for_ever(workers: Workers, page: P
 
 
 async def test_barge_in_one_frame_after_the_call_was_issued(workers: Workers, page: Page, google: GeminiServer) -> None:
-    """The reply is cut off and the call taken back; its late result is told to nobody, nothing is stuck, and the user is answered."""
+    """The reply is cut off and the call cancelled; its late result is dropped, nothing is stuck, and the user is answered."""
     async with workers.running():
         page._plays = False
         await connected(page)
@@ -148,7 +148,7 @@ async def test_barge_in_one_frame_after_the_call_was_issued(workers: Workers, pa
 async def test_a_timeout_after_an_intermediate_result(
     workers: Workers, page: Page, google: GeminiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Progress does not disarm the deadline: a call whose executor falls silent after it is ended, and the model told."""
+    """Progress does not disarm the deadline: a call whose executor then falls silent is ended, and the model is told."""
     monkeypatch.setattr(turns, "CALL_MARGIN_MS", 100)
     async with workers.running() as worker:
         await worker._store.publish_functions([SLOW])
@@ -166,7 +166,7 @@ async def test_a_timeout_after_an_intermediate_result(
 async def test_a_cancelled_call_that_may_not_run_twice_has_its_late_result_recorded_and_not_spoken(
     workers: Workers, page: Page, google: GeminiServer
 ) -> None:
-    """The provider takes a call back; its effect happened, and nobody may hear of it as if it were wanted."""
+    """The provider cancels a call after its effect; the result must not be spoken as if it were wanted."""
     async with workers.running():
         await connected(page)
         google.script(Turn(says="Booking.", calls=(Call("book", {}),), blocking=True, cancels=True))
@@ -186,7 +186,7 @@ async def test_a_cancelled_call_that_may_not_run_twice_has_its_late_result_recor
 
 
 async def test_two_jobs_inside_one_poll_interval_with_a_cap_of_one(workers: Workers, pages: MakePage) -> None:
-    """A worker never takes more than it may, however close together the requests come."""
+    """A worker never exceeds its limit, however close together the requests come."""
     first, second = pages(), pages()
     async with workers.running(max_sessions=1) as worker:
         await first.open("echo")
@@ -202,7 +202,7 @@ async def test_two_jobs_inside_one_poll_interval_with_a_cap_of_one(workers: Work
 
 
 async def test_played_words_survive_an_interruption(workers: Workers, page: Page, google: GeminiServer) -> None:
-    """What was heard before the user spoke stays in the history; the rest is not taken to be said."""
+    """Words heard before the user spoke stay in the history; the rest does not count as said."""
     async with workers.running():
         page._plays = False
         await connected(page)
@@ -211,7 +211,7 @@ async def test_played_words_survive_an_interruption(workers: Workers, page: Page
         await asks(page, "Tell me a story.")
         await page.when(lambda: page.sent_ms(1) > 0)
         await page.says(gateway.PlaybackReported(generation=1, played_ms=0, state="playing"))
-        await page.when(lambda: page.sent_ms(1) >= 2_400)  # sent little ahead of time, so that most of it can have been heard
+        await page.when(lambda: page.sent_ms(1) >= 2_400)  # sent only a little ahead of playback, so that most of it can have been heard
         await page.speaks(BARGE_IN)
         await page.when(lambda: page.flushed(1))
         await page.says(gateway.PlaybackReported(generation=1, played_ms=1_500, state="flushed"))
@@ -227,7 +227,7 @@ async def test_played_words_survive_an_interruption(workers: Workers, page: Page
 
 
 async def test_an_empty_end_of_turn_is_asked_again_and_then_owned_up_to(workers: Workers, page: Page, google: GeminiServer) -> None:
-    """Models end their turn without a word."""
+    """A model ends its turn without a word."""
     async with workers.running():
         await connected(page)
         google.script(Turn(empty=True), Turn(says="Yes."))
@@ -244,7 +244,7 @@ async def test_an_empty_end_of_turn_is_asked_again_and_then_owned_up_to(workers:
 
 
 async def test_a_call_that_the_model_wrote_as_text_passes_the_same_gate(workers: Workers, page: Page, google: GeminiServer) -> None:
-    """It is not read aloud, and it is a call like any other: an event, an executor, a result."""
+    """The text is not read aloud, and the call is a normal one: an event, an executor, a result."""
     async with workers.running() as worker:
         await worker._store.publish_functions([FUNCTION])
         await connected(page)
@@ -259,7 +259,7 @@ async def test_a_call_that_the_model_wrote_as_text_passes_the_same_gate(workers:
 
 
 async def test_the_same_words_said_twice_are_both_kept(workers: Workers, page: Page, google: GeminiServer) -> None:
-    """A guard against repeated transcripts must not swallow a user who repeats himself."""
+    """A guard against repeated transcripts must not drop a user's repeated words."""
     async with workers.running():
         await connected(page)
         google.script(Turn(hears="Yes.", says="Sure?"), Turn(hears="Yes.", says="Good."))
@@ -273,7 +273,7 @@ async def test_the_same_words_said_twice_are_both_kept(workers: Workers, page: P
 
 
 async def test_replay_of_the_log_is_a_no_op_diff(workers: Workers, page: Page, google: GeminiServer) -> None:
-    """Everything that a call on a realtime model wrote follows from what it took."""
+    """All events of a call on a realtime model follow from its inputs."""
     async with workers.running():
         await connected(page)
         google.script(Turn(hears="Hello?", says="Hello."), Turn(calls=(Call("get_time", {}),), after="It is noon.", blocking=True))

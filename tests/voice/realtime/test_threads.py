@@ -1,4 +1,4 @@
-"""Symptoms that users of other systems reported, each under its own name; docs/why-silent.md says how a person finds the cause here."""
+"""Symptoms reported by users of other systems, each test with the report; docs/why-silent.md explains how to find the cause here."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ TWO = {1: Script(calls="look_up", after="A1 found it at last.", cancels=True), 2
 
 
 def ended(world: World) -> list[tuple[int, str]]:
-    """How each turn ended."""
+    """Return number and reason of each ended turn."""
     return [(one.number, one.reason) for one in world.told(ev.TurnCompleted)]
 
 
 def said(world: World) -> list[str]:
-    """The answers that were heard."""
+    """Return the answers that were heard."""
     return answers(world.told(ev.AgentSaid))
 
 
 def test_the_bot_is_silent_for_good_after_an_interruption_during_a_tool_call() -> None:
-    """pipecat #3949, PR 4501; agents-js #1124: at whatever moment the user speaks, the next question is answered."""
+    """pipecat #3949, PR 4501; agents-js #1124: at any moment the user speaks, the next question is answered."""
     for at in range(2_100, 5_000, 100):
         world = LiveWorld(TWO, filler=True)
         world.executor_ms = 2_000
@@ -43,7 +43,7 @@ def test_the_bot_is_silent_for_good_after_an_interruption_during_a_tool_call() -
 
 
 def test_the_current_speech_is_never_wedged() -> None:
-    """agents-js #2065: a reply that was interrupted, gone on with, and interrupted for good leaves nothing that blocks the next one."""
+    """agents-js #2065: a reply that was interrupted, resumed, and interrupted for good leaves nothing that blocks the next one."""
     world = LiveWorld({1: Script(says="A1 " + "a long story " * 10), 2: Script(says="A2 here I am.")})
     world.says(2_000, "Q1 tell me")
     world.coughs(3_000)
@@ -67,7 +67,7 @@ def test_a_truncation_counts_no_more_than_was_made() -> None:
 
 @pytest.mark.parametrize("script", [Script(says="A1 yes.", silent=2), Script(says="A1 yes.", empty=2)], ids=["hangs", "empty"])
 def test_a_model_hangs_after_an_interruption_and_nothing_is_shown(script: Script) -> None:
-    """livekit #4484, codetrial #64: within the time that a turn may take it is asked again, then owned up to aloud."""
+    """livekit #4484, codetrial #64: within the time limit of a turn the request is repeated, then an apology is spoken."""
     world = LiveWorld({1: script, 2: Script(says="A2 a story of many words that is cut off here.")}, filler=True)
     world.says(2_000, "Q2 tell me")
     world.speaks(3_000, "Q1 are you there", for_ms=500)
@@ -79,7 +79,7 @@ def test_a_model_hangs_after_an_interruption_and_nothing_is_shown(script: Script
 
 
 def test_a_poisoned_realtime_session_is_begun_again_with_its_context() -> None:
-    """livekit/agents #6040: the handle that kills connections is dropped, and the new one is told what was said."""
+    """livekit/agents #6040: a handle that kills connections is dropped, and the new connection gets the history."""
     world = LiveWorld({1: Script(says="A1 yes."), 2: Script(says="A2 here I am.")})
     world.says(2_000, "Q1 is it")
     world.poisons(10_000)
@@ -119,7 +119,7 @@ def test_a_session_of_an_hour_outlives_each_end_of_its_provider() -> None:
 
 
 def test_the_death_of_a_worker_or_a_deploy_drops_no_call() -> None:
-    """cloudflare/agents #1759; livekit/agents #3020, agents-js #1472: with its state, in the middle of a sentence."""
+    """cloudflare/agents #1759; livekit/agents #3020, agents-js #1472: the call keeps its state, even in the middle of a sentence."""
     for at in range(2_100, 6_000, 300):
         world = World({"Q": "It is a long answer. It has two sentences."})
         world.says(2_000, "Q")
@@ -130,7 +130,7 @@ def test_the_death_of_a_worker_or_a_deploy_drops_no_call() -> None:
 
 
 def test_a_call_that_was_interrupted_is_not_made_twice() -> None:
-    """tone PR 351, PR 352: a barge-in over a booking brought a second booking."""
+    """tone PR 351, PR 352: a barge-in during a booking caused a second booking."""
     for at in range(2_200, 5_000, 100):
         world = LiveWorld(TWO, filler=True)
         world.executor_ms = 1_500
@@ -142,7 +142,7 @@ def test_a_call_that_was_interrupted_is_not_made_twice() -> None:
 
 
 def test_a_real_call_is_a_test_as_it_is() -> None:
-    """livekit/agents #6707; agents-js #1400; openai-agents #4795; pipecat #5664: what was taken gives what was written, again."""
+    """livekit/agents #6707; agents-js #1400; openai-agents #4795; pipecat #5664: the recorded inputs give the recorded events again."""
     world = LiveWorld(TWO, filler=True, greets=True)
     world.executor_ms = 3_000
     world.says(6_000, "Q1 look it up")
@@ -153,7 +153,7 @@ def test_a_real_call_is_a_test_as_it_is() -> None:
 
 
 def test_a_model_that_goes_on_talking_after_it_was_stopped_is_not_heard() -> None:
-    """LiveKit's guide to GPT-Live: the model keeps talking though playback was stopped. Here nothing of it leaves or is remembered."""
+    """LiveKit's guide to GPT-Live: the model keeps talking though playback was stopped. Here none of that is sent or remembered."""
     world = LiveWorld({1: Script(says="A1 " + "and so on " * 20)})
     world.says(2_000, "Q1 tell me")
     world.run(3_500)

@@ -1,6 +1,6 @@
-"""When the provider says that its turn is over: after the user has heard all of it, as a turn that waits for the user, and what it counts.
+"""Ends of turns reported by the provider: after the user has heard all, of a turn that waits for the user, and their token counts.
 
-Gemini Live waits for playback before it says `turnComplete`. The stand-in is held back here until the caller has heard the reply.
+Gemini Live waits for playback before it sends `turnComplete`. The stand-in is delayed here until the caller has heard the reply.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from voxbridge.shared.events import voice as ev
 
 pytestmark = pytest.mark.timeout(120)
 TOKENS = 110
-"""Of a turn, as the stand-in counts here: all that was read, thought and spoken."""
+"""Tokens of a turn in the stand-in: input, thoughts and output."""
 COUNTED = {
     "promptTokenCount": 70,
     "toolUsePromptTokenCount": 7,
@@ -32,7 +32,7 @@ HELLO, ORDER = Turn(hears="Hello?", says="Hello there."), Turn(hears="A pizza, p
 
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Set when the stand-in may end its turns."""
+    """Event that is set when the stand-in may end its turns."""
     event, complete = asyncio.Event(), model.Model._complete
 
     async def late(self: model.Model, turn: Turn) -> None:
@@ -45,12 +45,12 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 
 @pytest.fixture(autouse=True)
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same tokens for each turn."""
+    """The same token counts for each turn."""
     monkeypatch.setattr(model, "usage", lambda turn: COUNTED)
 
 
 def counted(page: Page) -> int:
-    """Tokens of all turns and of the rest."""
+    """Return the tokens of all turns and of the rest of the session."""
     usages = [one.usage for one in page.told(ev.TurnCompleted, ev.SessionEnded) if one.usage is not msgspec.UNSET]
     return sum(one.input_tokens + one.output_tokens for one in usages)
 

@@ -1,4 +1,4 @@
-"""Which reply words belong to, and which answer results get, where several of them are under way on Gemini Live."""
+"""Assignment of words to replies, and of results to answers, when several of them are under way on Gemini Live."""
 
 from __future__ import annotations
 

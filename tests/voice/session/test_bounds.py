@@ -1,4 +1,4 @@
-"""A call ends where it met a bound of the installation, whichever worker has it then."""
+"""A call ends at a limit of the installation, on any worker."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_session_has_so_many_hours_and_events(after_us: int, written: int, rea
 @pytest.mark.parametrize("phase", ["new", "ended"])
 def test_one_that_is_not_open_meets_none(phase: str) -> None:
     state = initial("a" * 32)
-    state.phase, state.requested_at = phase, BEGAN  # type: ignore[assignment]  # a phase all the same
+    state.phase, state.requested_at = phase, BEGAN  # type: ignore[assignment]  # a valid phase
     assert bounds.reached(state, CONFIG, written=10**9, now_us=10**18) is None
 
 

@@ -1,4 +1,4 @@
-"""A core that fails at something nobody foresaw ends its session, with the reason, and nothing else. On real servers."""
+"""A core that raises unexpectedly ends only its own session, with the reason. On real servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Fails = Callable[[State, Any], bool]
 
 
 def _fails(monkeypatch: pytest.MonkeyPatch, fails: Fails) -> None:
-    """Have the core raise, with the words of the call in the error, where `fails` says so."""
+    """Make the core raise where `fails` says so, with words of the call in the error."""
     step = core_step.step
 
     def failing(state: State, input: Any, now: int) -> Any:
@@ -46,7 +46,7 @@ async def _one_answers(page: Page) -> None:
 async def test_a_core_that_fails_ends_its_session_and_no_other(
     again: bool, workers: Workers, pages: MakePage, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`again`: even the end of the session cannot be made of its state."""
+    """`again`: the core also fails at the end of the session."""
     broken, other, later = pages(), pages(), pages()
     _fails(monkeypatch, lambda _, input: _text(input) == "boom" or (again and isinstance(input, inputs.Broken)))
     async with workers.running() as worker:

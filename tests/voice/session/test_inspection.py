@@ -1,4 +1,4 @@
-"""The state of any session at any moment, as `vx.svc.voice.state` tells it."""
+"""The state of any session at any moment, as `vx.svc.voice.state` returns it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def log(nats_url: str) -> AsyncIterator[Log]:
 
 async def ask(inspector: Inspector, **question: Any) -> Asked:
     request = Asked(**question)
-    await inspector.serve(request)  # type: ignore[arg-type]  # the part of a request that is used
+    await inspector.serve(request)  # type: ignore[arg-type]  # the used part of a request
     return request
 
 
@@ -59,7 +59,7 @@ async def test_a_running_worker_tells_the_state_of_its_session(workers: Workers,
         await page.until(events.voice.SessionStarted)
         await page.says(gateway.SessionEndRequested(by="client", reason="client"))
         ended = await page.until(events.voice.SessionEnded)
-        # `running` builds the service as its process does, so its endpoint is there.
+        # `running` builds the service as its process does, so its endpoint exists.
         reply = await connection.request(inspection.SUBJECT, msgspec.json.encode({"sid": page.sid, "seq": ended.seq}), timeout=10)
     told = msgspec.json.decode(reply.data)
     assert (told["state"], told["phase"], told["timers"], told["effects"]) == ("ended", "ended", [], [])

@@ -1,4 +1,4 @@
-"""Sessions on real servers: the gateway's part is played by the test, the models' part by a server on loopback."""
+"""Sessions on real servers: the test plays the gateway, and a server on loopback the models."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_a_barge_in_is_a_flush_after_which_nothing_of_the_old_reply_is_sen
         await page.speaks(silence(500) + speech(1_500))
         await page.when(lambda: any(prefix.kind == frames.FLUSH for prefix, _ in page.frames))
         await page.says(gateway.PlaybackReported(generation=1, played_ms=100, state="flushed"))
-        await page.speaks(silence(600))  # as fast as this is sent, the words would be there before the report
+        await page.speaks(silence(600))  # without it, the words would arrive before the report
         await page.when(lambda: any(prefix.generation == 2 and prefix.flags & frames.LAST for prefix, _ in page.frames))
         await page.ends()
     kinds = [(prefix.kind, prefix.generation) for prefix, _ in page.frames]
@@ -153,7 +153,7 @@ async def test_a_call_is_made_and_its_result_spoken(workers: Workers, page: Page
 
 
 TWICE_A_REQUEST = 2
-"""The client of the models tries each request once more by itself."""
+"""Attempts of each request: the client of the models retries once by itself."""
 
 
 @pytest.mark.parametrize("fault", [Status(503), Fault.DROP])
@@ -163,7 +163,7 @@ async def test_models_that_are_away_for_a_moment_are_a_pause_in_the_turn(
     model_server.script("llm", *[[fault]] * TWICE_A_REQUEST)
     model_server.script("tts", *[[fault]] * TWICE_A_REQUEST)
     async with workers.running():
-        await page.open(filler=False)  # which would take faults that are meant for the answer
+        await page.open(filler=False)  # a filler would consume the faults meant for the answer
         await page.until(ev.SessionStarted)
         await page.says(gateway.TextReceived(text="Hello"))
         await page.until(ev.TurnCompleted, reason="completed")
@@ -289,6 +289,6 @@ async def test_sessions_leave_no_task_subscription_or_lease_behind(workers: Work
 
 
 def _voice_tasks() -> list[str]:
-    """What runs of the voice service's own, by name."""
+    """Return the names of the voice service's own running tasks."""
     names = [getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()]
     return sorted(name for name in names if name.startswith(("Session", "Speaker", "VoiceService", "Feed._", "Orphans", "Warmth")))

@@ -1,4 +1,4 @@
-"""A process that stood still holds its tongue until its leases were looked at."""
+"""A process that stalled holds back its output until its leases were checked."""
 
 from __future__ import annotations
 

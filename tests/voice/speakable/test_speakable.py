@@ -1,4 +1,4 @@
-"""What a voice is given to say for a piece of a reply."""
+"""Texts that a voice gets for pieces of a reply."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def test_a_piece_that_ended_a_sentence_still_does() -> None:
 
 
 def test_the_machine_changes_nothing() -> None:
-    """The words are the same under another locale and time zone, so a call replays alike everywhere."""
+    """The words are the same under another locale and time zone, so a call replays identically everywhere."""
     said = "On 2024-01-05 at 14:05 it cost 1,250.50 $ and 5 km."
     program = f"from voxbridge.services.voice.speakable.text import speakable\nprint(speakable({said!r}))"
     heard = {
