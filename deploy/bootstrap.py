@@ -1,7 +1,7 @@
-"""Sets a checkout up with nothing but Python: missing libraries, uv, the locked Python and npm packages, the browser bundles.
+"""Set-up of a checkout with nothing but Python: missing libraries, uv, the locked Python and npm packages, the browser bundles.
 
-Runs on the system's Python 3.11 or later and its standard library alone. Each step is done only when what it depends on has
-changed, so that a second run costs a few file digests. A failure ends it with one line that says what to do.
+Runs on the system's Python 3.11 or later with its standard library alone. A step runs only when its inputs have changed, so a second run
+costs only a few file digests. On failure it prints one line that says what to do.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STATE = ROOT / ".voxbridge"
 PYTHON = (3, 11)
 UV_OLDEST = (0, 8, 0)
 UV_VERSION = "0.13.8"
-UV_WHEELS = {  # machine -> SHA-256 of the wheel; the digest alone decides which file of the index is taken
+UV_WHEELS = {  # machine -> SHA-256 of the wheel; only this digest selects the file of the index
     "x86_64": "e18a57b8b352eb7c8feb317b9f6f533c8f0ad9673fd6cf34bbe3cf1a9f6a8984",
     "aarch64": "0b3e8b1a4f5e405e31e2ff33de8af4744831e9f7338539671efbd8c3c94e791d",
 }
@@ -49,7 +49,7 @@ ALMOST_FULL_BYTES = 64 << 20
 
 
 class SetupError(Exception):
-    """Why the set-up stopped, and what to do, in one line."""
+    """Failure of the set-up: the reason and the remedy in one line."""
 
 
 def say(text: str) -> None:
@@ -58,7 +58,7 @@ def say(text: str) -> None:
 
 
 def main() -> int:
-    """Run the steps that are due; 0 when everything is in place."""
+    """Run the steps that are due. Return 0 when everything is in place."""
     try:
         check_python()
         STATE.mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ def explain(error: OSError) -> str:
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Only one set-up of a checkout at a time; the others wait for it."""
+    """Hold the lock of this checkout; other set-ups of the same checkout wait for it."""
     with (STATE / "setup.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,7 +111,7 @@ def alone() -> Iterator[None]:
         yield
 
 
-# What a step depends on, and the stamp that says what it was last done for.
+# The inputs of a step, and the stamp file that holds the digest of its last run.
 
 
 def digest(paths: Iterable[Path]) -> str:
@@ -133,13 +133,13 @@ def due(stamp: Path, wanted: str, made: Path) -> bool:
     return not made.exists() or not stamp.exists() or stamp.read_text() != wanted
 
 
-# The steps. With check=True they only say whether they are due.
+# The steps. With check=True a step only returns whether it is due.
 
 
 def libraries(check: bool) -> bool:
     """System libraries that the models' engines are linked with"""
     if os.environ.get("VOXBRIDGE_MODELS_URL"):
-        return False  # the models are elsewhere
+        return False  # the models run on another host
     missing = [package for library, package in LIBRARIES.items() if not loads(library)]
     if check or not missing:
         return bool(missing)
@@ -156,7 +156,7 @@ def libraries(check: bool) -> bool:
 
 
 def loads(library: str) -> bool:
-    """Whether the loader finds a shared library."""
+    """Return whether the dynamic loader finds a shared library."""
     try:
         ctypes.CDLL(library)
     except OSError:
@@ -218,7 +218,9 @@ def node_env() -> dict[str, str]:
 
 
 def trusting(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which uv and Node trust what this machine trusts, as behind a company's proxy; what is set stays."""
+    """Return the environment in which uv and Node use this machine's CA certificates, as needed behind a company's proxy.
+
+    Variables that are already set stay."""
     if not CERTIFICATES.exists():
         return dict(env)
     return {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true", "NODE_EXTRA_CA_CERTS": str(CERTIFICATES), **env}
@@ -242,11 +244,11 @@ def room(folder: Path) -> None:
         raise SetupError(f"The disk of {folder} has too little room: {needed}. Free some space and run this again.")
 
 
-# uv: the one on the path when it is new enough, else the pinned wheel of it.
+# uv: the program on the PATH when it is new enough, else the pinned wheel.
 
 
 def uv() -> str:
-    """The uv program."""
+    """Return the path of uv; fetch it when there is none or only an old one."""
     own = STATE / "bin" / "uv"
     for found in (shutil.which("uv"), str(own)):
         if found and Path(found).exists() and version_of(found) >= UV_OLDEST:
@@ -271,7 +273,7 @@ def version_of(program: str) -> tuple[int, ...]:
 
 
 def fetch_uv() -> bytes:
-    """The pinned wheel's bytes, from the index that the environment names."""
+    """Return the bytes of the pinned wheel, from the index that the environment names. Raises `SetupError`."""
     machine = platform.machine()
     wanted = UV_WHEELS.get(machine)
     if wanted is None or platform.system() != "Linux":
@@ -293,7 +295,7 @@ def index_url() -> str:
 
 
 class Links(html.parser.HTMLParser):
-    """The href of each link of an index page."""
+    """Collector of the href of each link of an index page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -305,7 +307,7 @@ class Links(html.parser.HTMLParser):
 
 
 def wheel_url(index: str, wanted: str) -> str:
-    """The file with this SHA-256 in an index that answers with JSON or with HTML."""
+    """Return the URL of the file with this SHA-256, from an index that answers with JSON or HTML. Raises `SetupError`."""
     page = f"{index}/uv/"
     text = get(page, accept="application/vnd.pypi.simple.v1+json, text/html;q=0.5").decode(errors="replace")
     try:
@@ -333,7 +335,7 @@ def get(url: str, accept: str = "*/*") -> bytes:
         headers["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
         url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     host = host_of(url)
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the index's own scheme, and the digest decides
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the scheme is that of the index, and the digest is checked
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310
             return bytes(answer.read())

@@ -1,6 +1,6 @@
-"""Makes sure that there is a Chromium for the browser tests: the system's, or Debian's package where this user may install it.
+"""Check for a Chromium for the browser tests: the system's, or Debian's package where this user may install it.
 
-Standard library only. Ends with one line that says what to install when it cannot.
+Standard library only. When there is none, it ends with one line that says what to install.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 def find() -> str | None:
-    """The path of a Chromium: `VOXBRIDGE_CHROMIUM`, or the first one on the path."""
+    """Return the path of a Chromium: `VOXBRIDGE_CHROMIUM`, or the first one on the path."""
     named = os.environ.get("VOXBRIDGE_CHROMIUM")
     if named:
         return named if os.access(named, os.X_OK) else None
@@ -22,7 +22,7 @@ def find() -> str | None:
 
 
 def install() -> str | None:
-    """Install Debian's chromium; the reason why not, or nothing."""
+    """Install Debian's chromium. Return the reason when that failed, else None."""
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         return "this user cannot install packages"
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -34,7 +34,7 @@ def install() -> str | None:
 
 
 def main() -> int:
-    """0 when there is a Chromium."""
+    """Return 0 when there is a Chromium, else 1."""
     if find():
         return 0
     named = os.environ.get("VOXBRIDGE_CHROMIUM")

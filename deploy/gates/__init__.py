@@ -1,4 +1,4 @@
-"""Rules of the house that no linter knows. Each gate is a module with `problems() -> list[str]`; no problems means it passes."""
+"""Project rules that no linter checks. Each gate is a module with `problems() -> list[str]`; an empty list means that it passes."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ CODE: Final = ("voxbridge", "deploy", "tests", "bench")
 
 
 def modules(*folders: str) -> list[Path]:
-    """Every Python file of our own below these folders."""
+    """Return every Python file of the project below these folders."""
     return [path for folder in folders or CODE for path in sorted((ROOT / folder).rglob("*.py")) if "__pycache__" not in path.parts]

@@ -1,4 +1,4 @@
-"""docs/configuration.md is what `voxbridge config --markdown` prints."""
+"""Gate: docs/configuration.md is the output of `voxbridge config --markdown`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from voxbridge.shared.config import as_markdown
 
 
 def problems() -> list[str]:
-    """One problem when the page differs from the code."""
+    """Return one problem when the page differs from the code."""
     page = ROOT / "docs" / "configuration.md"
     same = page.is_file() and page.read_text(encoding="utf-8") == document(as_markdown())
     return [] if same else ["docs/configuration.md differs: run `voxbridge config --markdown > docs/configuration.md`."]

@@ -1,4 +1,4 @@
-"""README and docs quote the newest committed run of `make bench`, and nothing else."""
+"""Gate: README and docs quote only the newest committed run of `make bench`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bench.pages import PageError, differing
 
 
 def problems() -> list[str]:
-    """One problem for each page that differs."""
+    """Return one problem for each page that differs."""
     try:
         return differing()
     except (PageError, OSError, ValueError) as error:

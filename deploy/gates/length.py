@@ -1,4 +1,4 @@
-"""No module is longer than 500 lines."""
+"""Gate: no module is longer than 500 lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MADE: Final = {"dist", "node_modules"}
 
 
 def problems() -> list[str]:
-    """Each module above the limit, with its length."""
+    """Return one problem for each module above the limit, with its length."""
     files = modules()
     for folder in _SCRIPTS:
         files += [path for path in (ROOT / folder).rglob("*") if path.suffix in _SUFFIXES and not _MADE & set(path.parts)]

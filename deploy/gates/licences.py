@@ -1,6 +1,6 @@
-"""Every installed Python distribution has a licence that an Apache-2.0 project may stand on, or a reason written here.
+"""Gate: every installed Python distribution has a licence that an Apache-2.0 project may depend on, or an exception with its reason.
 
-Reads what the distributions declare: `License-Expression`, then `License`, then the classifiers.
+Reads the metadata of the distributions: `License-Expression`, then `License`, then the classifiers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ALLOWED: Final = frozenset(
     ]
 )
 WEAK: Final = frozenset({"MPL-2.0"})
-"""Copyleft by file: used unmodified, which asks nothing more of us."""
+"""Licences with file-level copyleft: the packages are used unmodified, so there are no further obligations."""
 
 EXCEPTIONS: Final = {
     "piper-tts": ("GPL-3.0-or-later", "runs as a process of its own and is never imported (docs/models.md)"),
@@ -53,12 +53,12 @@ _LONG: Final = 80
 
 
 def problems() -> list[str]:
-    """Each distribution whose licence is not allowed, unknown, or no longer the one its exception was written for."""
+    """Return each distribution whose licence is not allowed, is unknown, or no longer matches its exception."""
     return sorted({problem for found in distributions() if (problem := problem_of(found.name, declared(found)))})
 
 
 def declared(found: Distribution) -> str:
-    """What a distribution says of its licence, as an SPDX expression where it can be told."""
+    """Return the declared licence of a distribution, as an SPDX expression where it is known."""
     expression = _field(found, "License-Expression")
     if expression:
         return expression
@@ -73,7 +73,7 @@ def declared(found: Distribution) -> str:
 
 
 def problem_of(name: str, expression: str) -> str | None:
-    """What is wrong with a licence, or nothing."""
+    """Return the problem with a licence, or None."""
     if name in EXCEPTIONS:
         wanted, reason = EXCEPTIONS[name]
         if expression == wanted:
@@ -85,7 +85,7 @@ def problem_of(name: str, expression: str) -> str | None:
 
 
 def allowed(expression: str) -> bool:
-    """Whether an SPDX expression can be satisfied: one side of each OR, both sides of each AND; AND binds tighter."""
+    """Return whether an SPDX expression can be satisfied: one side of each OR, both sides of each AND; AND binds tighter."""
     words = re.findall(r"[()]|[^\s()]+", expression)
     return _either(words) and not words
 

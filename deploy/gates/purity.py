@@ -1,4 +1,4 @@
-"""Every `core/` decides only from what it is given: it, and whatever of ours it reaches, reads no clock, no chance, no I/O."""
+"""Gate: a `core/` depends on its inputs alone. It and all modules of ours that it imports use no clock, no randomness and no I/O."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _DATETIME_NOW: Final = frozenset({"now", "utcnow", "today"})
 
 
 def cores() -> list[Path]:
-    """Every module of the services' cores."""
+    """Return every module of the services' cores."""
     return sorted((ROOT / "voxbridge" / "services").glob("*/core/**/*.py"))
 
 
 def problems() -> list[str]:
-    """Each import or call that a core may not have, in the core or in a module that it reaches."""
+    """Return each import or call that a core may not have, in the core or in a module that it reaches."""
     return [problem for core in cores() for problem in problems_of(core)]
 
 
 def problems_of(core: Path) -> list[str]:
-    """The problems of one core and of all that it imports of ours."""
+    """Return the problems of one core and of all modules of ours that it imports."""
     found: list[str] = []
     seen: set[Path] = set()
     waiting = [core]
