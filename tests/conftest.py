@@ -50,7 +50,7 @@ def _recorded_by(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Return the services whose sessions are replayed after this test."""
     if request.node.get_closest_marker("past_is_broken") is not None:
         return ()
-    return replayed.WHOLE_SERVICES.get(request.path.parent.name, ())
+    return replayed.WHOLE_SERVICES.get(request.path.relative_to(Path(__file__).parent).parts[0], ())
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from tests.deploy.compose import ROOT, Compose, load
 RUN_S = 120.0
 RECORDED = ROOT / "tests" / "recorded"
 
+COMMANDS = ROOT / "voxbridge" / "commands"
 PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "credentials": ("voxbridge.commands.admin",),
     "weights": ("voxbridge.commands.models",),
@@ -27,7 +28,7 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "tools": ("voxbridge.services.tools.service", "voxbridge.commands.health"),
     "voice": ("voxbridge.services.voice.service", "voxbridge.commands.health"),
     "gateway": ("voxbridge.services.gateway.service", "voxbridge.commands.health", "voxbridge.commands.keys"),
-    "cli": ("voxbridge.doctor.command", *sorted(f"voxbridge.{path.stem}" for path in (ROOT / "voxbridge").glob("*_cli.py"))),
+    "cli": ("voxbridge.doctor.command", *sorted(f"voxbridge.commands.{path.stem}" for path in COMMANDS.glob("[a-z]*.py"))),
     "recordings": ("voxbridge.commands.replay", "voxbridge.sessions.wav"),
     "vault": ("voxbridge.commands.keys", "voxbridge.installation.rotation"),
 }

@@ -162,6 +162,12 @@ def test_a_muted_microphone_is_named_after_ten_seconds() -> None:
     assert silences(logged(BEGIN, (1_000, gateway.AudioEnded()), (9_000, ev.SpeechStarted(source="vad", audio_ms=0)))) == []
 
 
+def test_a_muted_stretch_goes_on_only_in_a_call_that_is_live() -> None:
+    log = logged(BEGIN, (1_000, gateway.AudioEnded()), (13_000, gateway.PlaybackReported(generation=1, played_ms=0, state="finished")))
+    assert [(one.cause, one.open) for one in silences(log)] == [("muted", False)]
+    assert [(one.cause, one.open) for one in silences(log, 20_000_000_000_000)] == [("muted", True)]
+
+
 def test_what_the_agent_said_counts_as_heard_where_the_client_reports_nothing() -> None:
     said = [
         (9_000, ev.AgentSaid(text="Yes.", turn=1, generation=1, played_ms=7_500)),

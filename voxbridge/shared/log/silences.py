@@ -83,14 +83,14 @@ def silences(log: Sequence[events.Recorded], now_us: int | None = None) -> list[
     if not log:
         return []
     ended = isinstance(log[-1].event, voice.SessionEnded) or any(isinstance(one.event, voice.SessionEnded) for one in log)
-    start = log[0].ts
-    end = log[-1].ts if ended or now_us is None else max(now_us, log[-1].ts)
+    start, live = log[0].ts, not ended and now_us is not None
+    end = max(now_us or 0, log[-1].ts) if live else log[-1].ts
     found = []
     for stretch in _waits(log, end):
         for begin, over in _without(stretch, _heard(log, end)):
             if (over - begin) // 1_000 > LONGEST_MS:
                 cause, why, seq = _cause(log, begin, over, stretch.turn)
-                open_ = over >= end and not ended and now_us is not None
+                open_ = over >= end and live
                 found.append(
                     Silence(
                         from_ms=(begin - start) // 1_000,
@@ -103,7 +103,7 @@ def silences(log: Sequence[events.Recorded], now_us: int | None = None) -> list[
                         open=open_,
                     )
                 )
-    return sorted([*found, *_muted(log, start, end)], key=lambda one: one.from_ms)[-LIMIT:]
+    return sorted([*found, *_muted(log, start, end, live=live)], key=lambda one: one.from_ms)[-LIMIT:]
 
 
 class _Wait(msgspec.Struct, frozen=True):
@@ -336,7 +336,7 @@ _STAGES: Final[tuple[tuple[str, Cause, str], ...]] = (
 )
 
 
-def _muted(log: _Log, start: int, end: int) -> list[Silence]:
+def _muted(log: _Log, start: int, end: int, *, live: bool) -> list[Silence]:
     """Return the stretches in which the microphone was paused and the user did not type for more than ten seconds."""
     found: list[Silence] = []
     since: events.Recorded | None = None
@@ -348,7 +348,7 @@ def _muted(log: _Log, start: int, end: int) -> list[Silence]:
             if at - since.ts > 10_000_000:
                 span = {"from_ms": (since.ts - start) // 1_000, "to_ms": (at - start) // 1_000}
                 why = "The microphone was muted or let go, so nothing was heard of the user."
-                found.append(Silence(**span, cause="muted", why=why, todo=WHAT_TO_DO["muted"], seq=since.seq, open=event is None))
+                found.append(Silence(**span, cause="muted", why=why, todo=WHAT_TO_DO["muted"], seq=since.seq, open=live and event is None))
             since = None
         if isinstance(event, gateway.AudioEnded):
             since = one
