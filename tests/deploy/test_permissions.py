@@ -178,13 +178,13 @@ async def test_the_reader_of_recordings_reads_the_log_and_the_record_and_does_no
 async def test_a_worker_takes_and_acknowledges_from_its_own_consumer_alone(sign_in: SignIn) -> None:
     gateway, voice, tools = await sign_in("gateway"), await sign_in("voice"), await sign_in("tools")
     await gateway.jetstream().publish(subjects.event_subject(new_session_id(), "gateway", visible=False, type="session.requested"), b"x")
-    subscription = await voice.jetstream().pull_subscribe_bind(durable=streams.VOICE_CONSUMER, stream=subjects.EVENT_STREAM)
+    subscription = await voice.jetstream().pull_subscribe_bind(durable=subjects.VOICE_CONSUMER, stream=subjects.EVENT_STREAM)
     (message,) = await subscription.fetch(1, timeout=5)
     await message.in_progress()
     await message.ack_sync(timeout=5)
     assert denied(voice) == ()
     for other in (gateway, tools):
-        assert not await published(other, f"$JS.API.CONSUMER.MSG.NEXT.EV.{streams.VOICE_CONSUMER}")
+        assert not await published(other, f"$JS.API.CONSUMER.MSG.NEXT.EV.{subjects.VOICE_CONSUMER}")
         assert not await published(other, message.reply)
 
 
@@ -281,7 +281,7 @@ async def test_a_service_finds_its_streams_made_and_asks_for_nothing_more(sign_i
 async def test_a_service_waits_for_the_admin_to_make_again_what_is_gone_and_is_refused_nothing(sign_in: SignIn) -> None:
     voice, admin = await sign_in("voice"), await sign_in("admin")
     await admin.jetstream().delete_stream(subjects.MICROPHONE_STREAM)
-    await admin.jetstream().delete_consumer(subjects.EVENT_STREAM, streams.VOICE_CONSUMER)
+    await admin.jetstream().delete_consumer(subjects.EVENT_STREAM, subjects.VOICE_CONSUMER)
     with pytest.raises(Unavailable, match="The stream MICROPHONE is not there yet; `voxbridge admin streams` makes it"):
         await streams.ensure_streams(voice.jetstream(), retention_days=30)
     with pytest.raises(Unavailable, match="The consumer voice is not there yet"):

@@ -21,7 +21,7 @@ from tests.voice.live_world import LiveWorld
 from tests.voice.realtime.test_live_world import END_MS, QUESTIONS, SCRIPTS, consistent, question, told_to_the_end
 from tests.voice.world import TAKEOVER_MS
 from voxbridge.services.gateway.core import outbound
-from voxbridge.services.gateway.vox import tokens
+from voxbridge.services.gateway.door import tokens
 from voxbridge.services.tools.core import step as executor
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import step as worker

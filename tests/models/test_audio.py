@@ -8,7 +8,7 @@ import wave
 import numpy as np
 import pytest
 
-from voxbridge.services.models.api import audio
+from voxbridge.services.models.engines import audio
 from voxbridge.services.models.engines.tts import sentences
 from voxbridge.shared.errors import Code, VoxbridgeError
 

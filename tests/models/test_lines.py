@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from voxbridge.services.models.api.admission import Line
+from voxbridge.services.models.engines.admission import Line
 from voxbridge.services.models.engines.slots import Slots
 from voxbridge.shared.errors import Code, VoxbridgeError
 

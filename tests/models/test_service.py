@@ -19,7 +19,7 @@ from openai.types.chat import ChatCompletionMessageFunctionToolCallParam, ChatCo
 
 from tests.browser.speech import shared_words
 from tests.running_models import RunningModels
-from voxbridge.services.models.api import audio
+from voxbridge.services.models.engines import audio
 
 # The first run on a machine downloads 1.3 GB.
 pytestmark = pytest.mark.timeout(900)

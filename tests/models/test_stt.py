@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from voxbridge.services.models.api.audio import RATE, Samples
+from voxbridge.services.models.engines.audio import RATE, Samples
 from voxbridge.services.models.engines.stt import SHORT_SECONDS, WINDOW_SECONDS, Whisper, _Reading, _windows, repeats, spoken_once
 
 

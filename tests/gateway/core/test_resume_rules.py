@@ -14,7 +14,7 @@ from voxbridge.services.gateway.core import messages, resume_rules, step
 from voxbridge.services.gateway.core.browser_calls import CLOSED_LIMIT, OPEN_LIMIT, Calls, fold
 from voxbridge.services.gateway.core.outputs import Append, Attach, Close, Open, Output, Resume, Send
 from voxbridge.services.gateway.core.step import Connection, Phase
-from voxbridge.services.gateway.vox import tokens
+from voxbridge.services.gateway.door import tokens
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments

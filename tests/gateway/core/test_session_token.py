@@ -19,7 +19,8 @@ from voxbridge.services.gateway.core.outputs import Append, Attach, Close, Open,
 from voxbridge.services.gateway.core.resume_rules import Known
 from voxbridge.services.gateway.core.session_token import SessionToken
 from voxbridge.services.gateway.core.step import Connection, Phase
-from voxbridge.services.gateway.vox import shell, tokens
+from voxbridge.services.gateway.door import tokens
+from voxbridge.services.gateway.vox import shell
 from voxbridge.shared import events
 from voxbridge.shared.audio.frames import PCM16, pack
 from voxbridge.shared.bus import moments, subjects

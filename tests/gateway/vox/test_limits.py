@@ -17,8 +17,8 @@ from tests.gateway.stand_in import StandIn
 from tests.gateway.vox.raw import head, received, text, upgraded
 from voxbridge.services.gateway.core import lateness
 from voxbridge.services.gateway.core.messages import MESSAGE_LIMIT
-from voxbridge.services.gateway.vox import transport as sockets
-from voxbridge.services.gateway.vox.transport import FIRST_LIMIT, GATHER_BYTES, QUEUE_MESSAGES
+from voxbridge.services.gateway.door import transport as sockets
+from voxbridge.services.gateway.door.transport import FIRST_LIMIT, GATHER_BYTES, QUEUE_MESSAGES
 from voxbridge.shared.audio import frames
 from voxbridge.shared.audio.frames import PCM16, pack
 from voxbridge.shared.clock import wall_ms32

@@ -12,8 +12,8 @@ from tests.gateway.conftest import PATIENCE_S, Running, eventually
 from tests.gateway.stand_in import StandIn
 from tests.gateway.vox.raw import close, frame, head, received, text, upgraded
 from tests.gateway.vox.test_transport import FRAME
-from voxbridge.services.gateway.vox import transport
-from voxbridge.services.gateway.vox.transport import COUNTED, FIRST_LIMIT, QUEUE_BYTES
+from voxbridge.services.gateway.door import transport
+from voxbridge.services.gateway.door.transport import COUNTED, FIRST_LIMIT, QUEUE_BYTES
 from voxbridge.shared.websocket import BINARY, CLOSE, PING, PONG
 
 _PING: Final = frame(PING, bytes(125))

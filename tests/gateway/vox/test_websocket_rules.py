@@ -15,8 +15,8 @@ import pytest
 
 from tests.gateway.conftest import PATIENCE_S, Running
 from tests.gateway.vox.raw import close, frame, head, received, text, upgraded
-from voxbridge.services.gateway.vox import transport
-from voxbridge.services.gateway.vox.transport import FIRST_LIMIT
+from voxbridge.services.gateway.door import transport
+from voxbridge.services.gateway.door.transport import FIRST_LIMIT
 from voxbridge.shared.websocket import BINARY, CLOSE, FRAGMENTS_LIMIT, PING, PONG, TEXT
 
 OPEN: Final = 0

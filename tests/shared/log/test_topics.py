@@ -88,12 +88,12 @@ def test_every_event_lies_where_those_who_filter_look_for_it() -> None:
         "voice.c.session",
         "voice.i.main",
     }
-    filters = streams.CONSUMERS[streams.TOOLS_CONSUMER].filter_subjects or []
+    filters = streams.CONSUMERS[subjects.TOOLS_CONSUMER].filter_subjects or []
     for name in ("tool.called", "tool.cancelled", "session.ended"):
         kind = events.KINDS[name]
         assert subjects.event_subject("*", kind.writer, kind.visible, name) in filters
         assert f"vx.s.*.ev.voice.c.{name}" in filters, "a call that began before the upgrade"
-    assert subjects.event_subject("*", "gateway", False, "session.requested") == streams.CONSUMERS[streams.VOICE_CONSUMER].filter_subject
+    assert subjects.event_subject("*", "gateway", False, "session.requested") == streams.CONSUMERS[subjects.VOICE_CONSUMER].filter_subject
 
 
 async def test_a_session_that_began_before_the_upgrade_is_read_and_followed_over_it(log: Log) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
 from tests.voice.core.test_calls import calling
-from voxbridge.services.voice.core.prompt import page_functions
-from voxbridge.services.voice.core.prompt.page_functions import LOCAL_BYTES
+from voxbridge.services.voice.core import page_functions
+from voxbridge.services.voice.core.page_functions import LOCAL_BYTES
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName
 from voxbridge.shared.errors import Code

@@ -12,7 +12,6 @@ from voxbridge.services.voice.core.outputs import Message, ToolUse
 from voxbridge.services.voice.core.prompt import token_estimate
 from voxbridge.services.voice.core.prompt.prompt import (
     EARLIER_CHARACTERS,
-    NOTHING,
     PERSONA,
     SUMMARY_SHARE,
     WINDOW_CHARACTERS,
@@ -25,6 +24,7 @@ from voxbridge.services.voice.core.prompt.prompt import (
     window,
     with_summary,
 )
+from voxbridge.services.voice.core.state_parts import NOTHING
 from voxbridge.shared.agents.model import Agent, ModelName
 
 

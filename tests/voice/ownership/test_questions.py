@@ -10,7 +10,7 @@ import pytest
 
 from voxbridge.services.voice.inspection import Question
 from voxbridge.services.voice.ownership.migration import Ask
-from voxbridge.services.voice.ownership.questions import RETRY_MS, WAITING_LIMIT, Questions, read
+from voxbridge.services.voice.questions import RETRY_MS, WAITING_LIMIT, Questions, read
 from voxbridge.shared.audio.recordings import Waveform
 from voxbridge.shared.errors import Code, VoxbridgeError
 

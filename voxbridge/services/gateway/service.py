@@ -23,13 +23,13 @@ from voxbridge.services.gateway.door.byte_budget import Budget
 from voxbridge.services.gateway.door.connection_limits import Lobby, raise_descriptors
 from voxbridge.services.gateway.door.http_front import Front
 from voxbridge.services.gateway.door.origin_guard import Guard
+from voxbridge.services.gateway.door.transport import FIRST_LIMIT, Socket
 from voxbridge.services.gateway.metrics import Metrics
 from voxbridge.services.gateway.rest.app import application
 from voxbridge.services.gateway.rest.readiness import Readiness
 from voxbridge.services.gateway.rest.sessions import Sessions
 from voxbridge.services.gateway.vox.microphones import Microphones
 from voxbridge.services.gateway.vox.shell import Vox
-from voxbridge.services.gateway.vox.transport import FIRST_LIMIT, Socket
 from voxbridge.shared.cancellation import ended
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.ids import new_session_id

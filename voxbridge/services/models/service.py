@@ -20,9 +20,10 @@ from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from voxbridge.services.models import metrics
-from voxbridge.services.models.api import audio, chat, errors
+from voxbridge.services.models.api import chat, errors
 from voxbridge.services.models.api.bodies import ChatRequest, SpeechRequest
 from voxbridge.services.models.api.guard import Door
+from voxbridge.services.models.engines import audio
 from voxbridge.services.models.engines.engines import Engines
 from voxbridge.services.models.processes.home import Home
 from voxbridge.shared.config import Config

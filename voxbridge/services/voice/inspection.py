@@ -23,7 +23,7 @@ from voxbridge.services.voice.core.outstanding import Outstanding
 from voxbridge.services.voice.core.state import Reply, State
 from voxbridge.services.voice.core.transition import shown_state
 from voxbridge.services.voice.core.turns import playout
-from voxbridge.services.voice.ownership.questions import Questions
+from voxbridge.services.voice.questions import Questions
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.journal import VoiceJournal

@@ -53,7 +53,7 @@ from voxbridge.shared.secrets.vault import Vault
 from voxbridge.shared.service.process import Resources, Service
 from voxbridge.shared.store.store import Store
 
-CONSUMER: Final = streams.VOICE_CONSUMER
+CONSUMER: Final = subjects.VOICE_CONSUMER
 TAKEN_S: Final = streams.VOICE_ACK_WAIT_S
 STALE_S: Final = 10
 """Seconds after which a request is not taken any more: its client has been told that no worker came."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from voxbridge.shared.bus import subjects as bus_subjects
-from voxbridge.shared.log.streams import TOOLS_CONSUMER, VOICE_CONSUMER
+from voxbridge.shared.bus.subjects import TOOLS_CONSUMER, VOICE_CONSUMER
 
 ADMIN: Final = "admin"
 """User that creates the streams and the consumers, and that an operator's commands sign in as: may do everything in the log's account."""

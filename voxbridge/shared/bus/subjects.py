@@ -15,6 +15,10 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 EVENT_STREAM: Final = "EV"
+VOICE_CONSUMER: Final = "voice"
+TOOLS_CONSUMER: Final = "tools"
+"""Durable consumers on it: requests for sessions, and calls of functions."""
+
 MICROPHONE_STREAM: Final = "MICROPHONE"
 REPLY_STREAM: Final = "REPLY"
 EVENT_SUBJECTS: Final = "vx.s.*.ev.>"

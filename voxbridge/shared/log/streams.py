@@ -25,8 +25,6 @@ from voxbridge.shared.bus.stream_admin import may_make
 from voxbridge.shared.config import Recording
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 
-VOICE_CONSUMER: Final = "voice"
-TOOLS_CONSUMER: Final = "tools"
 VOICE_ACK_WAIT_S: Final = 4
 """Seconds that a taken request may lack an owner in the log before another worker gets it."""
 
@@ -129,16 +127,16 @@ def _live(name: str, subjects: str, seconds: int, frames: int, size: int) -> Str
 
 
 CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
-    VOICE_CONSUMER: ConsumerConfig(
-        durable_name=VOICE_CONSUMER,
+    bus_subjects.VOICE_CONSUMER: ConsumerConfig(
+        durable_name=bus_subjects.VOICE_CONSUMER,
         filter_subject="vx.s.*.ev.gateway.i.session.requested",
         ack_policy=AckPolicy.EXPLICIT,
         deliver_policy=DeliverPolicy.ALL,
         ack_wait=VOICE_ACK_WAIT_S,
         max_ack_pending=1_024,
     ),
-    TOOLS_CONSUMER: ConsumerConfig(
-        durable_name=TOOLS_CONSUMER,
+    bus_subjects.TOOLS_CONSUMER: ConsumerConfig(
+        durable_name=bus_subjects.TOOLS_CONSUMER,
         filter_subjects=[f"vx.s.*.ev.voice.c.{end}" for end in (bus_subjects.SESSION, *_TOOLS_TYPES)],
         ack_policy=AckPolicy.EXPLICIT,
         ack_wait=TOOLS_ACK_WAIT_S,

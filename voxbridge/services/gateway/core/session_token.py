@@ -1,4 +1,4 @@
-"""The session token of plain VOX: one string with the session, its token (`voxbridge.services.gateway.vox.tokens`) and the client's
+"""The session token of plain VOX: one string with the session, its token (`voxbridge.services.gateway.door.tokens`) and the client's
 position.
 
 Owns the format. Pure.

@@ -11,7 +11,7 @@ import ipaddress
 import logging
 from typing import Final
 
-from voxbridge.services.gateway.vox import tokens
+from voxbridge.services.gateway.door import tokens
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets.secret_file import admin_token_file

@@ -6,18 +6,16 @@ whose WebSocket class costs several microseconds a frame.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sized
+from typing import Final, Protocol
 
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from voxbridge.services.gateway.door.access import arrival
+from voxbridge.services.gateway.door.access import Arrival, arrival
 from voxbridge.services.gateway.door.origin_guard import Guard
-from voxbridge.services.gateway.vox.transport import EXTENSION
+from voxbridge.services.gateway.door.transport import EXTENSION, Socket
 from voxbridge.shared.errors import Code, VoxbridgeError
-
-if TYPE_CHECKING:
-    from voxbridge.services.gateway.service import Gateway
 
 PATH: Final = "/ws/vox"
 PROTOCOL_V1: Final = "voxbridge.v1"
@@ -43,12 +41,27 @@ _READ: Final = ("/api/", "/metrics", "/readyz")
 """Paths whose answers describe calls or the installation: no cache may keep them."""
 
 
+class Sockets(Protocol):
+    """The process that serves accepted sockets."""
+
+    @property
+    def draining(self) -> bool:
+        """True once the process is to stop: it takes no more sockets."""
+
+    @property
+    def connections(self) -> Sized:
+        """The sockets that are open."""
+
+    async def serve_socket(self, socket: Socket, came: Arrival, *, v1: bool) -> None:
+        """Serve one accepted socket until it closes."""
+
+
 class Door:
     """The ASGI application that uvicorn serves."""
 
-    def __init__(self, guard: Guard, gateway: Gateway, http: ASGIApp) -> None:
+    def __init__(self, guard: Guard, sockets: Sockets, http: ASGIApp) -> None:
         self._guard = guard
-        self._gateway = gateway
+        self._sockets = sockets
         self._http = http
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,16 +82,16 @@ class Door:
     def _admit(self, scope: Scope) -> None:
         if scope["path"] != PATH:
             raise VoxbridgeError(Code.NOT_FOUND, f"There is no socket here; it is at {PATH}.")
-        if self._gateway.draining:
+        if self._sockets.draining:
             raise VoxbridgeError(Code.UNAVAILABLE, "The gateway is restarting. Connect again.", retry_after_ms=1_000)
-        if len(self._gateway.connections) >= SOCKET_LIMIT:
+        if len(self._sockets.connections) >= SOCKET_LIMIT:
             raise VoxbridgeError(Code.OVERLOADED, f"This gateway holds {SOCKET_LIMIT} sockets, its limit.", limit=SOCKET_LIMIT)
 
     async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
         v1 = PROTOCOL_V1 in scope["subprotocols"]
         await send({"type": "websocket.accept", "subprotocol": PROTOCOL_V1 if v1 else None})
-        await self._gateway.serve_socket(scope["extensions"][EXTENSION], arrival(scope["headers"]), v1=v1)
+        await self._sockets.serve_socket(scope["extensions"][EXTENSION], arrival(scope["headers"]), v1=v1)
 
 
 async def _refuse(kind: str, error: VoxbridgeError, send: Send) -> None:

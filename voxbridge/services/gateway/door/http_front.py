@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from voxbridge.services.gateway.door.byte_budget import Budget
 from voxbridge.services.gateway.door.connection_limits import Lobby
-from voxbridge.services.gateway.vox.transport import Socket
+from voxbridge.services.gateway.door.transport import Socket
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 HEAD_BYTES: Final = 32 * 1024

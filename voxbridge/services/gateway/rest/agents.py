@@ -28,7 +28,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.log.writer import SessionWriter
 
 if TYPE_CHECKING:
-    from voxbridge.services.gateway.service import Gateway
+    from voxbridge.services.gateway.rest.context import Context
 
 APPEND_S: Final = 5.0
 """Seconds that the log may take to accept a handoff request."""
@@ -119,7 +119,7 @@ class _Handoff(msgspec.Struct, frozen=True):
     reason: Annotated[str, msgspec.Meta(max_length=model.REASON_LIMIT)] = ""
 
 
-def router(gateway: Gateway) -> APIRouter:
+def router(gateway: Context) -> APIRouter:
     """Build the routes of a gateway."""
     files = Agents(gateway.resources.config.agents_dir)
     reading = asyncio.Lock()
@@ -180,7 +180,7 @@ def _asked(body: bytes) -> _Handoff:
         raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="body") from None
 
 
-async def _check(gateway: Gateway, sid: str, target: str) -> None:
+async def _check(gateway: Context, sid: str, target: str) -> None:
     """Raise unless this session is live and can be handed over to this agent."""
     by_type = {one.type: one for one in await resume_reader.facts(gateway.log, sid)}
     if not by_type or "session.ended" in by_type:

@@ -26,7 +26,7 @@ from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.secrets.access_tokens import Terms
 
 if TYPE_CHECKING:
-    from voxbridge.services.gateway.service import Gateway
+    from voxbridge.services.gateway.rest.context import Context
 
 _POSITION_LIMIT: Final = 2**63 - 2
 _TIME_LIMIT_MS: Final = 2**43
@@ -53,7 +53,7 @@ _AWAY: Final[dict[int | str, dict[str, Any]]] = {503: {"model": schemas.Problem,
 SessionId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="32 lower-case hexadecimal digits.")]
 
 
-def application(gateway: Gateway) -> FastAPI:
+def application(gateway: Context) -> FastAPI:
     """Build the HTTP application of a gateway."""
     app = FastAPI(
         title="Voxbridge",
@@ -77,7 +77,7 @@ def application(gateway: Gateway) -> FastAPI:
     return app
 
 
-def _sessions(gateway: Gateway) -> APIRouter:
+def _sessions(gateway: Context) -> APIRouter:
     caller = Depends(gateway.access.caller)
     router = APIRouter(prefix="/api/sessions", tags=["sessions"], responses=_TOKEN)
 
@@ -155,7 +155,7 @@ def _sessions(gateway: Gateway) -> APIRouter:
     return router
 
 
-def _installed(gateway: Gateway) -> APIRouter:
+def _installed(gateway: Context) -> APIRouter:
     router = APIRouter(prefix="/api/vox", tags=["installed"], dependencies=[Depends(gateway.access.caller)], responses=_TOKEN)
 
     @router.get("/voices", response_model=schemas.Voices)
@@ -190,7 +190,7 @@ def _installed(gateway: Gateway) -> APIRouter:
     return router
 
 
-def _operations(gateway: Gateway) -> APIRouter:
+def _operations(gateway: Context) -> APIRouter:
     router = APIRouter(tags=["operations"])
 
     @router.get("/healthz", response_model=schemas.Alive)

@@ -18,7 +18,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
 
 if TYPE_CHECKING:
-    from voxbridge.services.gateway.service import Gateway
+    from voxbridge.services.gateway.rest.context import Context
 
 _ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     401: {"model": schemas.Problem, "description": "An administrator's token is needed"},
@@ -51,7 +51,7 @@ class _Setting(msgspec.Struct, frozen=True):
         return f"_Setting({self.provider!r})"
 
 
-def router(gateway: Gateway) -> APIRouter:
+def router(gateway: Context) -> APIRouter:
     """Build the routes of a gateway."""
     keys = gateway.keys
     names = {"type": "string", "enum": list(keys.names)}

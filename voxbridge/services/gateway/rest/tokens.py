@@ -19,7 +19,7 @@ from voxbridge.shared.secrets import access_tokens
 from voxbridge.shared.secrets.access_tokens import CALLS_LIMIT, LONGEST_S, NAMES_LIMIT, SHORTEST_S, USUAL_S, Wishes
 
 if TYPE_CHECKING:
-    from voxbridge.services.gateway.service import Gateway
+    from voxbridge.services.gateway.rest.context import Context
 
 _NAMES: Final = {"type": "array", "items": {"type": "string"}, "maxItems": NAMES_LIMIT}
 _BODY: Final = {
@@ -53,7 +53,7 @@ class Made(BaseModel):
     expires_at_ms: int
 
 
-def router(gateway: Gateway) -> APIRouter:
+def router(gateway: Context) -> APIRouter:
     """Build the route of a gateway."""
     made = APIRouter(prefix="/api/tokens", tags=["tokens"], dependencies=[Depends(gateway.access.administrator)], responses=_ANSWERS)
 

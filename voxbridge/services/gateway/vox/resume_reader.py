@@ -11,7 +11,7 @@ import logging
 from typing import Any, Final
 
 from voxbridge.services.gateway.core import browser_calls, page_functions, resume_rules
-from voxbridge.services.gateway.vox import tokens
+from voxbridge.services.gateway.door import tokens
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import VoxbridgeError

@@ -22,12 +22,13 @@ from voxbridge.services.gateway.core.lateness import Lateness
 from voxbridge.services.gateway.core.outputs import TOO_SLOW, Append, Attach, Close, Ended, Open, Outputs, PublishMic, Resume, Send
 from voxbridge.services.gateway.core.rate_limit import AHEAD_S, Pace
 from voxbridge.services.gateway.core.step import Connection, Phase
+from voxbridge.services.gateway.door import tokens
 from voxbridge.services.gateway.door.access import Access, Arrival
 from voxbridge.services.gateway.door.admission import Admission
+from voxbridge.services.gateway.door.transport import Socket
 from voxbridge.services.gateway.metrics import Metrics
-from voxbridge.services.gateway.vox import resume_reader, tokens
+from voxbridge.services.gateway.vox import resume_reader
 from voxbridge.services.gateway.vox.microphones import Microphones
-from voxbridge.services.gateway.vox.transport import Socket
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments, subjects

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from voxbridge.services.models.api import errors
-from voxbridge.services.models.api.audio import MAX_BYTES
+from voxbridge.services.models.engines.audio import MAX_BYTES
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")

@@ -17,8 +17,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from voxbridge.services.models.api.admission import Line
-from voxbridge.services.models.api.audio import RATE
+from voxbridge.services.models.engines.admission import Line
+from voxbridge.services.models.engines.audio import RATE
 from voxbridge.services.models.engines.llm import SLOTS, Llm
 from voxbridge.services.models.engines.stt import Whisper
 from voxbridge.services.models.engines.tts import Piper

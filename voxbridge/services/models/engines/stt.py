@@ -18,7 +18,7 @@ from ctranslate2 import StorageView
 from faster_whisper import WhisperModel
 from faster_whisper.tokenizer import Tokenizer
 
-from voxbridge.services.models.api.audio import RATE, Samples, level
+from voxbridge.services.models.engines.audio import RATE, Samples, level
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 WINDOW_SECONDS: Final = 29

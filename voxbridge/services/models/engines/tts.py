@@ -18,7 +18,7 @@ from typing import Final
 
 import httpx
 
-from voxbridge.services.models.api.audio import Resampler
+from voxbridge.services.models.engines.audio import Resampler
 from voxbridge.services.models.processes.engine_process import Child, Launch, fingerprint, free_port
 from voxbridge.services.models.processes.home import Home
 from voxbridge.shared.errors import Unavailable

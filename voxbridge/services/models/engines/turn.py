@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime
 from faster_whisper.feature_extractor import FeatureExtractor
 
-from voxbridge.services.models.api.audio import RATE, Samples
+from voxbridge.services.models.engines.audio import RATE, Samples
 
 SECONDS: Final = 8
 COMPLETE: Final = 0.5

@@ -29,7 +29,7 @@ from voxbridge.shared.events.voice import SessionEnded, ToolCalled, ToolCancelle
 from voxbridge.shared.log import streams
 from voxbridge.shared.log.reader import Log, decode_delivered, is_imported
 
-DURABLE: Final = streams.TOOLS_CONSUMER
+DURABLE: Final = subjects.TOOLS_CONSUMER
 ACK_WAIT_S: Final = streams.TOOLS_ACK_WAIT_S
 HEARTBEAT_S: Final = 0.6
 """Seconds between two renewals; three of them fit into `ACK_WAIT_S`."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from nats.micro.request import Request
 
-from voxbridge.services.voice.ownership.questions import Questions
+from voxbridge.services.voice.questions import Questions
 from voxbridge.shared.audio import recordings
 from voxbridge.shared.audio.recordings import BINS_LIMIT, CHANNELS, LONGEST_MS, DataKeys, Passed, Waveform
 from voxbridge.shared.bus import subjects

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from voxbridge.services.voice.core.outputs import Message, ToolUse
-from voxbridge.services.voice.core.prompt.prompt import NOTHING, Earlier
+from voxbridge.services.voice.core.state_parts import NOTHING, Earlier
 from voxbridge.services.voice.core.state_parts import Handoff as Handoff
 from voxbridge.services.voice.core.state_parts import Late as Late
 from voxbridge.services.voice.core.state_parts import Mark as Mark

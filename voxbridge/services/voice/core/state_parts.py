@@ -1,10 +1,20 @@
-"""Small parts of a session's state: notes for a connection, a handoff, a late model, and the microphone's position."""
+"""Small parts of a session's state: the summary of its beginning, notes for a connection, a handoff, a late model, the microphone."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
+
+
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """Summary of what was said before the history begins, and the size of the conversation it stands for."""
+
+    text: str = ""
+    characters: int = 0
+
+
+NOTHING: Final = Earlier()
 
 
 class Note(msgspec.Struct, frozen=True):

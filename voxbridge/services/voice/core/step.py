@@ -15,10 +15,9 @@ from typing import Any, Final
 import msgspec
 
 from voxbridge.services.voice.core import agents as session_agents
-from voxbridge.services.voice.core import handoff, inputs, provider_events, takeover, transition
+from voxbridge.services.voice.core import handoff, inputs, page_functions, provider_events, takeover, transition
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening, model_retry, slow_model, speaking
-from voxbridge.services.voice.core.prompt import page_functions
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
 from voxbridge.services.voice.core.realtime import faults, noises, responses, tool_calls, transcripts
 from voxbridge.services.voice.core.state import Mark, Piece, Reply, Stamps, State

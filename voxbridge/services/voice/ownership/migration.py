@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER, Request
 
-from voxbridge.services.voice.ownership import questions
+from voxbridge.services.voice import questions
 from voxbridge.services.voice.session.session import Session
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError

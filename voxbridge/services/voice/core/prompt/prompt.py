@@ -12,6 +12,7 @@ import msgspec
 
 from voxbridge.services.voice.core.outputs import Message
 from voxbridge.services.voice.core.prompt import token_estimate
+from voxbridge.services.voice.core.state_parts import NOTHING, Earlier
 from voxbridge.shared.agents.model import Agent, identity
 
 PERSONA: Final = (
@@ -57,16 +58,6 @@ SUMMARY_CHARACTERS: Final = 2_000
 BEFORE: Final = "(Note: This was said before, shortened:\n{}\nFrom here on it is word for word.)\n\n{}"
 _GAP: Final = "…"
 _SPEAKERS: Final = {"user": "User", "assistant": "You"}
-
-
-class Earlier(msgspec.Struct, frozen=True, kw_only=True):
-    """Summary of what was said before the history begins, and the size of the conversation it stands for."""
-
-    text: str = ""
-    characters: int = 0
-
-
-NOTHING: Final = Earlier()
 
 
 def instructions(custom: str, agent: Agent | None = None) -> str:

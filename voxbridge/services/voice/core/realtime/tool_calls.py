@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from voxbridge.services.voice.core import handoff, provider_events
+from voxbridge.services.voice.core import handoff, page_functions, provider_events
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import speaking
-from voxbridge.services.voice.core.prompt import memory, page_functions
+from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection, transcripts
 from voxbridge.services.voice.core.state import OpenCall
 from voxbridge.services.voice.core.transition import Draft

@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from voxbridge.services.voice.core import agents
+from voxbridge.services.voice.core import agents, page_functions
 from voxbridge.services.voice.core import outputs as out
-from voxbridge.services.voice.core.prompt import memory, page_functions, prompt
+from voxbridge.services.voice.core.prompt import memory, prompt
 from voxbridge.services.voice.core.state import Call, Reply, Stamps
 from voxbridge.services.voice.core.transition import Draft
 from voxbridge.services.voice.core.turns import interruption, ledger, playout, trailing

@@ -1,0 +1,27 @@
+"""The parts of a gateway process that REST uses. Names what the routes need without importing the process that serves them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from voxbridge.services.gateway.door.access import Access
+from voxbridge.services.gateway.metrics import Metrics
+from voxbridge.services.gateway.rest.readiness import Readiness
+from voxbridge.services.gateway.rest.sessions import Sessions
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.secrets.provider_keys import SealedKeys
+from voxbridge.shared.service.process import Resources
+from voxbridge.shared.store.store import Store
+
+
+class Context(Protocol):
+    """Connections and helpers of one gateway process."""
+
+    access: Access
+    keys: SealedKeys
+    log: Log
+    metrics: Metrics
+    readiness: Readiness
+    resources: Resources
+    sessions: Sessions
+    store: Store
