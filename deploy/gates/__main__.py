@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from deploy.gates import configuration, figures, length, licences, purity
+from deploy.gates import configuration, figures, imports, length, licences, purity
 
 GATES = {
     "every core is pure": purity,
+    "rooms point one way": imports,
     "modules are short": length,
     "licences are allowed": licences,
     "docs/configuration.md is what the code says": configuration,
