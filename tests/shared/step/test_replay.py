@@ -128,7 +128,8 @@ def test_the_number_one_and_the_number_one_point_nought_differ(call: Log) -> Non
     at = where(call, ev.ToolCalled)
     event = call[at].event
     assert isinstance(event, ev.ToolCalled)
-    log = changed(call, at, event=msgspec.structs.replace(event, deadline_ms=float(event.deadline_ms)))
+    other: Any = float(event.deadline_ms)
+    log = changed(call, at, event=msgspec.structs.replace(event, deadline_ms=other))
     assert paths(only(run(log, "voice"))) == ["data.deadline_ms"]
 
 
@@ -269,7 +270,9 @@ def _is(output: Any, kind: type[events.Event]) -> bool:
 
 def test_the_report_tells_where_what_and_why(call: Log) -> None:
     at = where(call, ev.UserSaid)
-    event = msgspec.structs.replace(call[at].event, text="what is the whether like")
+    said = call[at].event
+    assert isinstance(said, ev.UserSaid)
+    event = msgspec.structs.replace(said, text="what is the whether like")
     text = "\n".join(report(run(changed(call, at, event=event), "voice")))
     for words in (
         "voice: 1 difference",

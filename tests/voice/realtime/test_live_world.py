@@ -140,10 +140,9 @@ class Day:
 
     def ask(self, at: int, script: Script, *, aloud: bool) -> int:
         number = len(self.scripts) + 1
-        spoken = {name: f"A{number} {text}" for name, text in (("says", script.says),) if text}
-        if not script.says and script.after:
-            spoken["after"] = f"A{number} {script.after}"
-        self.scripts[number] = msgspec.structs.replace(script, **spoken)
+        says = f"A{number} {script.says}" if script.says else ""
+        after = f"A{number} {script.after}" if script.after and not script.says else script.after
+        self.scripts[number] = msgspec.structs.replace(script, says=says, after=after)
         (self.world.speaks if aloud else self.world.says)(at, question(number))
         return number
 

@@ -24,10 +24,9 @@ def of(request: SessionRequested, opened: Opened) -> tuple[Agent, ...]:
     if opened.cast is None:
         return (_made(request, opened),)
     first, *others = opened.cast.agents
-    wished = {
-        name: value for name, value in (("voice", request.voice), ("output", request.output)) if value
-    }  # a requested `model` counts only without a named agent: it may belong to another provider
-    return (msgspec.structs.replace(first, **wished), *others)
+    # A requested `model` counts only without a named agent: it may belong to another provider.
+    wished = msgspec.structs.replace(first, voice=request.voice or first.voice, output=request.output or first.output)
+    return (wished, *others)
 
 
 def providers(agent: Agent) -> set[str]:

@@ -5,7 +5,7 @@ Results of the models arrive as inputs that carry the id of their effect; an inp
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -57,7 +57,9 @@ def voice_started(d: Draft, audio_ms: int) -> None:
         d.append(ev.SpeechStarted(source="vad", audio_ms=audio_ms))
     else:
         d.cancel(utterance.final_effect, utterance.turn_effect)
-        utterance = _replace(utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, complete=False, stt_away=0)
+        utterance = msgspec.structs.replace(
+            utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, complete=False, stt_away=0
+        )
     d.state.utterance = utterance
     d.set_timer("partial", PARTIAL_MS)
 
@@ -71,7 +73,7 @@ def voice_stopped(d: Draft, audio_ms: int, silence_ms: int, *, complete: bool = 
     d.cancel_timers("partial")
     d.append(ev.SpeechEnded(source="vad", audio_ms=audio_ms))
     stamps = Stamps(speech_ended=d.now - silence_ms * 1_000, end_of_turn=d.now if complete else None)
-    utterance = _replace(utterance, to_ms=audio_ms, complete=complete, partial_effect=None, stamps=stamps)
+    utterance = msgspec.structs.replace(utterance, to_ms=audio_ms, complete=complete, partial_effect=None, stamps=stamps)
     d.state.utterance = _understand(d, utterance, judge=not complete)
     if not complete:
         d.set_timer("endpoint", PATIENCE_MS - silence_ms)
@@ -82,7 +84,7 @@ def _understand(d: Draft, utterance: Utterance, *, judge: bool) -> Utterance:
     if utterance.to_ms is None:
         return utterance
     start, end = max(0, utterance.from_ms - LEAD_MS), utterance.to_ms + TAIL_MS
-    return _replace(
+    return msgspec.structs.replace(
         utterance,
         final_effect=d.start(_transcribe(d, start, end)) if utterance.text is None else None,
         turn_effect=d.start(out.JudgeTurn(from_ms=start, to_ms=end)) if judge else None,
@@ -100,7 +102,7 @@ def hear_again(d: Draft) -> None:
     if utterance is None:
         return
     judge = utterance.turn_effect is not None
-    utterance = _replace(utterance, partial_effect=None, final_effect=None, turn_effect=None)
+    utterance = msgspec.structs.replace(utterance, partial_effect=None, final_effect=None, turn_effect=None)
     d.state.utterance = _understand(d, utterance, judge=judge)
     if utterance.to_ms is None:
         d.set_timer("partial", PARTIAL_MS)
@@ -127,17 +129,17 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
     if input.effect == utterance.final_effect:
         away = model_retry.wait(d, "stt", input.error, utterance.stt_away, d.state.turns)
         if away:
-            d.state.utterance = _replace(utterance, final_effect=None, stt_away=away)
+            d.state.utterance = msgspec.structs.replace(utterance, final_effect=None, stt_away=away)
             return
         d.append(ev.ProviderFailed(part="stt", error=input.error, turn=d.state.turns))
         d.cancel(utterance.turn_effect)
         lose(d)
     elif input.effect == utterance.turn_effect:
         d.append(ev.ProviderFailed(part="turn", error=input.error, turn=d.state.turns, handled=True))
-        d.state.utterance = _replace(utterance, turn_effect=None)
+        d.state.utterance = msgspec.structs.replace(utterance, turn_effect=None)
         d.set_timer("endpoint", BLIND_PATIENCE_MS)
     elif input.effect == utterance.partial_effect:
-        d.state.utterance = _replace(utterance, partial_effect=None)
+        d.state.utterance = msgspec.structs.replace(utterance, partial_effect=None)
         d.set_timer("partial", PARTIAL_MS)
 
 
@@ -168,14 +170,14 @@ def end_of_turn(d: Draft) -> None:
     d.cancel(utterance.turn_effect)
     d.cancel_timers("endpoint")
     stamps = msgspec.structs.replace(utterance.stamps, end_of_turn=d.now)
-    d.state.utterance = _replace(utterance, complete=True, turn_effect=None, stamps=stamps)
+    d.state.utterance = msgspec.structs.replace(utterance, complete=True, turn_effect=None, stamps=stamps)
     _utterance_ready(d)
 
 
 def judged(d: Draft, input: inputs.TurnJudged) -> None:
     """Apply the turn model's probability: end the turn, or wait for a silence that depends on it."""
     if d.utterance is not None and input.effect == d.utterance.turn_effect:
-        d.state.utterance = _replace(d.utterance, turn_effect=None)
+        d.state.utterance = msgspec.structs.replace(d.utterance, turn_effect=None)
         if input.probability >= COMPLETE:
             end_of_turn(d)
         else:
@@ -194,11 +196,11 @@ def transcribed(d: Draft, input: inputs.Transcribed) -> None:
     if utterance is None:
         return
     if input.effect == utterance.partial_effect:
-        d.state.utterance = _replace(utterance, partial_effect=None)
+        d.state.utterance = msgspec.structs.replace(utterance, partial_effect=None)
         d.set_timer("partial", PARTIAL_MS)
     elif input.effect == utterance.final_effect:
         stamps = msgspec.structs.replace(utterance.stamps, stt_final=d.now)
-        d.state.utterance = _replace(
+        d.state.utterance = msgspec.structs.replace(
             utterance, final_effect=None, text=input.text, language=input.language, confidence=input.confidence, stamps=stamps
         )
     else:
@@ -213,7 +215,7 @@ def partial_due(d: Draft) -> None:
     utterance = d.utterance
     if utterance is not None and utterance.to_ms is None and utterance.partial_effect is None:
         effect = d.start(_transcribe(d, max(0, utterance.from_ms - LEAD_MS), out.AUDIO_END))
-        d.state.utterance = _replace(utterance, partial_effect=effect)
+        d.state.utterance = msgspec.structs.replace(utterance, partial_effect=effect)
 
 
 def _utterance_ready(d: Draft) -> None:
@@ -235,7 +237,3 @@ def _utterance_ready(d: Draft) -> None:
     }
     if not reopening.goes_on(d, text, stamps=stamps, **about):
         turns.user_said(d, text, source="speech", stamps=stamps, **about)
-
-
-def _replace(utterance: Utterance, **changes: Any) -> Utterance:
-    return msgspec.structs.replace(utterance, **changes)

@@ -140,7 +140,7 @@ def _synthesize_next(d: Draft, reply: Reply) -> None:
             continue
         if piece.effect is None:
             effect = d.start(_spoken(d, reply, piece))
-            _replace_piece(d, index, effect=effect)
+            _put_piece(d, index, msgspec.structs.replace(piece, effect=effect))
         return
 
 
@@ -171,7 +171,7 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
     if not reply.pieces[index].ms:
         reply = playout.after_a_wait(reply, d.now)
     d.state.reply = reply = msgspec.structs.replace(playout.resumed(reply, d.now), stamps=sounds(reply, d.now), tts_away=0)
-    _replace_piece(d, index, ms=input.ms, done=input.done)
+    _put_piece(d, index, msgspec.structs.replace(reply.pieces[index], ms=input.ms, done=input.done))
     _watch_voice(d)
     if input.done:
         speak(d)
@@ -276,7 +276,7 @@ def _voice_failed(d: Draft, reply: Reply, index: int, error: ev.Failure) -> None
         return
     begun = reply.pieces[index].ms > 0
     d.state.reply = msgspec.structs.replace(reply, tts_away=away, retrying=True)
-    _replace_piece(d, index, effect=None)
+    _put_piece(d, index, msgspec.structs.replace(reply.pieces[index], effect=None))
     if begun:
         interruption.pause(d, "failure")
 
@@ -336,9 +336,9 @@ def _piece_of(reply: Reply | None, effect: int) -> int | None:
     return next((index for index, piece in enumerate(reply.pieces) if piece.effect == effect), None)
 
 
-def _replace_piece(d: Draft, index: int, **changes: Any) -> None:
+def _put_piece(d: Draft, index: int, piece: Piece) -> None:
     reply = d.reply
     if reply is not None:
         pieces = list(reply.pieces)
-        pieces[index] = msgspec.structs.replace(pieces[index], **changes)
+        pieces[index] = piece
         d.state.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))

@@ -60,14 +60,14 @@ def reported(d: Draft, generation: int, played_ms: int, state: str, close: Close
         elif reply.generation < generation if state != "finished" else reply.generation <= generation:
             _whole(d, reply, close)
         elif reply.generation == generation:
-            _replace(d, reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now)
+            _put(d, msgspec.structs.replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now))
 
 
 def sent(d: Draft, generation: int, close: Close) -> None:
     """Record that the first frame of a generation was sent; without playback reports, earlier generations count as heard."""
     for reply in d.state.trailing:
         if reply.generation == generation:
-            _replace(d, reply, sent=d.now, playing=not d.state.reports_playback)
+            _put(d, msgspec.structs.replace(reply, sent=d.now, playing=not d.state.reports_playback))
         elif reply.generation < generation and not d.state.reports_playback:
             _whole(d, reply, close)
 
@@ -155,6 +155,5 @@ def _forget(d: Draft, reply: Reply) -> None:
         d.cancel_timers(TIMER)
 
 
-def _replace(d: Draft, reply: Reply, **changes: object) -> None:
-    changed = msgspec.structs.replace(reply, **changes)
-    d.state.trailing = tuple(changed if one.generation == reply.generation else one for one in d.state.trailing)
+def _put(d: Draft, reply: Reply) -> None:
+    d.state.trailing = tuple(reply if one.generation == reply.generation else one for one in d.state.trailing)
