@@ -266,6 +266,7 @@ export class VoiceAgent {
       if (this.#settle !== null) this.#abandon(error);
       else this.#emitter.emit("failure", error);
     }
+    if (message.type === "transcript" && message.id) this.#connection?.taken(message.id);
     this.#tools.take(message, replayed);
     this.#emitter.emit(message.type, message);
   }
@@ -432,7 +433,7 @@ export class VoiceAgent {
     if (trimmed === "") return;
     if (!this.#inCall) await this.start({ microphone: false });
     this.#become(typed(this.#snapshot, trimmed));
-    this.#send({ type: "text", text: trimmed });
+    this.#send({ type: "text", text: trimmed, id: `${this.#platform.random()}` });
   }
 
   /** How loud the agent is, 0 to 1. It is said to be heard even at 0. */

@@ -8,7 +8,7 @@ import { SocketWorker } from "./socket/socket-worker";
 import type { Unsubscribe } from "./events";
 import type { Store } from "./resume/resume-ticket";
 
-export type Wire = Pick<SocketWorker, "open" | "attach" | "send" | "port" | "microphone" | "close" | "dispose">;
+export type Wire = Pick<SocketWorker, "open" | "attach" | "send" | "taken" | "port" | "microphone" | "close" | "dispose">;
 export type Sound = Pick<
   SoundDevice,
   "openLoudspeaker" | "openMicrophone" | "setMuted" | "setVolume" | "setDevice" | "hush" | "tap" | "resume" | "close"

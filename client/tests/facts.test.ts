@@ -7,7 +7,6 @@ test("a fact is taken once and in order, whichever gateway tells it", () => {
   const told = [3, 7, 7, 5, 9, 3, 9, 12];
   assert.deepEqual(told.filter((seq) => facts.take({ type: "transcript", seq })), [3, 7, 9, 12]);
   assert.equal(facts.last, 12);
-  assert.equal(facts.repeated, 4);
 });
 
 test("what is about the moment always passes and moves nothing", () => {

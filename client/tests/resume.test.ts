@@ -4,7 +4,6 @@ import type { VoiceAgent } from "../src/client";
 import { INPUT_FRAME_BYTES, readPrefix, writePrefix } from "../src/socket/frames";
 import type { Json } from "../src/socket/protocol";
 import type { Said } from "../src/state";
-import { SETTLE_MS } from "../src/tools";
 import { flushPromises, World } from "./world";
 
 function lines(agent: VoiceAgent): string[] {
@@ -91,6 +90,29 @@ test("partial text of before the cut does not stay beside what it became", async
   world.gateway.fact(transcript("user", "What time is it?"));
   world.retry();
   assert.deepEqual(lines(agent), ["user: What time is it?"]);
+});
+
+function texts(world: World): unknown[] {
+  return world.gateway.newest.messages.filter(({ type }) => type === "text").map(({ text }) => text);
+}
+
+test("a text that was on its way when the socket broke is sent again, ahead of what was typed since, until the log has it", async () => {
+  const world = new World();
+  const agent = await world.call();
+  await agent.sendText("one");
+  const [{ id } = {}] = world.gateway.newest.messages.filter(({ type }) => type === "text");
+  assert.equal(typeof id, "string");
+  world.gateway.cut();
+  world.random = 0.25;
+  await agent.sendText("two");
+  world.retry();
+  assert.deepEqual(texts(world), ["one", "two"]);
+  assert.equal(world.gateway.newest.messages.find(({ text }) => text === "one")?.["id"], id, "by this the log knows it");
+  world.gateway.fact(transcript("user", "one", { id }));
+  world.gateway.cut();
+  world.retry();
+  assert.deepEqual(texts(world), ["two"]);
+  assert.deepEqual(lines(agent), ["user: one", "user: two"]);
 });
 
 test("speech and words of the gap are sent after the session has answered, in their order and once", async () => {
@@ -407,56 +429,6 @@ test("another worker is a sentence, and what it could not carry on is in it", as
   }
   agent.clearNotice();
   assert.equal(agent.getSnapshot().notice, null);
-});
-
-test("a page's function is called once: not again for what was answered, and for what was not when the replay is over", async () => {
-  const world = new World();
-  const calls: unknown[] = [];
-  const tools = { ask: (args: Json): Json => (calls.push(args["n"]), { n: args["n"] }) };
-  await world.call({ tools });
-  const call = (n: number): Json => ({ type: "function_call", name: "ask", args: { n }, server_handled: false, fn_call_id: `c${n}` });
-  world.gateway.fact(call(1));
-  await flushPromises();
-  world.gateway.cut();
-  world.gateway.fact(call(2));
-  world.gateway.fact({ type: "function_cancelled", name: "ask", fn_call_id: "c2" });
-  world.gateway.fact(call(3));
-  world.retry();
-  await flushPromises();
-  assert.deepEqual(calls, [1]);
-  world.clock.pass(SETTLE_MS);
-  await flushPromises();
-  assert.deepEqual(calls, [1, 3]);
-  const answered = world.gateway.said.map((data) => (JSON.parse(data as string) as Json)["fn_call_id"]);
-  assert.deepEqual(answered, ["c1", "c3"]);
-});
-
-test("a page's functions are declared when the call starts, and answered with whatever they make of a call", async () => {
-  const world = new World();
-  const parameters = { type: "object", properties: { place: { type: "string" } } };
-  const tools = {
-    title: () => "Prices",
-    map: { description: "Show a place.", parameters, timeoutMs: 5_000, run: ({ place }: Json): Json => ({ place }) },
-    nothing: () => undefined,
-    fails: (): never => {
-      throw new Error("no such page");
-    },
-  };
-  await world.call({ tools });
-  const { tools: declared } = world.gateway.newest.messages[0] as { tools: unknown };
-  assert.deepEqual(declared, [{ name: "title" }, { description: "Show a place.", parameters, timeoutMs: 5_000, name: "map" }, { name: "nothing" }, { name: "fails" }]);
-  for (const name of ["title", "map", "nothing", "fails", "unknown"]) {
-    world.gateway.fact({ type: "function_call", name, args: { place: "Rome" }, server_handled: false, fn_call_id: name });
-    await flushPromises();
-  }
-  const results = world.gateway.said.map((data) => (JSON.parse(data as string) as Json)["result"]);
-  assert.deepEqual(results, [
-    { result: "Prices" },
-    { place: "Rome" },
-    {},
-    { success: false, error: "The page's function failed: no such page" },
-    { success: false, error: "The page's function failed: it has no unknown" },
-  ]);
 });
 
 test("a gateway that does not know how to resume ends the call with its reason", async () => {

@@ -61,7 +61,8 @@ export class World {
       return {
         open: (hello, afterMs) => line.open(url, "voxbridge.v1", JSON.stringify(hello), afterMs ?? 0),
         attach: () => line.attach(),
-        send: (message) => line.send(JSON.stringify(message)),
+        send: (message) => line.send(JSON.stringify(message), message.type === "text" ? message.id : undefined),
+        taken: (id) => line.taken(id),
         port: () => new MessageChannel().port1,
         microphone: (on) => line.listen(on),
         close: () => line.close(),

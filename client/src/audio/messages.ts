@@ -17,7 +17,7 @@ export interface CaptureStatus {
   dropped: number;
 }
 
-export type FromCapture = CaptureStatus | Tap | { type: "onset"; time: number };
+export type FromCapture = CaptureStatus | Tap;
 
 export type FromPlayback =
   | { type: "level"; level: number; queuedMs: number; underruns: number; dropped: number; bufferMs: number }
@@ -29,7 +29,8 @@ export type FromPlayback =
 export type ToWorker =
   | { type: "open"; url: string; protocol: string; hello: string; afterMs: number }
   | { type: "attach" }
-  | { type: "send"; text: string }
+  | { type: "send"; text: string; /** Send it again on the next socket until it is `taken`. */ id?: string | undefined }
+  | { type: "taken"; id: string }
   | { type: "capture"; port: MessagePort }
   | { type: "playback"; port: MessagePort }
   | { type: "microphone"; on: boolean }

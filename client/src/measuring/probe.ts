@@ -4,6 +4,7 @@
  */
 import type { FromCapture, FromPlayback } from "../audio/messages";
 import type { PlaybackReport } from "../audio/playback-queue";
+import { Onset } from "./onset";
 
 /** Five minutes at 48 kHz. */
 export const MAX_SAMPLES = 48_000 * 300;
@@ -52,11 +53,13 @@ class Tape {
 export class Probe {
   #played = new Tape();
   #recorded = new Tape();
+  #onset = new Onset();
   readonly marks: Marks = { onsets: [], flushes: [], reports: [], facts: [] };
 
   capture(message: FromCapture): void {
-    if (message.type === "tap") this.#recorded.add(message.time, message.samples);
-    else if (message.type === "onset") this.marks.onsets.push(message.time);
+    if (message.type !== "tap") return;
+    if (this.#onset.take(message.samples, message.time)) this.marks.onsets.push(message.time);
+    this.#recorded.add(message.time, message.samples);
   }
 
   playback(message: FromPlayback): void {
@@ -80,6 +83,7 @@ export class Probe {
   clear(): void {
     this.#played = new Tape();
     this.#recorded = new Tape();
+    this.#onset = new Onset();
     this.marks.onsets.length = 0;
     this.marks.flushes.length = 0;
     this.marks.reports.length = 0;

@@ -6,18 +6,13 @@
 export class Facts {
   /** The newest position seen: what `resume` names. */
   last = 0;
-  /** Facts that came again and were passed over. */
-  repeated = 0;
   /** One fact may be told in two messages, such as an error and the end that it caused. */
   readonly #told = new Set<string>();
 
   /** Whether the message is to be taken. */
   take({ type, seq }: { type: string; seq?: number }): boolean {
     if (seq === undefined) return true;
-    if (seq < this.last || (seq === this.last && this.#told.has(type))) {
-      this.repeated += 1;
-      return false;
-    }
+    if (seq < this.last || (seq === this.last && this.#told.has(type))) return false;
     if (seq > this.last) this.#told.clear();
     this.#told.add(type);
     this.last = seq;

@@ -4,7 +4,7 @@
  * page does. A crash here ends the call for this page; the session waits for it.
  */
 import type { FromWorker } from "../audio/messages";
-import { Outbox } from "./outbox";
+import { HELD_MESSAGES, Outbox } from "./outbox";
 
 /** Bytes the browser may hold unsent, about 4 s of speech; what is newer waits here. */
 export const MAX_UNSENT = 131_072;
@@ -33,6 +33,8 @@ export class CallSocket {
   #due: Cancel | null = null;
   #again: Cancel | null = null;
   readonly #outbox = new Outbox();
+  /** Texts that the log is not known to have, by name: what was on its way when a socket broke is lost. */
+  readonly #untaken = new Map<string, string>();
 
   constructor(private readonly parts: LineParts) {}
 
@@ -88,6 +90,7 @@ export class CallSocket {
     this.#due?.();
     this.#due = null;
     this.#attached = true;
+    this.#outbox.again([...this.#untaken.values()]);
     this.#pump();
   }
 
@@ -106,7 +109,9 @@ export class CallSocket {
     }
   }
 
-  send(text: string): void {
+  /** Send a message now or on the next socket; one with a name is sent again on each socket until it is `taken`. */
+  send(text: string, id?: string): void {
+    if (id && this.#untaken.size < HELD_MESSAGES) this.#untaken.set(id, text);
     if (this.#free) (this.#socket as WebSocket).send(text);
     else {
       this.#outbox.message(text);
@@ -114,8 +119,13 @@ export class CallSocket {
     }
   }
 
+  taken(id: string): void {
+    this.#untaken.delete(id);
+  }
+
   /** Hang up: nothing is told of it. */
   close(): void {
+    this.#untaken.clear();
     this.#outbox.clear();
     this.#drop();
   }

@@ -10,8 +10,6 @@ export const HELD_FRAMES = HELD_MS / 20;
 export const HELD_MESSAGES = 64;
 
 export class Outbox {
-  /** Frames and messages that found no room. */
-  dropped = 0;
   readonly #items: (string | ArrayBuffer)[] = [];
   #frames = 0;
 
@@ -25,7 +23,6 @@ export class Outbox {
     if (this.#frames === HELD_FRAMES) {
       this.#items.splice(this.#items.findIndex((item) => typeof item !== "string"), 1);
       this.#frames -= 1;
-      this.dropped += 1;
     }
     this.#items.push(frame.slice(0));
     this.#frames += 1;
@@ -33,8 +30,12 @@ export class Outbox {
 
   /** Keep a message; when there are too many, the newest is the one that is not kept. */
   message(text: string): void {
-    if (this.#items.length - this.#frames >= HELD_MESSAGES) this.dropped += 1;
-    else this.#items.push(text);
+    if (this.#items.length - this.#frames < HELD_MESSAGES) this.#items.push(text);
+  }
+
+  /** Put messages ahead of what waits, but for those that wait already. */
+  again(texts: readonly string[]): void {
+    this.#items.unshift(...texts.filter((text) => !this.#items.includes(text)));
   }
 
   /** The oldest, taken out. */

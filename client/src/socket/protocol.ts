@@ -46,7 +46,7 @@ export interface DeclaredTool {
 export type ClientMessage =
   | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string; agent?: string; output?: "audio" | "text"; record?: boolean; filler?: boolean; token?: string; tools?: DeclaredTool[] }
   | { type: "resume"; sessionId: string; resumeToken: string; last_seq: number }
-  | { type: "text"; text: string }
+  | { type: "text"; text: string; /** The page's name for the text: sent twice, it counts once. */ id: string }
   | { type: "browser_function_result"; name: string; result: Json; fn_call_id?: string | undefined }
   | ({ type: "playback" } & PlaybackReport)
   | { type: "interrupt" }
@@ -100,7 +100,7 @@ export type ServerMessage =
   | ({ type: "agent"; phase: "started" | "completed"; from: string; to: string; reason?: string; voice?: string; model?: string; ms?: number } & Fact)
   | ({ type: "provider"; status: "connected" | "lost" | "leaving"; provider: string; model: string; resumed_by?: string } & Fact)
   | ({ type: "text" } & Words)
-  | ({ type: "transcript"; role: "user" | "assistant"; final?: boolean; continues?: boolean } & Words)
+  | ({ type: "transcript"; role: "user" | "assistant"; final?: boolean; continues?: boolean; /** The name of what was typed. */ id?: string } & Words)
   | ({ type: "turn_complete"; turn: number; reason?: string; latency?: Latency; usage?: Usage } & Fact)
   | ({ type: "function_call"; name: string; args: Json; server_handled: boolean; fn_call_id?: string } & Fact)
   | ({ type: "function_result"; name: string; result: unknown; fn_call_id?: string } & Fact)

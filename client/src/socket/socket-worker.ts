@@ -34,7 +34,12 @@ export class SocketWorker {
 
   /** Say it now, or as soon as the session has answered. */
   send(message: ClientMessage): void {
-    this.#tell({ type: "send", text: JSON.stringify(message) });
+    this.#tell({ type: "send", text: JSON.stringify(message), id: (message as { id?: string }).id });
+  }
+
+  /** The log has the text of this name: it is not sent again. */
+  taken(id: string): void {
+    this.#tell({ type: "taken", id });
   }
 
   /** Connect a worklet with the worker; return the end of the port for the worklet. */

@@ -27,7 +27,10 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
       socket.attach();
       break;
     case "send":
-      socket.send(data.text);
+      socket.send(data.text, data.id);
+      break;
+    case "taken":
+      socket.taken(data.id);
       break;
     case "capture":
       data.port.onmessage = ({ data: frame }: MessageEvent<ArrayBuffer>) => {

@@ -37,6 +37,11 @@ FAILED_RESULT = {"success": False, "error": "Too slow.", "code": "TIMED_OUT", "r
             {"final": True, "turn": 2, "continues": True},
         ),
         (
+            v.UserSaid(text="c", turn=2, source="text", text_id="t1"),
+            {"type": "transcript", "role": "user", "text": "c"},
+            {"final": True, "turn": 2, "id": "t1"},
+        ),
+        (
             v.AgentSaid(text="b", turn=2, generation=3, unheard="c", interrupted=True),
             {"type": "transcript", "role": "assistant", "text": "b"},
             {"final": True, "turn": 2, "generation": 3, "unheard": "c", "interrupted": True},

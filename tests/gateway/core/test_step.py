@@ -119,6 +119,7 @@ def test_a_wrong_message_is_answered_with_what_is_wrong_and_the_socket_stays_ope
     ("message", "field", "limit"),
     [
         ({"type": "text", "text": "x" * (messages.TEXT_LIMIT + 1)}, "text", messages.TEXT_LIMIT),
+        ({"type": "text", "text": "x", "id": "x" * (messages.TEXT_ID_LIMIT + 1)}, "id", messages.TEXT_ID_LIMIT),
         ({**START, "systemPrompt": "x" * (messages.PROMPT_LIMIT + 1)}, "systemPrompt", messages.PROMPT_LIMIT),
         ({**START, "model": "x" * (messages.NAME_LIMIT + 1)}, "model", messages.NAME_LIMIT),
         ({**START, "voice": "x" * (messages.NAME_LIMIT + 1)}, "voice", messages.NAME_LIMIT),
@@ -139,6 +140,7 @@ def test_one_over_a_limit_is_refused_and_the_limit_is_named(message: dict[str, A
     "message",
     [
         {"type": "text", "text": "x" * messages.TEXT_LIMIT},
+        {"type": "text", "text": "x", "id": "x" * messages.TEXT_ID_LIMIT},
         {"type": "audio", "data": base64.b64encode(bytes(65_520)).decode()},
         {"type": "playback", "generation": messages.COUNTER_LIMIT, "played_ms": 0, "state": "finished"},
     ],

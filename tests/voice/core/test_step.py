@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.voice.conversation import Conversation
-from voxbridge.services.voice.core import inputs
+from tests.voice.orders.simulation import Orders
+from voxbridge.services.voice.core import inputs, step
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import tools as tool_events
@@ -255,3 +258,19 @@ def test_the_step_changes_no_state_it_was_given() -> None:
     copied = (before.turns, before.utterance, before.reply, before.history, before.effects)
     call.speak("Hello")
     assert (before.turns, before.utterance, before.reply, before.history, before.effects) == copied
+
+
+@pytest.mark.parametrize("team", ["cascade", "gemini"])
+def test_a_text_that_is_sent_again_counts_once(team: str) -> None:
+    call = Conversation() if team == "cascade" else Orders(team)
+
+    def types(*names: str) -> list[str]:
+        for name in names:
+            call.log(gateway.TextReceived(text="Tell me.", text_id=name))
+        appended = [one for _, one in call.appended] if isinstance(call, Orders) else call.events(ev.UserSaid)
+        return [one.text_id for one in appended if isinstance(one, ev.UserSaid)]
+
+    assert types("a", "a") == ["a"]
+    assert types("", "") == ["a", "", ""], "a text without a name is a new one"
+    types(*(f"b{number}" for number in range(step.TEXTS_KEPT)))
+    assert types("a")[-1] == "a", "so many later ones are remembered, and no more"

@@ -75,6 +75,8 @@ class TextReceived(Event, frozen=True, kw_only=True):
     """The user typed."""
 
     text: str
+    text_id: str = ""
+    """The client's name for the text. A client that does not know whether a text arrived sends it again under the same name."""
 
 
 @event("playback.reported", writer="gateway")

@@ -205,6 +205,9 @@ class UserSaid(Event, frozen=True, kw_only=True):
     continues: bool = False
     """True if the text continues earlier words of the same turn, which had been taken as complete; no answer to those was heard."""
 
+    text_id: str = ""
+    """`text.received.text_id` of what was typed."""
+
 
 @event("agent.said", writer="voice", visible=True)
 class AgentSaid(Event, frozen=True, kw_only=True):

@@ -1,7 +1,6 @@
 /** The capture worklet: microphone blocks to frames, straight to the socket's worker. */
 import { Framer } from "../framer";
 import type { FromCapture, ToWorklet } from "../messages";
-import { Onset } from "../../measuring/onset";
 
 /** The meter's pace: 20 Hz. */
 const LEVEL_SECONDS = 0.05;
@@ -10,7 +9,6 @@ class Capture extends AudioWorkletProcessor {
   #socket: MessagePort | null = null;
   #tap = false;
   #nextLevel = 0;
-  readonly #onset = new Onset();
   readonly #framer = new Framer(
     sampleRate,
     (frame) => {
@@ -41,7 +39,6 @@ class Capture extends AudioWorkletProcessor {
     if (block === undefined) return true;
     this.#framer.push(block);
     if (this.#tap) {
-      if (this.#onset.take(block, currentTime)) this.#tell({ type: "onset", time: currentTime });
       const samples = block.slice();
       this.#tell({ type: "tap", time: currentTime, samples }, [samples.buffer]);
     }

@@ -23,6 +23,7 @@ MESSAGE_LIMIT: Final = 1024 * 1024
 TEXT_LIMIT: Final = 8_192
 PROMPT_LIMIT: Final = 16_384
 NAME_LIMIT: Final = 256
+TEXT_ID_LIMIT: Final = 64
 AGENT_LIMIT: Final = 64
 """Characters of the name of an agent or of a pipeline."""
 TOKEN_LIMIT: Final = 4_096
@@ -63,6 +64,7 @@ class Text(msgspec.Struct, frozen=True, tag="text"):
     """Typed text."""
 
     text: str
+    text_id: str = msgspec.field(name="id", default="")
 
 
 class BrowserFunctionResult(msgspec.Struct, frozen=True, tag="browser_function_result"):
@@ -186,6 +188,7 @@ def _check(message: ClientMessage) -> None:
             _counter("last_seq", message.last_seq, POSITION_LIMIT)
         case Text():
             _filled("text", message.text, TEXT_LIMIT)
+            _at_most("id", message.text_id, TEXT_ID_LIMIT)
         case BrowserFunctionResult():
             _filled("name", message.name, NAME_LIMIT)
             _at_most("fn_call_id", message.fn_call_id, NAME_LIMIT)

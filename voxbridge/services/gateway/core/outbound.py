@@ -179,6 +179,8 @@ def _user_said(event: events.voice.UserSaid, reader: Reader) -> Message:
         message |= {"final": True, "turn": event.turn}
         if event.continues:
             message["continues"] = True
+        if event.text_id:
+            message["id"] = event.text_id
     return message
 
 

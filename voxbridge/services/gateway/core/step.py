@@ -363,7 +363,7 @@ class Connection:
     def _event(self, message: ClientMessage) -> events.Event:
         match message:
             case messages.Text():
-                return events.gateway.TextReceived(text=message.text)
+                return events.gateway.TextReceived(text=message.text, text_id=message.text_id)
             case messages.Playback():
                 return events.gateway.PlaybackReported(
                     generation=message.generation,

@@ -365,6 +365,9 @@ class State(msgspec.Struct, kw_only=True):
     open: tuple[int, ...] = ()
     """Turns that are not over."""
 
+    texts: tuple[str, ...] = ()
+    """Names of the newest typed texts, to recognise one that is sent again."""
+
     generation: int = 0
     effects: int = 0
     calls: int = 0

@@ -33,6 +33,9 @@ from voxbridge.shared.step.fold import LogInput
 GRACE_MS: Final = 10_000
 """Milliseconds a session waits for a disconnected client that cannot resume it; a client that can has `resume_window_s`."""
 
+TEXTS_KEPT: Final = 64
+"""Number of typed texts whose ids are remembered: as many as a client keeps to send again."""
+
 _FROM_A_CLIENT: Final = (
     gateway.TextReceived,
     gateway.PlaybackReported,
@@ -78,14 +81,18 @@ def _event(d: Draft, event: Any, ts: int) -> None:
     match event:
         case gateway.SessionRequested():
             d.state.request, d.state.requested_at = event, ts
+        case gateway.TextReceived(text_id=text_id) if text_id and text_id in d.state.texts:
+            pass  # sent again: the client could not know that it had arrived
         case gateway.TextReceived() if d.state.ending is not None:
             turns.cancel_reply(d, "text")  # no model is left to answer it
-        case gateway.TextReceived(text=text) if d.state.line is not None:
-            responses.typed(d, text)
-        case gateway.TextReceived(text=text) if d.state.request is not None and d.state.request.mode != "echo":
+        case gateway.TextReceived(text=text, text_id=text_id) if d.state.line is not None:
+            _remember(d, text_id)
+            responses.typed(d, text, text_id)
+        case gateway.TextReceived(text=text, text_id=text_id) if d.state.request is not None and d.state.request.mode != "echo":
+            _remember(d, text_id)
             reopening.give_up(d)
             turns.cancel_reply(d, "text")
-            turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now))
+            turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now), text_id=text_id)
         case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):
             if playback == "finished" and d.state.line is not None:
                 transcripts.final(d)  # the user's words precede the reply that was heard
@@ -122,6 +129,11 @@ def _event(d: Draft, event: Any, ts: int) -> None:
             turns.notice(d, announce)
         case tools.TaskFailed(function=function, error=error):
             turns.notice(d, f"{function.replace('_', ' ')} failed: {error.message}")
+
+
+def _remember(d: Draft, text_id: str) -> None:
+    if text_id:
+        d.state.texts = (*d.state.texts, text_id)[-TEXTS_KEPT:]
 
 
 def _answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:

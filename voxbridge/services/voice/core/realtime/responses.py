@@ -25,7 +25,7 @@ TEXT_LIMIT: Final = 8_000
 ANNOUNCE: Final = "Say this to the user now, in your own voice and nothing else: {}"
 
 
-def typed(d: Draft, text: str) -> None:
+def typed(d: Draft, text: str, text_id: str) -> None:
     """Handle typed text: stop the response, and put the text to the model as a new turn."""
     transcripts.finish(d)
     _mute(d)
@@ -33,7 +33,7 @@ def typed(d: Draft, text: str) -> None:
     turns.resolve_cut(d, None)
     transcripts.leave_unanswered(d)
     turn = ledger.begin(d)
-    d.append(ev.UserSaid(text=text, turn=turn, source="text"))
+    d.append(ev.UserSaid(text=text, turn=turn, source="text", text_id=text_id))
     memory.remember_user(d, text)
     connection.put_back_notice(d)
     connection.change(d, asked=text, asking=True, going_on=turn, go_on=False, said="", asked_again=False, awaited=True, ended_at=d.now)
