@@ -74,7 +74,7 @@ class RecordedCall(Conversation):
         self.speak(said)
         self.write("Well. ", "That is ", "a good question, ", "and here is ", "the answer to it. ", "Ask me ", "another one.")
         self.synthesize()
-        generation = self.state.generation
+        generation = self.state.counters.generation
         for played in range(250, 3_000, 250):
             self.pass_ms(250)
             self.play(played, generation=generation)

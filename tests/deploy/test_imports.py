@@ -11,7 +11,7 @@ from deploy.gates import ROOT, imports
 
 PLANTED = {
     "voxbridge/shared/clock.py": ("import voxbridge.services.voice.core.state", "the command starts services"),
-    "voxbridge/services/voice/core/state.py": ("import voxbridge.services.gateway.core.messages", "no service imports another"),
+    "voxbridge/services/voice/core/state/session.py": ("import voxbridge.services.gateway.core.messages", "no service imports another"),
     "voxbridge/shared/errors.py": ("import voxbridge.shared.log.reader", "rooms of shared"),
     "voxbridge/services/gateway/door/access.py": ("import voxbridge.services.gateway.rest.app", "rooms of the gateway"),
     "voxbridge/services/voice/core/inputs.py": ("import voxbridge.services.voice.session.session", "rooms of the voice service"),

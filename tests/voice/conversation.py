@@ -173,19 +173,21 @@ class Conversation:
         """Synthesise all pieces that wait to be spoken. Return their number."""
         pieces = 0
         while True:
-            open_pieces = [p for p in (self.state.reply.pieces if self.state.reply else ()) if p.effect is not None and not p.done]
+            open_pieces = [
+                p for p in (self.state.speech.reply.pieces if self.state.speech.reply else ()) if p.effect is not None and not p.done
+            ]
             if not open_pieces:
                 return pieces
             effect = open_pieces[0].effect or 0
             self.take(inputs.AudioMade(effect=effect, ms=100, done=False))
-            if self.state.reply is not None and self.state.reply.sent is None:
-                self.take(inputs.AudioSent(self.state.reply.generation))
+            if self.state.speech.reply is not None and self.state.speech.reply.sent is None:
+                self.take(inputs.AudioSent(self.state.speech.reply.generation))
             self.take(inputs.AudioMade(effect=effect, ms=ms_each, done=True))
             pieces += 1
 
     def play(self, played_ms: int, state: gateway.PlaybackState = "playing", generation: int | None = None) -> None:
         """Report playback of the current (or given) generation as the client."""
-        self.log(gateway.PlaybackReported(generation=generation or self.state.generation, played_ms=played_ms, state=state))
+        self.log(gateway.PlaybackReported(generation=generation or self.state.counters.generation, played_ms=played_ms, state=state))
 
     def complete_tool(self, result: dict[str, Any]) -> None:
         """Answer the newest call as the executor."""

@@ -9,7 +9,7 @@ handles keep the context. Nothing is random.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -121,15 +121,8 @@ class LiveWorld(World):
 
     def sizes(self) -> dict[str, int]:
         """Return the size of the encoded state in bytes, of each tuple in it and its line, and of pending timers and effects."""
-        line = self.state.line
         found = {"bytes": len(msgspec.msgpack.encode(self.state)), "timers": len(self._timers), "effects": len(self._effects)}
-        for prefix, one in (("", self.state), ("line.", line)):
-            found |= (
-                {prefix + name: len(value) for name in one.__struct_fields__ if isinstance(value := getattr(one, name), tuple)}
-                if one
-                else {}
-            )
-        return found
+        return found | dict(_tuples(self.state))
 
     # The worker.
 
@@ -179,13 +172,13 @@ class LiveWorld(World):
             cause = f"voice#{int(due.cause.removeprefix('voice#')) + taken}" if isinstance(due.cause, str) else due.cause
             self._store("voice", due.event, cause)
         self._timers = {name: (due - START_US) // 1_000 for name, due in running.timers.items()}
-        spoken = self.spoken.get(self.state.generation)
+        spoken = self.spoken.get(self.state.counters.generation)
         self._take(
             inputs.TakenOver(
                 worker=f"voice-{self.worker}",
-                term=self.state.term + 1,
+                term=self.state.ownership.term + 1,
                 gap_ms=TAKEOVER_MS,
-                generation=self.state.generation,
+                generation=self.state.counters.generation,
                 left_ms=(spoken.ms if spoken.left is None else spoken.left) if spoken is not None else 0,
                 audio_from_ms=max(0, self.now - KEPT_MS),
                 audio_to_ms=self.now,
@@ -479,3 +472,13 @@ def _asks(text: str) -> bool:
 def typed(text: str) -> gateway.TextReceived:
     """Return the event of a typed text."""
     return gateway.TextReceived(text=text)
+
+
+def _tuples(one: msgspec.Struct, prefix: str = "") -> Iterator[tuple[str, int]]:
+    """Return the dotted name and the length of each tuple in a struct and in the structs that it holds."""
+    for name in one.__struct_fields__:
+        value = getattr(one, name)
+        if isinstance(value, tuple):
+            yield prefix + name, len(value)
+        elif isinstance(value, msgspec.Struct):
+            yield from _tuples(value, f"{prefix}{name}.")

@@ -210,19 +210,19 @@ class World:
         for due in folded.missing:
             self._store("voice", due.event, due.cause)
         self._timers = {name: (due - START_US) // 1_000 for name, due in running.timers.items()}
-        spoken = self.spoken.get(self.state.generation)
+        spoken = self.spoken.get(self.state.counters.generation)
         self._take(
             inputs.TakenOver(
                 worker=f"voice-{self.worker}",
-                term=self.state.term + 1,
+                term=self.state.ownership.term + 1,
                 gap_ms=TAKEOVER_MS,
-                generation=self.state.generation,
+                generation=self.state.counters.generation,
                 left_ms=(spoken.ms if spoken.left is None else spoken.left) if spoken is not None else 0,
                 audio_from_ms=max(0, self.now - 10_000),
                 audio_to_ms=self.now,
             )
         )
-        mark = self.state.microphone
+        mark = self.state.client.microphone
         for index, change in enumerate(self._voice):
             if mark is None or index >= mark.sequence:
                 self._take(inputs.MicrophoneAt(samples=self.now * 16, sequence=index + 1, time_ms=self.now))

@@ -51,7 +51,7 @@ def test_words_before_a_call_are_spoken_and_kept_beside_it() -> None:
     call.synthesize()
     call.play(2_000, "finished")
     assert call.events(ev.AgentSaid)[0].text == "Let me look It is nine."
-    assert call.state.history[-1].text == "It is nine."
+    assert call.state.conversation.history[-1].text == "It is nine."
 
 
 def test_parallel_calls_are_answered_together() -> None:
@@ -202,7 +202,7 @@ def test_an_apology_that_fails_too_ends_the_turn() -> None:
     effect = call.last_effect(out.Synthesize)[0]
     call.take(inputs.EffectFailed(effect=effect, error=ev.Failure(code="PROVIDER_UNAVAILABLE", message="down")))
     assert [event.reason for event in call.events(ev.TurnCompleted)] == ["failed"]
-    assert call.state.reply is None
+    assert call.state.speech.reply is None
 
 
 def test_a_call_that_cannot_be_read_is_answered_in_words_instead() -> None:
@@ -225,7 +225,7 @@ def test_an_apology_is_not_remembered_as_a_way_to_answer() -> None:
     call.take(inputs.EffectFailed(effect=call.last_effect(out.Complete)[0], error=failure))
     call.synthesize()
     call.play(1_000, "finished")
-    assert [message.text for message in call.state.history] == ["Hello?"]
+    assert [message.text for message in call.state.conversation.history] == ["Hello?"]
 
 
 def test_a_result_that_says_what_to_say_is_said_without_asking_the_model_again() -> None:
@@ -239,8 +239,8 @@ def test_a_result_that_says_what_to_say_is_said_without_asking_the_model_again()
     assert call.last_effect(out.Synthesize)[1].text == "It's nine in Tokyo."
     call.synthesize()
     call.play(1_000, "finished")
-    assert [message.role for message in call.state.history] == ["user", "assistant", "tool", "assistant"]
-    assert call.state.history[-1].text == "It's nine in Tokyo."
+    assert [message.role for message in call.state.conversation.history] == ["user", "assistant", "tool", "assistant"]
+    assert call.state.conversation.history[-1].text == "It's nine in Tokyo."
     assert call.events(ev.TurnCompleted)[0].reason == "completed"
 
 

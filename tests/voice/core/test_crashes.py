@@ -118,9 +118,9 @@ def test_the_history_is_that_of_a_call_without_a_crash() -> None:
         world.run(50_000)
         return world
 
-    expected = call(40_000).state.history
+    expected = call(40_000).state.conversation.history
     for at in range(1, 16_500, EVERY_MS):
-        assert call(at).state.history == expected
+        assert call(at).state.conversation.history == expected
 
 
 def test_after_a_crash_at_every_event_the_log_folds_to_the_uninterrupted_call() -> None:

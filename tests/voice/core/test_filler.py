@@ -43,7 +43,7 @@ def makes(conversation: Conversation, ms: int = 700) -> None:
     """Synthesise and send the filler."""
     effect, _ = conversation.last_effect(out.Synthesize)
     conversation.take(inputs.AudioMade(effect=effect, ms=ms, done=True))
-    conversation.take(inputs.AudioSent(conversation.state.generation))
+    conversation.take(inputs.AudioSent(conversation.state.counters.generation))
 
 
 # The cascade.
@@ -85,7 +85,7 @@ def test_what_was_said_meanwhile_is_in_the_log_and_in_no_history() -> None:
     conversation.play(1_700, "finished")
     (said,) = conversation.events(ev.AgentSaid)
     assert (said.text, said.filler) == ("It is noon.", filler.phrase("en", SID, 1, 0))
-    assert [one.text for one in conversation.state.history] == ["What is it?", "It is noon."]
+    assert [one.text for one in conversation.state.conversation.history] == ["What is it?", "It is noon."]
     (done,) = conversation.events(ev.TurnCompleted)
     assert done.latency.first_audio_sent is not None
     assert done.latency.first_audio_sent >= LATE + 700, "the answer's own sound, not the filler's"
@@ -104,12 +104,12 @@ def test_a_function_that_takes_long_is_covered_after_what_was_said_of_it() -> No
     assert covering(conversation) == [filler.phrase("en", SID, 1, 0)]
     makes(conversation)
     conversation.complete_tool({"time": "12:00"})
-    assert conversation.state.history[-1].role == "tool"
+    assert conversation.state.conversation.history[-1].role == "tool"
     conversation.write("It is noon.")
     conversation.synthesize()
     conversation.play(9_000, "finished")
     assert [one.text for one in conversation.events(ev.AgentSaid)] == ["Let me look. It is noon."]
-    assert [one.text for one in conversation.state.history if one.role == "assistant"] == ["Let me look.", "It is noon."]
+    assert [one.text for one in conversation.state.conversation.history if one.role == "assistant"] == ["Let me look.", "It is noon."]
 
 
 def test_it_is_said_once_in_a_turn_and_again_only_after_ten_more_seconds_of_silence() -> None:
@@ -127,10 +127,10 @@ def test_no_more_than_three_are_said_in_a_turn() -> None:
     for _ in range(5):
         conversation.pass_ms(5_000)
         effects = [effect for effect, one in conversation.effects(out.Synthesize) if one.whole]
-        if conversation.state.reply is not None and not conversation.state.reply.failed:
+        if conversation.state.speech.reply is not None and not conversation.state.speech.reply.failed:
             for effect in effects:
                 conversation.take(inputs.AudioMade(effect=effect, ms=700, done=True))
-            conversation.take(inputs.AudioSent(conversation.state.generation))
+            conversation.take(inputs.AudioSent(conversation.state.counters.generation))
     assert len(covering(conversation)) <= filler.LIMIT
 
 
@@ -141,7 +141,7 @@ def test_barge_in_stops_it_and_the_log_has_no_more_than_was_heard() -> None:
     conversation.play(0)
     conversation.pass_ms(300)
     conversation.take(inputs.VoiceStarted(5_000))
-    assert conversation.flushed() == [conversation.state.generation]
+    assert conversation.flushed() == [conversation.state.counters.generation]
     conversation.play(300, "flushed", generation=1)
     assert conversation.events(ev.AgentSaid) == [], "of the words nothing was heard to its end"
     (done,) = conversation.events(ev.TurnCompleted)
@@ -162,7 +162,7 @@ def test_an_answer_that_was_cut_behind_it_has_only_the_words_that_were_heard() -
     assert said.filler == filler.phrase("en", SID, 1, 0)
     assert said.text == "It is"
     assert said.unheard == "noon in the whole of the town."
-    assert conversation.state.history[-1].text == "It is"
+    assert conversation.state.conversation.history[-1].text == "It is"
 
 
 def test_a_cough_over_it_has_the_question_asked_again() -> None:
@@ -197,11 +197,11 @@ def test_the_state_says_thinking_again_when_it_was_heard_and_that_it_takes_long(
     assert conversation.states()[-1] == "speaking"
     conversation.pass_ms(1_500)
     assert conversation.states()[-1] == "thinking"
-    assert conversation.state.shown[1] == "It takes longer than usual."
+    assert conversation.state.display.shown[1] == "It takes longer than usual."
     conversation.write("It is noon.")
     conversation.synthesize()
     conversation.play(1_700, "finished")
-    assert conversation.state.shown == ("listening", "")
+    assert conversation.state.display.shown == ("listening", "")
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_worker_may_die_at_any_moment_of_it() -> None:
         world.run(30_000)
         assert [one.reason for one in world.told(ev.TurnCompleted)] == ["completed"], at
         assert " ".join(answers(world.told(ev.AgentSaid))).endswith("It is noon here."), "a sentence half heard is said again"
-        assert [one.text for one in world.state.history] == ["q", "It is noon here."], at
+        assert [one.text for one in world.state.conversation.history] == ["q", "It is noon here."], at
 
 
 # Realtime models.
@@ -263,7 +263,7 @@ def test_a_function_of_a_realtime_model_is_covered_by_the_local_voice() -> None:
     (said,) = world.told(ev.AgentSaid)
     assert (said.text, said.filler, said.turn) == ("A1 found it.", filler.phrase("", SID, 1, 0), 1)
     assert [text for text, _ in world.heard()] == [said.filler, "A1", "found", "it."]
-    assert [one.text for one in world.state.history if one.role == "assistant" and one.text] == ["A1 found it."]
+    assert [one.text for one in world.state.conversation.history if one.role == "assistant" and one.text] == ["A1 found it."]
     assert [one.reason for one in world.told(ev.TurnCompleted)] == ["completed"]
     assert replay(SID, world.log)[1] == stored(world.log)
 
@@ -304,9 +304,9 @@ def test_somebody_who_speaks_over_it_silences_it_and_is_answered() -> None:
     world.executor_ms = 8_000
     world.says(2_000, "Q1 look it up")
     world.run(2_000)
-    while world.state.reply is None or world.state.reply.sent is None:
+    while world.state.speech.reply is None or world.state.speech.reply.sent is None:
         world.run(world.now + 20)
-    generation = world.state.reply.generation
+    generation = world.state.speech.reply.generation
     world.speaks(world.now + 10, "Q2 leave it")
     world.run(30_000)
     assert world.spoken[generation].flushed
@@ -321,7 +321,7 @@ def test_what_was_heard_of_the_answer_behind_it_is_told_to_the_model_without_it(
     world.executor_ms = 3_000
     world.says(2_000, "Q1 look it up")
     world.run(2_000)
-    while not world.state.reply or not world.state.reply.line:
+    while not world.state.speech.reply or not world.state.speech.reply.line:
         world.run(world.now + 20)
     world.speaks(world.now + 150, "Q2 stop")
     world.run(40_000)
@@ -364,8 +364,8 @@ def test_a_lost_connection_and_a_lost_worker_take_it_along() -> None:
             world.run(45_000)
             assert [one.number for one in world.told(ev.TurnCompleted)] == [1, 2], (at, fault)
             assert " ".join(answers(world.told(ev.AgentSaid))) == "A1 found it. A2 yes.", (at, fault)
-            assert world.state.reply is None, (at, fault)
-            assert not world.state.waits, (at, fault)
+            assert world.state.speech.reply is None, (at, fault)
+            assert not world.state.display.waits, (at, fault)
             state, appended = replay(SID, world.log)
             assert appended == stored(world.log)
             assert encoded(state) == encoded(world.state)

@@ -21,7 +21,9 @@ LOST = gateway.ClientDisconnected(gateway="g", connection="c", reason="closed", 
 def carried_on(call: Conversation, *, left_ms: int | None = 0, gap_ms: int = 3_000, **found: Any) -> None:
     """Have another worker take the session over."""
     audio: dict[str, Any] = {"audio_from_ms": 0, "audio_to_ms": 60_000, **found}
-    call.take(inputs.TakenOver(worker="voice-2", term=2, gap_ms=gap_ms, generation=call.state.generation, left_ms=left_ms, **audio))
+    call.take(
+        inputs.TakenOver(worker="voice-2", term=2, gap_ms=gap_ms, generation=call.state.counters.generation, left_ms=left_ms, **audio)
+    )
 
 
 def attached(**options: Any) -> Conversation:
@@ -49,7 +51,7 @@ def test_a_session_that_listens_is_owned_again_and_says_so() -> None:
     assert (restored.worker, restored.term, restored.how, restored.gap_ms, restored.lost) == ("voice-2", 2, "reseeded", 3_000, ())
     assert out.Route("detector") in call.outputs
     assert call.states() == ["listening"], "people who were told of the wait are told of its end"
-    assert call.state.term == 2
+    assert call.state.ownership.term == 2
 
 
 def test_a_request_that_was_not_answered_is_asked_again_with_the_same_words() -> None:
@@ -116,7 +118,7 @@ def test_a_reply_goes_on_with_the_sentence_that_was_cut_as_a_new_generation_of_t
     assert (first.text, first.interrupted, first.played_ms) == ("Tea is a hot drink. It comes", True, 1_500)
     assert (second.text, second.interrupted) == ("It comes from leaves. People like it.", False)
     assert [event.number for event in call.events(ev.TurnCompleted)] == [1]
-    assert call.state.history[-1].text == "Tea is a hot drink. It comes from leaves. People like it."
+    assert call.state.conversation.history[-1].text == "Tea is a hot drink. It comes from leaves. People like it."
 
 
 def test_a_client_that_does_not_tell_is_taken_to_have_heard_what_left_and_no_more() -> None:
@@ -137,7 +139,7 @@ def test_a_reply_that_was_heard_to_its_end_is_not_said_again() -> None:
         ("Tea is a hot drink. It comes from leaves. People like it.", False)
     ]
     assert [event.reason for event in call.events(ev.TurnCompleted)] == ["completed"]
-    assert call.state.reply is None
+    assert call.state.speech.reply is None
 
 
 def test_speech_in_the_gap_interrupts_what_would_be_said_again() -> None:
@@ -146,7 +148,7 @@ def test_speech_in_the_gap_interrupts_what_would_be_said_again() -> None:
     carried_on(call, left_ms=1_900)
     call.take(inputs.VoiceStarted(9_000))
     call.play(1_500, "flushed", generation=1)
-    assert call.state.reply is None
+    assert call.state.speech.reply is None
     assert [event.by for event in call.events(ev.GenerationCancelled)] == ["takeover", "barge_in"]
     assert " ".join(event.text for event in call.events(ev.AgentSaid)).count("Tea is a hot drink.") == 1
     call.take(inputs.VoiceStopped(9_300, 256))
@@ -316,9 +318,9 @@ def test_a_dead_gateway_is_a_lost_client_unless_it_proves_to_live() -> None:
     assert call.events(ev.GenerationCancelled) == []
     call.take(inputs.GatewayLost("g"))
     assert [event.by for event in call.events(ev.GenerationCancelled)] == ["disconnect"]
-    assert call.state.away_since
+    assert call.state.client.away_since
     call.play(1_000, "flushed", generation=1)
-    assert not call.state.away_since
+    assert not call.state.client.away_since
     assert call.last_effect(out.Synthesize)[1].text == "It comes from leaves."
     call.pass_ms(20_000)
     assert call.events(ev.SessionEnded) == []
@@ -361,4 +363,4 @@ def test_the_words_of_a_generation_that_goes_on_are_shown_though_nobody_knows_th
     call.pass_ms(300)
     call.synthesize()
     shown = [one.moment for one in call.outputs if isinstance(one, out.Tell) and isinstance(one.moment, PartialTranscript)]
-    assert [(one.generation, one.text) for one in shown] == [(call.state.generation, "Tea is a hot drink.")]
+    assert [(one.generation, one.text) for one in shown] == [(call.state.counters.generation, "Tea is a hot drink.")]

@@ -75,7 +75,7 @@ def test_effects_of_the_old_reply_change_nothing_after_a_barge_in() -> None:
     call.take(inputs.AudioMade(effect=piece, ms=900, done=True))
     call.take(inputs.Completed(effect=effect))
     assert len(call.effects(out.Synthesize)) == before
-    assert call.state.reply is None
+    assert call.state.speech.reply is None
 
 
 def test_noise_that_cut_the_agent_off_lets_it_go_on_with_what_was_not_heard() -> None:
@@ -98,7 +98,7 @@ def test_noise_before_the_first_word_lets_the_agent_answer_after_all() -> None:
     call.take(inputs.TurnJudged(call.last_effect(out.JudgeTurn)[0], 0.9))
     call.take(inputs.Transcribed(effect=call.last_effect(out.Transcribe)[0], text=" "))
     assert len(call.effects(out.Complete)) == 2
-    assert call.state.reply is not None
+    assert call.state.speech.reply is not None
 
 
 def test_the_user_may_say_the_same_words_twice() -> None:

@@ -31,9 +31,9 @@ def test_the_history_stays_bounded_and_begins_with_a_user() -> None:
     longest = 0
     for turn in range(HISTORY_LIMIT):
         chat(call, f"Question {turn}", f"Answer {turn}.")
-        longest = max(longest, len(call.state.history))
-        assert call.state.history[0].role == "user"
-        assert call.state.history[-1].text == f"Answer {turn}."
+        longest = max(longest, len(call.state.conversation.history))
+        assert call.state.conversation.history[0].role == "user"
+        assert call.state.conversation.history[-1].text == f"Answer {turn}."
     assert HISTORY_KEPT < longest <= HISTORY_LIMIT
     assert len(call.events(ev.TurnCompleted)) == HISTORY_LIMIT
 
@@ -107,7 +107,7 @@ def test_of_too_many_notices_the_first_are_said() -> None:
     call.take(inputs.VoiceStarted(0))
     for number in range(NOTICES_LIMIT + 5):
         call.log(tools.TaskCompleted(task_id=f"t{number}", function="timer", result={}, announce=f"Timer {number}."))
-    assert len(call.state.notices) == NOTICES_LIMIT
+    assert len(call.state.pending.notices) == NOTICES_LIMIT
 
 
 def test_the_voice_may_be_silent_while_there_is_audio_to_play() -> None:
@@ -149,7 +149,7 @@ def test_a_model_that_fails_after_a_call_leaves_no_call_open_and_says_so() -> No
     assert [one.how for one in call.events(ev.ToolDelivered)] == ["dropped"]
     call.synthesize()
     call.play(10_000, "finished")
-    roles = [message.role for message in call.state.history]
+    roles = [message.role for message in call.state.conversation.history]
     assert roles == ["user", "assistant", "tool"]
     assert "Sorry" in call.events(ev.AgentSaid)[-1].text
 
@@ -189,7 +189,7 @@ def test_typing_into_an_echo_asks_no_model() -> None:
     call = Conversation(mode="echo")
     call.log(gateway.TextReceived(text="Hello?"))
     assert [one for one in call.outputs if isinstance(one, out.StartEffect)] == []
-    assert call.state.reply is None
+    assert call.state.speech.reply is None
 
 
 def test_every_input_travels_through_the_journal_unchanged() -> None:

@@ -24,7 +24,7 @@ from voxbridge.services.voice.core.prompt.prompt import (
     window,
     with_summary,
 )
-from voxbridge.services.voice.core.state_parts import NOTHING
+from voxbridge.services.voice.core.state import NOTHING
 from voxbridge.shared.agents.model import Agent, ModelName
 
 

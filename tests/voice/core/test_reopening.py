@@ -51,8 +51,8 @@ def answered(call: Conversation) -> None:
 
 def reply(call: Conversation) -> Reply:
     """Return the reply in preparation."""
-    assert call.state.reply is not None
-    return call.state.reply
+    assert call.state.speech.reply is not None
+    return call.state.speech.reply
 
 
 def made_but_not_sent(call: Conversation) -> None:
@@ -73,11 +73,11 @@ def test_what_is_said_before_the_answer_is_heard_goes_on_with_the_turn(far: str)
     call.take(inputs.VoiceStarted(call.now_ms))
     assert running <= call.cancelled()
     assert out.Flush(1) in call.outputs
-    assert call.state.reply is None
+    assert call.state.speech.reply is None
     call.speak(SECOND)
     assert said(call) == [(FIRST, 1, False), (SECOND, 1, True)]
     assert asked(call) == [("user", f"{FIRST} {SECOND}")]
-    assert [(one.role, one.text) for one in call.state.history] == [("user", f"{FIRST} {SECOND}")]
+    assert [(one.role, one.text) for one in call.state.conversation.history] == [("user", f"{FIRST} {SECOND}")]
     answered(call)
     assert [(one.text, one.unheard, one.turn, one.generation) for one in call.events(ev.AgentSaid)] == [("Well said.", "", 1, 2)]
     assert ended(call) == [(1, "completed")]
@@ -158,7 +158,7 @@ def test_a_client_that_wants_silence_gets_it_also_where_no_words_come() -> None:
     call.take(inputs.VoiceStopped(call.now_ms, 256))
     call.take(inputs.TurnJudged(call.last_effect(out.JudgeTurn)[0], 0.9))
     call.take(inputs.Transcribed(effect=call.last_effect(out.Transcribe)[0], text=""))
-    assert call.state.reply is None
+    assert call.state.speech.reply is None
 
 
 @pytest.mark.parametrize("far", ["asked", "writing"])

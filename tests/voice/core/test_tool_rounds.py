@@ -95,7 +95,7 @@ async def test_five_rounds_are_usual(workers: Workers, page: Page, model_server:
         await page.until(ev.SessionStarted)
         session = worker.session(page.sid)
         assert session is not None
-        assert session.state.tool_rounds == 5
+        assert session.state.settings.tool_rounds == 5
         await a_turn(page)
         await page.ends()
     assert said(page) == ["All right."]

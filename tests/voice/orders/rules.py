@@ -6,6 +6,7 @@ import os
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from random import SystemRandom
 from typing import Any, Final
 
@@ -46,7 +47,19 @@ _FLAGS: Final = (
     "said",
     "written",
 )
-_FLAGS_OF_STATE: Final = ("reply", "cut", "withdrawn", "paused", "utterance", "handoff", "notices", "resume", "redo", "results", "released")
+_FLAGS_OF_STATE: Final = (
+    "utterance",
+    "speech.reply",
+    "speech.cut",
+    "speech.withdrawn",
+    "speech.paused",
+    "speech.resume",
+    "speech.redo",
+    "team.handoff",
+    "pending.notices",
+    "pending.results",
+    "ownership.released",
+)
 
 
 def broken(seed: str, what: Sequence[Thing]) -> list[str]:
@@ -86,15 +99,15 @@ def _told(orders: Orders, *kinds: type[events.Event]) -> list[Any]:
 
 def _at_rest(orders: Orders) -> Iterator[str]:
     state = orders.state
-    if state.shown[0] != "listening":
-        yield f"at rest the state is {state.shown[0]}"
+    if state.display.shown[0] != "listening":
+        yield f"at rest the state is {state.display.shown[0]}"
     for name in _FLAGS_OF_STATE:
-        if getattr(state, name):
+        if attrgetter(name)(state):
             yield f"at rest `{name}` stands"
     line = state.line
     if line is not None:
         for name in _FLAGS:
-            if getattr(line, name):
+            if attrgetter(name)(line):
                 yield f"at rest `line.{name}` stands"
         if not line.ready:
             yield "at rest there is no connection"
@@ -118,9 +131,9 @@ def _turns(orders: Orders) -> Iterator[str]:
     for number, times in Counter(ended).items():
         if times > 1:
             yield "a turn ends twice"
-        if not 0 < number <= orders.state.turns:
+        if not 0 < number <= orders.state.counters.turns:
             yield "a turn ends that did not begin"
-    if set(ended) != set(range(1, orders.state.turns + 1)):
+    if set(ended) != set(range(1, orders.state.counters.turns + 1)):
         yield "a turn never ends"
     answered = {one.turn for one in _told(orders, ev.AgentSaid)} | orders.voiced | orders.waiting_turns
     for one in _told(orders, ev.TurnCompleted):

@@ -181,7 +181,7 @@ class Orders:
         ):
             self.effects.pop(input.effect, None)
         self.state, outputs = step.step(self.state, input, now)
-        reply = self.state.reply
+        reply = self.state.speech.reply
         if reply is not None and reply.pieces:
             self.voiced.add(reply.turn)
         for output in outputs:
@@ -259,10 +259,10 @@ class Orders:
             self.after(self._late_ms, lambda: self.log(report) if not self.gone else None)
 
     def _sent(self, generation: int) -> None:
-        worker = self.state.term
+        worker = self.state.ownership.term
 
         def sent() -> None:
-            if self.state.term == worker and generation > self.page.flushed:
+            if self.state.ownership.term == worker and generation > self.page.flushed:
                 self.take(inputs.AudioSent(generation))
 
         self.after(0, sent)
@@ -288,7 +288,7 @@ class Orders:
     @property
     def listens(self) -> bool:
         """True while the microphone goes to the detector."""
-        return self.route == "detector" or (self.route == "provider" and self.state.agent.manual_activity)
+        return self.route == "detector" or (self.route == "provider" and self.state.team.agent.manual_activity)
 
     def audio(self, ms: int) -> None:
         """Have the connection's model speak: counted and played as by `uplink`."""
@@ -305,10 +305,10 @@ class Orders:
     def done(self, *, waiting: bool = False, quiet: bool = False) -> None:
         """End the model's turn."""
         self.in_turn, made, self.made = False, self.made, 0
-        turns = self.state.turns
+        turns = self.state.counters.turns
         self.take(provider_events.ModelTurnDone(effect=self.line, ms=made, quiet=quiet and made > 0, waiting=waiting, output_tokens=1))
         if waiting:
-            self.waiting_turns |= {turns, self.state.turns}
+            self.waiting_turns |= {turns, self.state.counters.turns}
 
     def lose(self, number: int) -> None:
         """Lose the connection, or fail to open it."""
@@ -387,12 +387,12 @@ class Orders:
         self.effects = {}
         self.in_turn, self.made, self.generation = False, 0, 0
         self.now += 100 * number
-        current = self.page.generations.get(self.state.generation)
+        current = self.page.generations.get(self.state.counters.generation)
         taken = inputs.TakenOver(
             worker="v",
-            term=self.state.term + 1,
+            term=self.state.ownership.term + 1,
             gap_ms=100 * number,
-            generation=self.state.generation,
+            generation=self.state.counters.generation,
             left_ms=(current.made if current is not None else 0) if number % 3 else None,
             audio_from_ms=max(0, self.now - 10_000),
             audio_to_ms=self.now,
@@ -419,7 +419,7 @@ class Orders:
         """Let the call come to rest: connections open, effects end, the client is present, the user is silent, and nothing else happens."""
         self.resting = True
         self.passes(self._late_ms)
-        if self.gone or self.state.away_since:
+        if self.gone or self.state.client.away_since:
             self.gone = False
             self.connection += 1
             self.log(gateway.ClientConnected(gateway=self.gateway, connection=f"c{self.connection}", resumed=True))
@@ -445,5 +445,10 @@ class Orders:
         state = self.state
         waits = any(not isinstance(one.effect, out.Connect) for one in self.effects.values())
         return bool(
-            waits or state.reply or state.cut or state.notices or self.timers.keys() - {"idle", "leave", "grace"} or self.page.playing
+            waits
+            or state.speech.reply
+            or state.speech.cut
+            or state.pending.notices
+            or self.timers.keys() - {"idle", "leave", "grace"}
+            or self.page.playing
         )

@@ -69,7 +69,7 @@ def test_who_is_handed_over_while_speaking_is_heard_to_the_end_and_answered_by_t
     orders.log(gateway.HandoffRequested(target=target, reason="wanted"))
     assert orders.route == "detector"
     at_rest(orders)
-    assert orders.state.agent.name == target
+    assert orders.state.team.agent.name == target
     assert len(told(orders, ev.UserSaid)) == 1
     asked = [one.effect for one in orders.effects.values()]
     assert not any(isinstance(one, out.Complete) for one in asked)
@@ -119,24 +119,24 @@ def test_a_transcript_that_comes_after_a_call_is_what_was_asked() -> None:
     at_rest(orders)
     assert [(one.text, one.turn) for _, one in orders.appended if isinstance(one, ev.UserSaid)] == [("What is it?", 1)]
     assert ended(orders) == [(1, "completed")]
-    roles = [one.role for one in orders.state.history]
+    roles = [one.role for one in orders.state.conversation.history]
     assert roles[-4:] == ["user", "assistant", "tool", "assistant"]
 
 
 def test_a_transcript_that_comes_after_a_call_that_hands_over_is_what_the_next_one_is_asked() -> None:
     orders = a_call("openai", ("ready", 1), ("audio", 5), ("done", 1), ("time", 20), ("voice", 1), ("voice", 2), ("hand over", 1))
     orders.take(provider_events.UserWords(effect=orders.line, text="What is it?", item="i9", whole=True))
-    assert orders.state.agent.name == "advisor"
-    assert any(one.text == "What is it?" for one in orders.state.history)
+    assert orders.state.team.agent.name == "advisor"
+    assert any(one.text == "What is it?" for one in orders.state.conversation.history)
     at_rest(orders)
     assert ended(orders) == [(1, "completed")]
 
 
 def test_a_handoff_waits_for_a_transcript_no_longer_than_it_may_take() -> None:
     orders = a_call("openai", ("ready", 1), ("audio", 5), ("done", 1), ("time", 20), ("voice", 1), ("voice", 2), ("hand over", 1))
-    assert orders.state.agent.name == "host"
+    assert orders.state.team.agent.name == "host"
     orders.passes(1_500)
-    assert orders.state.agent.name == "advisor"
+    assert orders.state.team.agent.name == "advisor"
     at_rest(orders)
 
 
@@ -144,9 +144,9 @@ def test_stop_stops_a_model_that_was_told_to_go_on_after_a_fault() -> None:
     orders = a_call("gemini", ("ready", 1), ("audio", 5), ("done", 1), ("time", 20), ("typed", 1), ("audio", 5), ("words", 3))
     orders.lose(1)
     have(orders, [("ready", 1), ("stopped", 1)])
-    generation = orders.state.generation
+    generation = orders.state.counters.generation
     have(orders, [("audio", 20), ("words", 9), ("done", 1)])
-    assert orders.state.generation == generation
+    assert orders.state.counters.generation == generation
     at_rest(orders)
     assert ended(orders) == [(1, "interrupted")]
 
@@ -256,8 +256,8 @@ def test_a_reply_has_no_sound_of_the_one_before_it() -> None:
     orders = a_call(
         "gemini", ("ready", 1), ("audio", 58), ("words", 1), ("user words", 2), ("call", 2), ("result", 1), ("audio", 5), ("words", 2)
     )
-    assert orders.state.reply is not None
-    assert sum(piece.ms for piece in orders.state.reply.pieces) <= 300
+    assert orders.state.speech.reply is not None
+    assert sum(piece.ms for piece in orders.state.speech.reply.pieces) <= 300
     at_rest(orders)
 
 
@@ -372,7 +372,7 @@ def test_nothing_is_kept_of_what_was_heard_of_an_answer_that_is_over(team: str, 
 
 def test_a_response_that_comes_after_it_was_given_up_is_counted_from_there() -> None:
     orders = a_call("gemini", ("ready", 1), ("done", 1), ("audio", 53), ("time", 55), ("words", 57), ("audio", 6), obliging=False)
-    (late,) = [one for one in (orders.state.reply,) if one is not None]
+    (late,) = [one for one in (orders.state.speech.reply,) if one is not None]
     assert sum(piece.ms for piece in late.pieces) == 260
     at_rest(orders)
 
@@ -425,8 +425,8 @@ def test_sound_that_nobody_was_to_hear_is_none_of_the_answer_that_begins_in_the_
 @pytest.mark.parametrize("fault", ["gateway lost", "died", "moved"])
 def test_an_announcement_whose_voice_failed_leaves_nothing_behind_when_a_fault_follows(fault: str) -> None:
     orders = a_call("gemini", ("effect", 0), ("done", 9), ("done", 23), ("effect", 45), ("fails", 55))
-    paused = [orders.state.paused is not None]
+    paused = [orders.state.speech.paused is not None]
     have(orders, [(fault, 7)])
-    paused.append(orders.state.paused is not None)
+    paused.append(orders.state.speech.paused is not None)
     assert paused == [True, False]
     at_rest(orders)

@@ -148,7 +148,7 @@ def _exchange(orders: Orders, number: int) -> None:
 
 
 def _target(orders: Orders, number: int) -> dict[str, str]:
-    names = [*(agent.name for agent in orders.state.agents), "nobody"]
+    names = [*(agent.name for agent in orders.state.team.agents), "nobody"]
     return {"target": names[number % len(names)], "reason": "asked"}
 
 

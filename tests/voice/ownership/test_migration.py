@@ -29,7 +29,7 @@ from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.store.store import LEASE_MS, Store
 
 pytestmark = pytest.mark.timeout(120)
-OPTIONS = ("request", "agent", "agents", "voice", "output", "model", "instructions", "catalogue", "functions", "resume_window_s")
+OPTIONS = ("request", "settings", "team")
 """Options of a session, in its state."""
 
 

@@ -101,14 +101,14 @@ def test_of_a_team_that_others_think_for_the_first_agent_who_thinks_here_is_read
     closer = Agent(name="closer", prompt="You close.", tools=("add",), handoffs=("advisor",))
     add = Function(name="add", description="A sum.", parameters={"type": "object"})
     state = step.initial("a" * 32)
-    state.agents, state.agent, state.catalogue = (triage, advisor, closer), triage, (add,)
+    state.team.agents, state.team.agent, state.team.catalogue = (triage, advisor, closer), triage, (add,)
     arriving, going_on = agents.read_ahead(state)
     assert "You close." in arriving[0] == going_on[0]
     assert [one.name for one in arriving[1]] == ["add"]
     assert [one.name for one in going_on[1]] == ["add", HANDOFF]
-    state.agents = (triage, advisor)
+    state.team.agents = (triage, advisor)
     assert agents.read_ahead(state) == ()
-    state.agents, state.agent = (closer, advisor), closer
+    state.team.agents, state.team.agent = (closer, advisor), closer
     assert agents.read_ahead(state) == (), "its own prompt is read when the session begins"
 
 

@@ -59,16 +59,16 @@ def test_no_model_is_told_of_the_apology() -> None:
     known = [one.text for connection in world.connections for one in connection.asked.history]
     assert any("Q1" in text for text in known)
     assert [text for text in known if "Sorry" in text] == []
-    assert [one.text for one in world.state.history if "Sorry" in one.text] == []
+    assert [one.text for one in world.state.conversation.history if "Sorry" in one.text] == []
 
 
 def test_a_user_who_speaks_up_silences_the_apology() -> None:
     world = LiveWorld(SILENT)
     world.says(2_000, "Q1 are you there")
     world.run(2_000)
-    while world.state.reply is None:
+    while world.state.speech.reply is None:
         world.run(world.now + 50)
-    apology = world.state.reply.generation
+    apology = world.state.speech.reply.generation
     asked = world.now + 600
     world.speaks(asked, "Q2 and now", for_ms=900)
     world.run(asked + 20_000)
@@ -109,7 +109,7 @@ def test_what_is_typed_meanwhile_ends_the_call_at_once() -> None:
     world.at(2_000, lambda: world.refused.extend([(1008, False)] * TRIES_LIMIT))
     world.drops(2_100)
     world.run(2_200)
-    while world.state.reply is None:
+    while world.state.speech.reply is None:
         world.run(world.now + 50)
     world.says(world.now + 300, "Q2 hello")
     world.run(world.now + 1_000)

@@ -48,7 +48,7 @@ def consistent(world: LiveWorld, asked: Sequence[int]) -> None:
     """Check that each question is in the log once and in order, each turn ended once, each call was made once, and the log replays."""
     assert words(world) == " ".join(question(number) for number in asked).split()
     ended = [one.number for one in world.told(ev.TurnCompleted)]
-    assert sorted(ended) == list(range(1, world.state.turns + 1))
+    assert sorted(ended) == list(range(1, world.state.counters.turns + 1))
     called = [one.arguments["q"] for one in world.told(ev.ToolCalled)]
     assert len(set(called)) == len(called)
     assert world.most_open == 1

@@ -41,7 +41,7 @@ def test_the_story_goes_on_after_the_words_that_were_heard() -> None:
     assert f"{first.text} {rest.text}" == STORY
     assert told(world).split()[-1] == "crown."
     assert [(one.number, one.reason) for one in world.told(ev.TurnCompleted)] == [(1, "interrupted")]
-    assert world.state.shown == ("listening", "")
+    assert world.state.display.shown == ("listening", "")
     assert replay(SID, world.log)[1] == stored(world.log)
 
 
@@ -85,7 +85,7 @@ def test_it_goes_on_over_a_lost_connection_and_a_lost_worker() -> None:
             getattr(world, fault)(at)
             world.run(60_000)
             assert told(world).split()[-1] == "crown.", (fault, at)
-            assert world.state.broken is None
+            assert world.state.speech.broken is None
             assert replay(SID, world.log)[1] == stored(world.log)
             assert encoded(replay(SID, world.log)[0]) == encoded(world.state)
 

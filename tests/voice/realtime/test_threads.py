@@ -38,8 +38,8 @@ def test_the_bot_is_silent_for_good_after_an_interruption_during_a_tool_call() -
         world.speaks(at, "Q2 are you there", for_ms=500)
         world.run(at + 45_000)
         assert said(world)[-1] == "A2 here I am.", at
-        assert world.state.reply is None
-        assert world.state.shown[0] == "listening", at
+        assert world.state.speech.reply is None
+        assert world.state.display.shown[0] == "listening", at
 
 
 def test_the_current_speech_is_never_wedged() -> None:
@@ -50,7 +50,7 @@ def test_the_current_speech_is_never_wedged() -> None:
     world.speaks(8_000, "Q2 and now")
     world.run(60_000)
     assert said(world)[-1] == "A2 here I am."
-    assert (world.state.reply, world.state.cut, world.state.broken) == (None, None, None)
+    assert (world.state.speech.reply, world.state.speech.cut, world.state.speech.broken) == (None, None, None)
 
 
 def test_a_truncation_counts_no_more_than_was_made() -> None:
@@ -126,7 +126,7 @@ def test_the_death_of_a_worker_or_a_deploy_drops_no_call() -> None:
         world.dies(at)
         world.run(30_000)
         assert ended(world) == [(1, "completed")], at
-        assert [one.text for one in world.state.history] == ["Q", "It is a long answer. It has two sentences."], at
+        assert [one.text for one in world.state.conversation.history] == ["Q", "It is a long answer. It has two sentences."], at
 
 
 def test_a_call_that_was_interrupted_is_not_made_twice() -> None:
@@ -157,7 +157,7 @@ def test_a_model_that_goes_on_talking_after_it_was_stopped_is_not_heard() -> Non
     world = LiveWorld({1: Script(says="A1 " + "and so on " * 20)})
     world.says(2_000, "Q1 tell me")
     world.run(3_500)
-    generation = world.state.generation
+    generation = world.state.counters.generation
     assert world.state.line is not None
     effect = world.state.line.effect
     world._take(provider_events.UserVoice(effect=effect, speaking=True, audio_ms=3_500))
@@ -166,4 +166,4 @@ def test_a_model_that_goes_on_talking_after_it_was_stopped_is_not_heard() -> Non
     assert world.spoken[generation].flushed
     (cut,) = world.told(ev.AgentSaid)
     assert cut.interrupted
-    assert realtime_connection.GO_ON.format(cut.text) not in " ".join(one.text for one in world.state.history)
+    assert realtime_connection.GO_ON.format(cut.text) not in " ".join(one.text for one in world.state.conversation.history)

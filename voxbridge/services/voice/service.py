@@ -208,7 +208,7 @@ class VoiceService(Service):
                 await message.respond(heard)
 
     async def _record(self, session: Session) -> None:
-        if session.state.recorded and self._sessions.get(session.sid) is session:
+        if session.state.settings.recorded and self._sessions.get(session.sid) is session:
             await self._recorders.begin(session.sid)
 
     def health(self) -> Mapping[str, bool]:
@@ -365,8 +365,8 @@ class VoiceService(Service):
     async def _warm(self, session: Session) -> None:
         state = session.state
         shared = agents.shared(state)
-        if agents.thinks_here(state.agent):
-            await self._warmth.warm_session(state.instructions, state.functions, shared=shared)
+        if agents.thinks_here(state.team.agent):
+            await self._warmth.warm_session(state.team.instructions, state.team.functions, shared=shared)
         for instructions, functions in agents.read_ahead(state):
             await self._warmth.read_ahead(instructions, functions, shared=shared)
 
@@ -388,7 +388,7 @@ class VoiceService(Service):
                 await self._place.handles.forget(session.sid)
             return
         await self._orphans.leave(session.sid)
-        if session.state.released:
+        if session.state.ownership.released:
             await subjects.publish(self._place.log.nc, RELEASED, session.sid.encode())
 
     async def _released(self, message: Msg) -> None:
@@ -427,8 +427,8 @@ class VoiceService(Service):
         """Tell the sessions whose gateway died, since it could not report that their clients are gone."""
         waiting: dict[str, list[Session]] = {}
         for session in self._sessions.values():
-            if session.state.gateway and not session.state.away_since:
-                waiting.setdefault(session.state.gateway, []).append(session)
+            if session.state.client.gateway and not session.state.client.away_since:
+                waiting.setdefault(session.state.client.gateway, []).append(session)
         now = asyncio.get_running_loop().time()
         alive: list[bool] = []
         try:

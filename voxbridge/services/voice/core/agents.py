@@ -46,11 +46,11 @@ def unknown_functions(agents: Sequence[Agent], functions: Sequence[Function]) ->
 def enter(d: Draft, agent: Agent) -> None:
     """Make this the agent that speaks."""
     state = d.state
-    state.agent = agent
-    state.output = agent.output
-    state.model = model_of(agent, state.usual)
-    state.voice = agent.voice
-    state.instructions, state.functions = _told(state, agent)
+    state.team.agent = agent
+    state.team.output = agent.output
+    state.team.model = model_of(agent, state.team.usual)
+    state.team.voice = agent.voice
+    state.team.instructions, state.team.functions = _told(state, agent)
 
 
 def thinks_here(agent: Agent) -> bool:
@@ -63,7 +63,7 @@ def read_ahead(state: State) -> tuple[tuple[str, tuple[Function, ...]], ...]:
 
     They are those of the first agent that uses this model: as it is asked right after a handoff, and as it is asked later. Empty if
     the current agent uses the model already, or no agent does."""
-    agent = None if thinks_here(state.agent) else next(filter(thinks_here, state.agents), None)
+    agent = None if thinks_here(state.team.agent) else next(filter(thinks_here, state.team.agents), None)
     if agent is None:
         return ()
     instructions, functions = _told(state, agent)
@@ -73,8 +73,8 @@ def read_ahead(state: State) -> tuple[tuple[str, tuple[Function, ...]], ...]:
 
 def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
     """Return the instructions of an agent and the functions that it may call."""
-    allowed = state.catalogue if agent.tools is None else tuple(one for one in state.catalogue if one.name in agent.tools)
-    handoff = handoff_function(agent, state.agents)
+    allowed = state.team.catalogue if agent.tools is None else tuple(one for one in state.team.catalogue if one.name in agent.tools)
+    handoff = handoff_function(agent, state.team.agents)
     custom = state.request.system_prompt if state.request is not None else ""
     return prompt.instructions(custom, agent), allowed if handoff is None else (*allowed, handoff)
 

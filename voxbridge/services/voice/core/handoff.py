@@ -36,11 +36,11 @@ ARRIVAL: Final = "(Note: It is your turn now. Go on with what the user wants.)"
 def called(d: Draft, arguments: dict[str, Any]) -> str:
     """Start the handoff that an agent's function call asks for. Return the refusal to tell the agent; empty if the call was accepted."""
     target, reason, summary = (str(arguments.get(name) or "").strip() for name in ("target", "reason", "summary"))
-    if target not in d.state.agent.handoffs or all(agent.name != target for agent in d.state.agents):
-        known = ", ".join(name for name in d.state.agent.handoffs)
+    if target not in d.team.agent.handoffs or all(agent.name != target for agent in d.team.agents):
+        known = ", ".join(name for name in d.team.agent.handoffs)
         return f"There is no agent {target[:64]!r} to hand over to. There is: {known}."
-    if (target, _turn(d)) == d.state.handed:
-        why = "could not be reached" if d.state.returned == _turn(d) else "has just handed this conversation over to you"
+    if (target, _turn(d)) == d.team.handed:
+        why = "could not be reached" if d.team.returned == _turn(d) else "has just handed this conversation over to you"
         return f"{target} {why}: answer the user first."
     keyless = _keyless(d.state, target)
     if keyless:
@@ -54,9 +54,9 @@ def asked_for(d: Draft, target: str, *, reason: str) -> None:
     keyless = _keyless(d.state, target)
     if not keyless:
         start(d, target, reason=reason, by="operator")
-    elif target != d.state.agent.name:
+    elif target != d.team.agent.name:
         error = ev.Failure(code=Code.PROVIDER_UNAVAILABLE, message=keyless)
-        d.append(ev.ProviderFailed(part="llm", error=error, turn=d.state.turns, handled=True))
+        d.append(ev.ProviderFailed(part="llm", error=error, turn=d.counters.turns, handled=True))
 
 
 def requested(d: Draft, input: inputs.ToolRequested) -> None:
@@ -72,28 +72,28 @@ def requested(d: Draft, input: inputs.ToolRequested) -> None:
 def start(d: Draft, target: str, *, reason: str = "", summary: str = "", by: Literal["agent", "operator"]) -> None:
     """Start a handoff to an agent of this session. Do nothing if there is no such agent, it speaks already, or a handoff is in progress."""
     state = d.state
-    source = state.agent.name
-    if state.handoff is not None or target == source or all(agent.name != target for agent in state.agents):
+    source = state.team.agent.name
+    if state.team.handoff is not None or target == source or all(agent.name != target for agent in state.team.agents):
         return
     reason, summary = reason[:REASON_LIMIT], summary[:SUMMARY_LIMIT]
     d.append(ev.HandoffStarted(source=source, target=target, reason=reason, summary=summary, by=by))
     said = " ".join(filter(None, [f"Reason: {reason}." if reason else "", f"Summary: {summary}" if summary else ""]))
     note = f"(Note: {source or 'the agent before you'} has handed this conversation over to you, {target}. {said}".strip() + ")"
-    state.handoff = Handoff(source=source, target=target, at=d.now, note=note)
-    state.returned = -1
+    state.team.handoff = Handoff(source=source, target=target, at=d.now, note=note)
+    state.team.returned = -1
     if state.line is not None and transcripts.are_due(d):
         d.set_timer(transcripts.WORDS, WORDS_MS)
 
 
 def unreached(d: Draft, error: ev.Failure) -> bool:
     """Return the conversation to the source if the target's model cannot be connected. Return False if no handoff was in progress."""
-    line, handoff = d.state.line, d.state.handoff
+    line, handoff = d.state.line, d.team.handoff
     if line is None or handoff is None or not connection.arriving(d.state):
         return False
     if line.worker:  # `session.restored` is due, and no connection of this agent will write it
         gap_ms = (d.now - line.lost_at) // 1_000 if line.lost_at else 0
-        d.append(ev.SessionRestored(worker=line.worker, term=d.state.term, how="reseeded", gap_ms=gap_ms, lost=line.lost))
-    notes = tuple(note for note in line.notes if note.text != _arrival(d.state.agent))
+        d.append(ev.SessionRestored(worker=line.worker, term=d.ownership.term, how="reseeded", gap_ms=gap_ms, lost=line.lost))
+    notes = tuple(note for note in line.notes if note.text != _arrival(d.team.agent))
     connection.change(d, tries=0, deaths=0, notes=notes, restoring=False, worker="", lost=(), lost_at=0)
     _give_back(d, handoff.source, error)
     return True
@@ -101,33 +101,33 @@ def unreached(d: Draft, error: ev.Failure) -> bool:
 
 def refused(d: Draft, input: inputs.EffectFailed) -> bool:
     """Return the conversation to the source if the language model of a cascade target refuses its first answer. Return whether it did."""
-    reply, (source, turn) = d.reply, d.state.handed
-    if reply is None or reply.effect != input.effect or reply.turn != turn or d.state.returned == turn or d.state.handoff is not None:
+    reply, (source, turn) = d.reply, d.team.handed
+    if reply is None or reply.effect != input.effect or reply.turn != turn or d.team.returned == turn or d.team.handoff is not None:
         return False
     begun = playout.has_words(reply.pieces) or reply.uses or reply.unsplit or reply.held or reply.failed
     # A model that refuses a request with functions is asked once more without them; see `speaking`.
     final = not input.error.retryable and (reply.plain or input.error.code != Code.PROVIDER_REFUSED)
-    if begun or not final or agents.thinks_here(d.state.agent) or all(agent.name != source for agent in d.state.agents):
+    if begun or not final or agents.thinks_here(d.team.agent) or all(agent.name != source for agent in d.team.agents):
         return False
     d.append(ev.ProviderFailed(part="llm", error=input.error, turn=turn, handled=True))
-    d.state.reply = msgspec.structs.replace(reply, effect=None)
+    d.speech.reply = msgspec.structs.replace(reply, effect=None)
     _give_back(d, source, input.error)
     return True
 
 
 def _give_back(d: Draft, first: str, error: ev.Failure) -> None:
     """Start a handoff from an agent that cannot be reached back to `first`, which had handed over to it."""
-    unreached = d.state.agent.name
+    unreached = d.team.agent.name
     reason = f"{unreached} cannot be reached: {error.message}"[:REASON_LIMIT]
     d.append(ev.HandoffStarted(source=unreached, target=first, reason=reason))
     note = f"(Note: {reason} The conversation is with you, {first}, as before.)"
-    d.state.handoff = Handoff(source=unreached, target=first, at=d.now, note=note, back=True)
+    d.team.handoff = Handoff(source=unreached, target=first, at=d.now, note=note, back=True)
 
 
 def settle(d: Draft) -> None:
     """Let the target begin as soon as the source's words are made."""
-    state, handoff = d.state, d.state.handoff
-    if handoff is None or state.agent.name == handoff.target or state.cut is not None or _user_speaks(state):
+    state, handoff = d.state, d.team.handoff
+    if handoff is None or state.team.agent.name == handoff.target or state.speech.cut is not None or _user_speaks(state):
         return
     if state.line is not None and state.line.ready and transcripts.are_due(d):
         return
@@ -136,10 +136,10 @@ def settle(d: Draft) -> None:
     reply = d.reply
     if reply is not None and not reply.line and (reply.calls or not turns.made(reply)):
         return
-    agent = next(agent for agent in state.agents if agent.name == handoff.target)
+    agent = next(agent for agent in state.team.agents if agent.name == handoff.target)
     turn = _turn(d)
-    state.handed = (handoff.source, turn)
-    state.returned = turn if handoff.back else -1
+    state.team.handed = (handoff.source, turn)
+    state.team.returned = turn if handoff.back else -1
     if reply is not None and reply.turn == turn:
         turns.hand_on(d)
     elif reply is not None:  # it belongs to another turn
@@ -156,7 +156,7 @@ def settle(d: Draft) -> None:
         connection.change(
             d, asking=False, asked=asked, go_on=False, said="", notice=not turn, announced="", going_on=turn, words=(), turn=0
         )
-        d.set_timer(ANSWER, state.turn_timeout_s * 1_000)
+        d.set_timer(ANSWER, state.settings.turn_timeout_s * 1_000)
         return
     if line is not None:
         for call in line.calls:
@@ -169,7 +169,7 @@ def settle(d: Draft) -> None:
     completed(d, "log")
     turns.begin_reply(d, turn, _stamps(reply, line, turn))
     if d.reply is not None and reply is not None and reply.turn == turn:
-        d.state.reply = msgspec.structs.replace(d.reply, usage=reply.usage)
+        d.speech.reply = msgspec.structs.replace(d.reply, usage=reply.usage)
 
 
 def _user_speaks(state: State) -> bool:
@@ -179,16 +179,16 @@ def _user_speaks(state: State) -> bool:
 
 def completed(d: Draft, history: Literal["handle", "seed", "summary", "log"]) -> None:
     """Complete the handoff: the target can speak. Do nothing without a handoff to the current agent."""
-    handoff, agent = d.state.handoff, d.state.agent
+    handoff, agent = d.team.handoff, d.team.agent
     if handoff is None or agent.name != handoff.target:
         return
-    d.state.handoff = None
+    d.team.handoff = None
     d.append(
         ev.HandoffCompleted(
             source=handoff.source,
             target=handoff.target,
             voice=agent.voice,
-            model=d.state.model,
+            model=d.team.model,
             ms=(d.now - handoff.at) // 1_000,
             history=history,
         )
@@ -206,8 +206,8 @@ def _stamps(reply: Reply | None, line: Line | None, turn: int) -> Stamps:
 
 def _keyless(state: State, target: str) -> str:
     """Return why an agent cannot take over: the providers it needs that have no key. Empty if it can, or if there is no such agent."""
-    agent = next((agent for agent in state.agents if agent.name == target), None)
-    missing = sorted(agents.providers(agent) - set(state.providers)) if agent is not None and state.providers else []
+    agent = next((agent for agent in state.team.agents if agent.name == target), None)
+    missing = sorted(agents.providers(agent) - set(state.team.providers)) if agent is not None and state.team.providers else []
     return f"{target} cannot be reached: there is no key for {' and '.join(missing)} here." if missing else ""
 
 

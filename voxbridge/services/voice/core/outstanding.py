@@ -58,4 +58,4 @@ class Outstanding:
 
 def between_turns(state: State) -> bool:
     """Check whether no one is speaking and no reply is still being heard; a session may be released then."""
-    return state.reply is None and state.utterance is None and state.cut is None and not state.trailing
+    return state.speech.reply is None and state.utterance is None and state.speech.cut is None and not state.speech.trailing

@@ -20,7 +20,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening, model_retry, slow_model, speaking
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
 from voxbridge.services.voice.core.realtime import faults, noises, responses, tool_calls, transcripts
-from voxbridge.services.voice.core.state import Mark, Piece, Reply, Stamps, State
+from voxbridge.services.voice.core.state import Mark, Piece, Reply, Settings, Stamps, State
 from voxbridge.services.voice.core.transition import ANSWER, Draft
 from voxbridge.services.voice.core.turns import filler, interruption, ledger, playout, reopening, trailing, turns
 from voxbridge.shared.agents.functions import failed_result
@@ -61,8 +61,8 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
         _event(d, input.recorded.event, input.recorded.ts)
     else:
         _input(d, input)
-    if d.state.ending is not None and d.state.phase == "open" and d.reply is None and d.state.cut is None:
-        _end(d, "provider_lost", d.state.ending)
+    if d.pending.ending is not None and d.state.phase == "open" and d.reply is None and d.speech.cut is None:
+        _end(d, "provider_lost", d.pending.ending)
     handoff.settle(d)
     faults.settle(d)
     realtime_connection.leave_if_due(d)
@@ -76,14 +76,14 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
 
 
 def _event(d: Draft, event: Any, ts: int) -> None:
-    if d.state.presumed and isinstance(event, _FROM_A_CLIENT):
+    if d.client.presumed and isinstance(event, _FROM_A_CLIENT):
         _back(d)
     match event:
         case gateway.SessionRequested():
             d.state.request, d.state.requested_at = event, ts
-        case gateway.TextReceived(text_id=text_id) if text_id and text_id in d.state.texts:
+        case gateway.TextReceived(text_id=text_id) if text_id and text_id in d.pending.texts:
             pass  # sent again: the client could not know that it had arrived
-        case gateway.TextReceived() if d.state.ending is not None:
+        case gateway.TextReceived() if d.pending.ending is not None:
             turns.cancel_reply(d, "text")  # no model is left to answer it
         case gateway.TextReceived(text=text, text_id=text_id) if d.state.line is not None:
             _remember(d, text_id)
@@ -113,8 +113,8 @@ def _event(d: Draft, event: Any, ts: int) -> None:
             handoff.asked_for(d, target, reason=reason)
         case gateway.ClientConnected():
             _connected(d, event)
-        case gateway.ClientDisconnected(connection=connection) if d.state.connection in ("", connection):
-            d.state.presumed = False
+        case gateway.ClientDisconnected(connection=connection) if d.client.connection in ("", connection):
+            d.client.presumed = False
             _away(d)
         case gateway.SessionEndRequested(reason=reason):
             _end(d, reason)
@@ -133,7 +133,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
 
 def _remember(d: Draft, text_id: str) -> None:
     if text_id:
-        d.state.texts = (*d.state.texts, text_id)[-TEXTS_KEPT:]
+        d.pending.texts = (*d.pending.texts, text_id)[-TEXTS_KEPT:]
 
 
 def _answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
@@ -155,7 +155,7 @@ def _said_by_provider(d: Draft, input: Any) -> None:
             faults.lost(d, input)
             if realtime_connection.given_up(d) and not handoff.unreached(d, input.error):
                 if responses.owns_up_to_loss(d):
-                    d.state.ending = input.error
+                    d.pending.ending = input.error
                 else:
                     _end(d, "provider_lost", input.error)
         case provider_events.GoingAway():
@@ -215,7 +215,7 @@ def _input(d: Draft, input: Any) -> None:
         case inputs.AudioSent(generation=generation, sequence=sequence):
             speaking.audio_sent(d, generation, sequence)
         case inputs.MicrophoneAt(samples=samples, sequence=sequence, time_ms=time_ms):
-            d.state.microphone = Mark(samples=samples, sequence=sequence, time_ms=time_ms)
+            d.client.microphone = Mark(samples=samples, sequence=sequence, time_ms=time_ms)
         case inputs.EffectFailed():
             listening.effect_failed(d, input)
             if not handoff.refused(d, input):
@@ -229,19 +229,19 @@ def _input(d: Draft, input: Any) -> None:
         case inputs.TakenOver():
             if d.state.phase == "open":
                 takeover.taken_over(d, input)
-            if d.state.away_since:
-                d.set_timer("grace", max(GRACE_MS, _window_ms(d) - (d.now - d.state.away_since) // 1_000))
+            if d.client.away_since:
+                d.set_timer("grace", max(GRACE_MS, _window_ms(d) - (d.now - d.client.away_since) // 1_000))
         case inputs.Released(worker=worker, term=term, reason=why):
             d.append(ev.SessionReleased(worker=worker, term=term, reason=why))
-            d.state.released = True
+            d.ownership.released = True
             d.outputs.append(out.Close())
         case inputs.LimitReached(reason=reason, error=error):
             if d.state.phase == "open":
                 _end(d, reason, error)
         case inputs.GatewayLost(gateway=lost):
-            if d.state.gateway == lost and not d.state.away_since and d.state.phase == "open":
+            if d.client.gateway == lost and not d.client.away_since and d.state.phase == "open":
                 _away(d)
-                d.state.presumed = True
+                d.client.presumed = True
         case inputs.CauseFound():
             slow_model.cause_found(d, input)
         case inputs.Broken(error=error):
@@ -256,7 +256,7 @@ def _open(d: Draft, input: inputs.Opened) -> None:
     request = d.state.request
     if request is None:
         raise RuntimeError("a session is opened by its request")
-    d.state.term = input.term
+    d.ownership.term = input.term
     d.append(ev.SessionOwned(worker=input.worker, term=input.term))
     agents = session_agents.of(request, input)
     code, message = _wrong(request.mode, agents[0], input.providers)
@@ -266,34 +266,41 @@ def _open(d: Draft, input: inputs.Opened) -> None:
         _end(d, "refused", ev.Failure(code=code, message=f"Session start failed: {message}"))
         return
     d.state.phase = "open"
-    d.state.recorded = input.record
-    d.state.reports_playback = request.client.protocol == "voxbridge.v1"
-    d.state.catalogue = (*input.functions, *request.functions) if request.mode != "echo" else ()
-    d.state.speak_results = input.speak_results
-    d.state.resume_window_s, d.state.model_patience_s = input.resume_window_s, input.model_patience_s
-    d.state.stt_patience_s = input.stt_patience_s or input.model_patience_s
-    d.state.reopens = input.reopens
-    d.state.idle_timeout_s, d.state.turn_timeout_s = input.idle_timeout_s, input.turn_timeout_s
-    d.state.owns_up, d.state.fills, d.state.language = input.filler is not None, input.filler or False, input.language
-    d.state.agents = agents if agents[0].name else ()
-    d.state.usual, d.state.tool_rounds, d.state.prices = input.model, input.tool_rounds, input.prices
-    d.state.providers = input.providers if input.tool_rounds else ()  # see `Opened.tool_rounds`
+    d.state.settings = Settings(
+        idle_timeout_s=input.idle_timeout_s,
+        turn_timeout_s=input.turn_timeout_s,
+        tool_rounds=input.tool_rounds,
+        reopens=input.reopens,
+        speak_results=input.speak_results,
+        filler=input.filler,
+        language=input.language,
+        prices=input.prices,
+        resume_window_s=input.resume_window_s,
+        model_patience_s=input.model_patience_s,
+        stt_patience_s=input.stt_patience_s or input.model_patience_s,
+        recorded=input.record,
+    )
+    d.client.reports_playback = request.client.protocol == "voxbridge.v1"
+    d.team.catalogue = (*input.functions, *request.functions) if request.mode != "echo" else ()
+    d.team.agents = agents if agents[0].name else ()
+    d.team.usual = input.model
+    d.team.providers = input.providers if input.tool_rounds else ()  # see `Opened.tool_rounds`
     session_agents.enter(d, agents[0])
     d.append(
         ev.SessionStarted(
             mode=request.mode,
-            model=d.state.model,
-            voice=d.state.voice,
-            output=d.state.output,
-            tools=tuple(function.name for function in d.state.functions),
-            agent=d.state.agent.name,
-            agents=tuple(agent.name for agent in d.state.agents),
+            model=d.team.model,
+            voice=d.team.voice,
+            output=d.team.output,
+            tools=tuple(function.name for function in d.team.functions),
+            agent=d.team.agent.name,
+            agents=tuple(agent.name for agent in d.team.agents),
             pipeline=input.cast.pipeline if input.cast is not None else "",
             recorded=input.record,
         )
     )
     d.outputs.append(out.Route(listening.route_of(d)))
-    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
     if agents[0].realtime is not None:
         realtime_connection.begin(d, agents[0])
     if agents[0].greeting and request.mode != "echo":
@@ -317,9 +324,9 @@ def _wrong(mode: str, agent: Agent, providers: Sequence[str]) -> tuple[Code, str
 
 def _away(d: Draft) -> None:
     """Record that the client is lost, and keep what it has not heard until it is back."""
-    if d.state.away_since or d.state.phase != "open":
+    if d.client.away_since or d.state.phase != "open":
         return
-    d.state.away_since = d.now
+    d.client.away_since = d.now
     d.set_timer("grace", _window_ms(d))
     if d.state.line is not None:
         faults.pause(d, "disconnect")
@@ -329,26 +336,26 @@ def _away(d: Draft) -> None:
 
 def _back(d: Draft) -> None:
     d.cancel_timers("grace")
-    away, d.state.away_since, d.state.presumed = d.state.away_since, 0, False
+    away, d.client.away_since, d.client.presumed = d.client.away_since, 0, False
     if away and d.reply is not None:
-        d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+        d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
         interruption.ask(d)
 
 
 def _window_ms(d: Draft) -> int:
-    return d.state.resume_window_s * 1_000 if d.state.reports_playback else GRACE_MS
+    return d.settings.resume_window_s * 1_000 if d.client.reports_playback else GRACE_MS
 
 
 def _connected(d: Draft, event: gateway.ClientConnected) -> None:
     """Attach a client's socket, and go on where the client stopped hearing."""
     state = d.state
-    state.gateway, state.connection = event.gateway, event.connection
-    if event.resumed and not state.away_since:  # the loss of its previous socket was not noticed
+    state.client.gateway, state.client.connection = event.gateway, event.connection
+    if event.resumed and not state.client.away_since:  # the loss of its previous socket was not noticed
         if state.line is not None:
             faults.pause(d, "disconnect")
         else:
             interruption.pause(d, "disconnect")
-    unplayed, state.unplayed = state.unplayed, None
+    unplayed, state.speech.unplayed = state.speech.unplayed, None
     _back(d)
     if d.reply is not None:
         return
@@ -372,7 +379,7 @@ def _timer(d: Draft, name: str) -> None:
         case filler.QUIET:
             filler.over(d)
         case _ if name == ANSWER:
-            d.state.watched = False
+            d.pending.watched = False
             if d.state.line is not None:
                 responses.silent(d)
         case "turn" if d.state.line is not None and (d.reply is None or d.reply.line or d.reply.filler):  # journals older than `ANSWER`
@@ -415,8 +422,8 @@ def _played_by_the_clock(d: Draft) -> None:
     if reply is None:
         return
     turns.finish_reply(d)
-    if d.state.reported and reply.turn and playout.made_ms(reply) - reply.played_ms > UNPLAYED_MS:
-        d.state.unplayed = reply
+    if d.client.reported and reply.turn and playout.made_ms(reply) - reply.played_ms > UNPLAYED_MS:
+        d.speech.unplayed = reply
 
 
 def _idle(d: Draft) -> None:
@@ -424,13 +431,13 @@ def _idle(d: Draft) -> None:
     request, line = d.state.request, d.state.line
     busy = line is not None and (line.asking or line.active or line.go_on or line.calls or line.notice)
     if (request is not None and request.mode == "echo") or d.reply is not None or d.utterance is not None or busy:
-        d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+        d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
     else:
         _end(d, "idle")
 
 
 def _next_notice(d: Draft) -> None:
-    if d.state.phase != "open" or d.state.released:
+    if d.state.phase != "open" or d.ownership.released:
         return
     reply = d.reply
     if reply is not None and not interruption.waits(d):
@@ -438,9 +445,9 @@ def _next_notice(d: Draft) -> None:
             turns.finish_reply(d)
         elif (reply.closed and reply.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
             speaking.speak(d)
-    while d.state.notices and _nobody_speaks(d):
-        text, *rest = d.state.notices
-        d.state.notices = tuple(rest)
+    while d.pending.notices and _nobody_speaks(d):
+        text, *rest = d.pending.notices
+        d.pending.notices = tuple(rest)
         if d.state.line is not None:
             responses.notice(d, text)
         else:
@@ -451,7 +458,7 @@ def _next_notice(d: Draft) -> None:
 def _nobody_speaks(d: Draft) -> bool:
     """Check whether an announcement can start: no one is speaking, and no answer is pending."""
     line = d.state.line
-    if d.utterance is not None or d.reply is not None or d.state.cut is not None or d.state.away_since or d.state.handoff is not None:
+    if d.utterance is not None or d.reply is not None or d.speech.cut is not None or d.client.away_since or d.team.handoff is not None:
         return False
     return line is None or (line.ready and not (line.asking or line.notice or line.go_on or line.going_on or line.active))
 
@@ -472,11 +479,11 @@ def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:
     turns.resolve_cut(d, None)
     turns.cut_trailing(d)
     realtime_connection.leave(d)
-    d.state.redo = 0
+    d.speech.redo = 0
     ledger.settle(d)
     duration_ms = (d.now - (d.state.requested_at or d.now)) // 1_000
-    usage = d.state.uncounted if d.state.uncounted != ev.Usage() else msgspec.UNSET
-    d.append(ev.SessionEnded(reason=reason, turns=d.state.turns, duration_ms=duration_ms, error=error, usage=usage))
+    usage = d.conversation.uncounted if d.conversation.uncounted != ev.Usage() else msgspec.UNSET
+    d.append(ev.SessionEnded(reason=reason, turns=d.counters.turns, duration_ms=duration_ms, error=error, usage=usage))
     d.state.phase = "ended"
     d.outputs.append(out.Route("nobody"))
     d.outputs.append(out.Close())

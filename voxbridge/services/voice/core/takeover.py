@@ -20,12 +20,12 @@ from voxbridge.shared.events import voice as ev
 def taken_over(d: Draft, input: inputs.TakenOver) -> None:
     """Take ownership of the session, restart what the dead worker ran, and record what was restored and what was lost."""
     state = d.state
-    state.term, state.released, state.shown = input.term, False, ("", "")
+    state.ownership.term, state.ownership.released, state.display.shown = input.term, False, ("", "")
     d.append(ev.SessionOwned(worker=input.worker, term=input.term))
     echo = state.request is not None and state.request.mode == "echo"
     lost = ["What was to be echoed meanwhile was not."] if echo and input.gap_ms else []
-    if state.cut is not None:
-        turns.resolve_cut(d, playout.estimate(state.cut, d.now - input.gap_ms * 1_000))
+    if state.speech.cut is not None:
+        turns.resolve_cut(d, playout.estimate(state.speech.cut, d.now - input.gap_ms * 1_000))
     if state.line is None:
         turns.cut_trailing(d)
     if state.line is not None:
@@ -57,7 +57,7 @@ def _reply(d: Draft, input: inputs.TakenOver) -> None:
         turns.ask_again(d)
         return
     # Calls come last in a completion: repeating it would make them twice.
-    d.state.reply = msgspec.structs.replace(reply, effect=None)
+    d.speech.reply = msgspec.structs.replace(reply, effect=None)
     turns.next_round(d)
 
 

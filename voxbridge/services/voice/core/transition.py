@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Final
 
 from voxbridge.services.voice.core import outputs as out
-from voxbridge.services.voice.core.state import Late, Reply, State, Utterance
+from voxbridge.services.voice.core.state import (
+    Client,
+    Conversation,
+    Counters,
+    Display,
+    Late,
+    Ownership,
+    Pending,
+    Reply,
+    Settings,
+    Speech,
+    State,
+    Team,
+    Utterance,
+)
 from voxbridge.shared import events
 from voxbridge.shared.bus import moments
 from voxbridge.shared.step.fold import Append
@@ -29,7 +42,7 @@ class Draft:
     """Result of a step under construction, which the modules of the core write to; `state` is a copy and may be changed."""
 
     def __init__(self, state: State, now: int) -> None:
-        self.state = copy.copy(state)
+        self.state = state.copied()
         self.now = now
         self.outputs: list[Any] = []
 
@@ -39,11 +52,11 @@ class Draft:
 
     def start(self, effect: out.Effect) -> int:
         """Start an effect. Return its id, unique in the session."""
-        self.state.effects += 1
-        self.outputs.append(out.StartEffect(self.state.effects, effect))
+        self.counters.effects += 1
+        self.outputs.append(out.StartEffect(self.counters.effects, effect))
         if isinstance(effect, out.Complete | out.Transcribe) or (isinstance(effect, out.Synthesize) and not effect.whole):
             self.set_timer(LATE, LATE_MS)
-        return self.state.effects
+        return self.counters.effects
 
     def cancel(self, *effects: int | None) -> None:
         """Cancel the effects that are not None."""
@@ -52,13 +65,13 @@ class Draft:
     def set_timer(self, name: str, after_ms: int) -> None:
         """Set or replace a timer."""
         if name == ANSWER:
-            self.state.watched = True
+            self.pending.watched = True
         self.outputs.append(out.SetTimer(name, max(0, after_ms)))
 
     def cancel_timers(self, *names: str) -> None:
         """Cancel timers."""
         if ANSWER in names:
-            self.state.watched = False
+            self.pending.watched = False
         self.outputs.extend(out.CancelTimer(name) for name in names)
 
     def tell(self, moment: moments.Moment) -> None:
@@ -67,7 +80,7 @@ class Draft:
 
     def forget_call(self, call_id: str) -> None:
         """Record that a late result of this call is to be dropped."""
-        self.state.dropped = (*self.state.dropped, call_id)[-DROPPED_LIMIT:]
+        self.pending.dropped = (*self.pending.dropped, call_id)[-DROPPED_LIMIT:]
 
     @property
     def utterance(self) -> Utterance | None:
@@ -77,16 +90,61 @@ class Draft:
     @property
     def reply(self) -> Reply | None:
         """Current reply of the agent."""
-        return self.state.reply
+        return self.state.speech.reply
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the session."""
+        return self.state.settings
+
+    @property
+    def ownership(self) -> Ownership:
+        """The worker's hold on the session, which may be changed."""
+        return self.state.ownership
+
+    @property
+    def counters(self) -> Counters:
+        """Counters, which may be changed."""
+        return self.state.counters
+
+    @property
+    def team(self) -> Team:
+        """Agents, which may be changed."""
+        return self.state.team
+
+    @property
+    def client(self) -> Client:
+        """The client, which may be changed."""
+        return self.state.client
+
+    @property
+    def conversation(self) -> Conversation:
+        """What the models know, which may be changed."""
+        return self.state.conversation
+
+    @property
+    def speech(self) -> Speech:
+        """The newest replies, which may be changed."""
+        return self.state.speech
+
+    @property
+    def pending(self) -> Pending:
+        """What is still to be done, which may be changed."""
+        return self.state.pending
+
+    @property
+    def display(self) -> Display:
+        """What the client is shown, which may be changed."""
+        return self.state.display
 
     def show(self) -> None:
         """Send the state and its reason to the client, if they changed."""
         line = self.state.line
         if self.reply is not None or self.utterance is not None or (line is not None and line.asking):
-            self.state.trouble = ""
+            self.display.trouble = ""
         state, reason = shown_state(self.state), shown_reason(self.state)
-        if (state, reason) != self.state.shown:
-            self.state.shown = (state, reason)
+        if (state, reason) != self.display.shown:
+            self.display.shown = (state, reason)
             self.tell(moments.StateChanged(state, reason))
 
 
@@ -98,7 +156,7 @@ def shown_state(state: State) -> moments.State:
         return "connecting"
     if state.utterance is not None and state.utterance.to_ms is None:
         return "user_speaking"
-    reply, line = state.reply, state.line
+    reply, line = state.speech.reply, state.line
     if reply is not None and reply.playing and not reply.quiet:
         return "speaking"
     if line is not None and line.active:
@@ -111,20 +169,20 @@ def shown_state(state: State) -> moments.State:
 
 def shown_reason(state: State) -> str:
     """Return why nothing can be heard while a model is awaited; empty if there is nothing to explain."""
-    utterance, reply = state.utterance, state.reply
+    utterance, reply = state.utterance, state.speech.reply
     if utterance is not None and utterance.stt_away:
         return _AWAY.format("speech recognition")
     if reply is not None and (reply.llm_away or reply.tts_away):
         return _AWAY.format("language model" if reply.llm_away else "voice")
-    late, waiting = state.late, waited_for(state)
+    late, waiting = state.display.late, waited_for(state)
     if late is not None and late.cause and waiting is not None and waiting.effect == late.effect:
         return _LATE.format(late.cause[0].upper() + late.cause[1:])
-    return _OVERDUE if state.overdue else state.trouble
+    return _OVERDUE if state.display.overdue else state.display.trouble
 
 
 def waited_for(state: State) -> Late | None:
     """Return the model that has produced nothing yet while the user hears nothing; None if there is none."""
-    utterance, reply = state.utterance, state.reply
+    utterance, reply = state.utterance, state.speech.reply
     if utterance is not None:
         if utterance.to_ms is None or utterance.final_effect is None:
             return None

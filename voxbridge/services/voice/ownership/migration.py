@@ -149,7 +149,7 @@ class Moves:
         try:
             if session.state.phase == "ended":
                 raise Conflict(f"Session {session.sid} ended before it could be moved.")
-            if not session.state.released or not await self._store.hand_over_lease(session.sid, self._worker, to):
+            if not session.state.ownership.released or not await self._store.hand_over_lease(session.sid, self._worker, to):
                 raise Unavailable(f"Session {session.sid} was lost while it was moved; another worker goes on with it.")
         except VoxbridgeError as error:
             _settle(waiter, error)
@@ -161,7 +161,7 @@ class Moves:
     def _check(self, session: Session, ask: Ask) -> None:
         if ask.to == self._worker:
             raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{ask.to} holds session {ask.sid} already.", field="to")
-        if ask.sid in self._moving or session.state.released:
+        if ask.sid in self._moving or session.state.ownership.released:
             raise Conflict(f"Session {ask.sid} is being moved already.")
         if self._house.draining():
             raise Conflict(f"{self._worker} is being stopped and gives all of its sessions up.")
@@ -183,7 +183,7 @@ class Moves:
 
     async def _move(self, session: Session, ask: Ask) -> Moved:
         to = await self._find(ask)
-        if self._house.session(ask.sid) is not session or session.state.released:
+        if self._house.session(ask.sid) is not session or session.state.ownership.released:
             raise Conflict(f"Session {ask.sid} ended, or was given up, before it could be moved.")
         waiter: asyncio.Future[Moved] = asyncio.get_running_loop().create_future()
         self._leaving[ask.sid] = to, waiter

@@ -249,13 +249,13 @@ class Orphans:
         else:
             gap_ms = self._gap_ms(sid, found, now)
             _log.warning("session %s lost its worker %d ms ago and is carried on", sid, gap_ms)
-            await self._house.adopt(sid, max(term, state.term + 1), found, gap_ms)
+            await self._house.adopt(sid, max(term, state.ownership.term + 1), found, gap_ms)
 
     def _gap_ms(self, sid: str, found: Past, now: int) -> int:
         """Return for how many ms no worker held the session: since its worker last wrote or, if later, since its lease was last renewed."""
         gap_ms = max(0, now - found.alive_at) // 1_000
         since = self._free.get(sid, self._free_before.get(sid))
-        if since is None or found.folded.state.released:
+        if since is None or found.folded.state.ownership.released:
             return gap_ms
         return min(gap_ms, LEASE_MS + round((asyncio.get_running_loop().time() - since) * 1_000))
 

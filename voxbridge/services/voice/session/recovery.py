@@ -41,8 +41,8 @@ class Past:
     def left_ms(self, kept: catch_up.Kept, now: int) -> int:
         """Return how many ms of the newest generation's audio had left for the client; `now` is in µs."""
         state = self.folded.state
-        reply = state.reply
-        left = kept.left_ms(state.generation)
+        reply = state.speech.reply
+        left = kept.left_ms(state.counters.generation)
         if reply is None or reply.sent is None or now - reply.sent < KEPT_MS * 1_000:
             return left
         if not kept.spoken:
@@ -56,7 +56,7 @@ class Past:
         if found is not None:
             return found
         state = self.folded.state
-        return state.sequence + (_LONGEST_MS // FRAME_MS if state.generation else 0)
+        return state.client.sequence + (_LONGEST_MS // FRAME_MS if state.counters.generation else 0)
 
 
 _LONGEST_MS: Final = 600_000

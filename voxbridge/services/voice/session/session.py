@@ -132,7 +132,7 @@ class Session:
         except (NatsError, OSError) as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
         kept = await catch_up.read(place.log, self.sid)
-        placed = catch_up.place(kept.microphone, state.microphone)
+        placed = catch_up.place(kept.microphone, state.client.microphone)
         self._sequence = past.next_sequence(kept)
         for due in past.folded.missing:
             self._writer.submit(due.event, ts=due.ts, cause=due.cause)
@@ -144,7 +144,7 @@ class Session:
                 worker=place.worker,
                 term=self.term,
                 gap_ms=gap_ms,
-                generation=state.generation,
+                generation=state.counters.generation,
                 left_ms=past.left_ms(kept, place.clock.now_us()),
                 audio_from_ms=placed.start_ms if kept.microphone else None,
                 audio_to_ms=placed.end_ms if kept.microphone else None,
@@ -312,7 +312,7 @@ class Session:
         elif self._route == "detector":
             self._ears.hear(frame)
         elif self._route == "provider":
-            listen = self._ears.hear if self.state.agent.manual_activity else self._ears.pass_by
+            listen = self._ears.hear if self.state.team.agent.manual_activity else self._ears.pass_by
             self._line().hear(frame, listen(frame))
 
     def _perform(self, output: Any) -> None:

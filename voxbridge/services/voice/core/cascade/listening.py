@@ -37,7 +37,7 @@ PARTIAL_MS: Final = 700
 
 def route_of(d: Draft) -> Literal["detector", "provider", "echo", "nobody"]:
     """Return the destination of a session's microphone audio."""
-    request, agent = d.state.request, d.state.agent
+    request, agent = d.state.request, d.team.agent
     if request is not None and request.mode == "echo":
         return "echo"
     if agent.realtime is not None:
@@ -92,7 +92,7 @@ def _understand(d: Draft, utterance: Utterance, *, judge: bool) -> Utterance:
 
 
 def _transcribe(d: Draft, from_ms: int, to_ms: int) -> out.Transcribe:
-    agent = d.state.agent
+    agent = d.team.agent
     return out.Transcribe(from_ms=from_ms, to_ms=to_ms, provider=agent.stt.provider, model=agent.stt.model, language=agent.language)
 
 
@@ -112,10 +112,10 @@ def lose(d: Draft) -> None:
     """Drop an utterance that cannot be transcribed, and ask the user to repeat it."""
     d.state.utterance = None
     d.cancel_timers("endpoint", "partial")
-    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
     reopening.give_up(d)
     turns.resolve_cut(d, None)
-    d.state.resume, d.state.redo = "", 0  # the user is asked to repeat, so the reply that was cut off is not resumed
+    d.speech.resume, d.speech.redo = "", 0  # the user is asked to repeat, so the reply that was cut off is not resumed
     if d.reply is None:  # else what the user typed meanwhile is being answered
         turns.say(d, speaking.APOLOGIES["stt"], turn=0, failed=True)
         speaking.speak(d)
@@ -127,15 +127,15 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
     if utterance is None:
         return
     if input.effect == utterance.final_effect:
-        away = model_retry.wait(d, "stt", input.error, utterance.stt_away, d.state.turns)
+        away = model_retry.wait(d, "stt", input.error, utterance.stt_away, d.counters.turns)
         if away:
             d.state.utterance = msgspec.structs.replace(utterance, final_effect=None, stt_away=away)
             return
-        d.append(ev.ProviderFailed(part="stt", error=input.error, turn=d.state.turns))
+        d.append(ev.ProviderFailed(part="stt", error=input.error, turn=d.counters.turns))
         d.cancel(utterance.turn_effect)
         lose(d)
     elif input.effect == utterance.turn_effect:
-        d.append(ev.ProviderFailed(part="turn", error=input.error, turn=d.state.turns, handled=True))
+        d.append(ev.ProviderFailed(part="turn", error=input.error, turn=d.counters.turns, handled=True))
         d.state.utterance = msgspec.structs.replace(utterance, turn_effect=None)
         d.set_timer("endpoint", BLIND_PATIENCE_MS)
     elif input.effect == utterance.partial_effect:

@@ -21,7 +21,7 @@ Part = Literal["stt", "llm", "tts"]
 def wait(d: Draft, part: Part, error: ev.Failure, since: int, turn: int) -> int:
     """Schedule a retry and return the time of the first failure, µs; return 0 if the failure counts. `since` is 0 at the first failure."""
     passing = error.code == "PROVIDER_UNAVAILABLE" and error.retryable
-    patience_s = d.state.stt_patience_s if part == "stt" else d.state.model_patience_s
+    patience_s = d.settings.stt_patience_s if part == "stt" else d.settings.model_patience_s
     if not passing or d.now - (since or d.now) >= patience_s * 1_000_000:
         return 0
     if not since:

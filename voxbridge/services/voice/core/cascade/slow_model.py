@@ -21,20 +21,20 @@ _NAMES: Final[dict[Literal["stt", "llm", "tts"], str]] = {"stt": "speech recogni
 def due(d: Draft) -> None:
     """Request the cause of the delay if a model that was started `LATE_MS` ago has produced nothing."""
     found = waited_for(d.state)
-    if found is None or (d.state.late is not None and d.state.late.effect == found.effect):
+    if found is None or (d.display.late is not None and d.display.late.effect == found.effect):
         return
-    d.state.late = found
-    agent = d.state.agent
+    d.display.late = found
+    agent = d.team.agent
     provider = {"stt": agent.stt, "llm": agent.llm, "tts": agent.tts}[found.part].provider
     d.outputs.append(out.FindCause(found.effect, provider))
 
 
 def cause_found(d: Draft, input: inputs.CauseFound) -> None:
     """Record the cause of a delay, unless the model has produced something since."""
-    late, waiting = d.state.late, waited_for(d.state)
+    late, waiting = d.display.late, waited_for(d.state)
     if late is None or waiting is None or not late.effect == waiting.effect == input.effect:
         return
-    d.state.late = msgspec.structs.replace(late, cause=input.cause)
+    d.display.late = msgspec.structs.replace(late, cause=input.cause)
     message = f"The {_NAMES[late.part]} gave nothing for {LATE_MS // 1_000} s: {input.cause or 'it is not known why'}."
     turn = d.reply.turn if d.reply is not None else reopening.turn(d)
     error = ev.Failure(code="TIMED_OUT", message=message, retryable=True)

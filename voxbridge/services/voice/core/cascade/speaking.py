@@ -50,7 +50,7 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
     closed = len(text) >= room
     if closed:
         d.cancel(reply.effect)
-    d.state.reply = msgspec.structs.replace(
+    d.speech.reply = msgspec.structs.replace(
         reply,
         unsplit=reply.unsplit + text[:room],
         written=reply.written + text[:room],
@@ -59,7 +59,7 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
         closed=closed,
         effect=None if closed else reply.effect,
     )
-    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
     speak(d)
 
 
@@ -90,7 +90,7 @@ def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
     reply = _of(d, input.effect)
     if reply is not None:
         if reply.stamps.llm_first_token is None:
-            d.state.reply = msgspec.structs.replace(reply, stamps=msgspec.structs.replace(reply.stamps, llm_first_token=d.now))
+            d.speech.reply = msgspec.structs.replace(reply, stamps=msgspec.structs.replace(reply.stamps, llm_first_token=d.now))
         turns.call_function(d, input.name, input.arguments)
 
 
@@ -100,7 +100,7 @@ def completed(d: Draft, input: inputs.Completed) -> None:
     if reply is None:
         return
     usage = turns_usage.added(reply.usage, turns_usage.counted(d.state, input.input_tokens, input.output_tokens))
-    d.state.reply = reply = msgspec.structs.replace(_otherwise(reply), effect=None, usage=usage, closed=not reply.uses, llm_away=0)
+    d.speech.reply = reply = msgspec.structs.replace(_otherwise(reply), effect=None, usage=usage, closed=not reply.uses, llm_away=0)
     if reply.uses:
         speak(d)
         turns.next_round(d)
@@ -123,9 +123,9 @@ def speak(d: Draft) -> None:
     stamps = reply.stamps
     if spoken and stamps.first_sentence is None:
         stamps = msgspec.structs.replace(stamps, first_sentence=d.now)
-    done = d.state.output == "text"
+    done = d.team.output == "text"
     added = tuple(Piece(text=piece, done=done) for piece in spoken)
-    d.state.reply = reply = msgspec.structs.replace(reply, unsplit=rest, pieces=(*reply.pieces, *added), stamps=stamps)
+    d.speech.reply = reply = msgspec.structs.replace(reply, unsplit=rest, pieces=(*reply.pieces, *added), stamps=stamps)
     if spoken:
         turns.announce(d, playout.text(reply.pieces))
     _synthesize_next(d, reply)
@@ -133,7 +133,7 @@ def speak(d: Draft) -> None:
 
 
 def _synthesize_next(d: Draft, reply: Reply) -> None:
-    if d.state.output == "audio" and (interruption.waits(d) or reply.retrying):
+    if d.team.output == "audio" and (interruption.waits(d) or reply.retrying):
         return
     for index, piece in enumerate(reply.pieces):
         if piece.done:
@@ -145,14 +145,14 @@ def _synthesize_next(d: Draft, reply: Reply) -> None:
 
 
 def _spoken(d: Draft, reply: Reply, piece: Piece) -> out.Synthesize:
-    tts, voice = d.state.agent.tts, d.state.voice
-    if d.state.agent.realtime is not None:
+    tts, voice = d.team.agent.tts, d.team.voice
+    if d.team.agent.realtime is not None:
         voice = ""  # the voice belongs to the realtime provider, and the speech model does not know it
     return out.Synthesize(
         generation=reply.generation,
         text=piece.text,
         voice=voice,
-        language=d.state.agent.language,
+        language=d.team.agent.language,
         provider=tts.provider,
         model=tts.model,
     )
@@ -170,7 +170,7 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
         return
     if not reply.pieces[index].ms:
         reply = playout.after_a_wait(reply, d.now)
-    d.state.reply = reply = msgspec.structs.replace(playout.resumed(reply, d.now), stamps=sounds(reply, d.now), tts_away=0)
+    d.speech.reply = reply = msgspec.structs.replace(playout.resumed(reply, d.now), stamps=sounds(reply, d.now), tts_away=0)
     _put_piece(d, index, msgspec.structs.replace(reply.pieces[index], ms=input.ms, done=input.done))
     _watch_voice(d)
     if input.done:
@@ -190,7 +190,7 @@ def _watch_voice(d: Draft) -> None:
     reply = d.reply
     if reply is not None:
         played = (d.now - reply.sent) // 1_000 if reply.sent is not None else 0
-        d.set_timer("turn", d.state.turn_timeout_s * 1_000 + max(0, playout.made_ms(reply) - played))
+        d.set_timer("turn", d.settings.turn_timeout_s * 1_000 + max(0, playout.made_ms(reply) - played))
 
 
 def audio_sent(d: Draft, generation: int, sequence: int) -> None:
@@ -199,14 +199,14 @@ def audio_sent(d: Draft, generation: int, sequence: int) -> None:
     turns.sent(d, generation)
     if reply is None or reply.generation != generation:
         return
-    d.state.sequence = sequence
+    d.client.sequence = sequence
     if reply.stamps.first_audio_sent is not None and reply.sent is None and reply.pieces:
         # A new generation continues with existing words, which nothing else shows.
         turns.announce(d, playout.text(reply.pieces))
     stamps = reply.stamps
     if playout.has_words(reply.pieces):
         stamps = msgspec.structs.replace(stamps, first_audio_sent=stamps.first_audio_sent or d.now)
-    d.state.reply = msgspec.structs.replace(reply, sent=d.now, stamps=stamps, playing=not d.state.reports_playback)
+    d.speech.reply = msgspec.structs.replace(reply, sent=d.now, stamps=stamps, playing=not d.client.reports_playback)
     end_speech(d)
 
 
@@ -219,7 +219,7 @@ def close(d: Draft, ms: int) -> None:
     earlier, last = playout.newest(reply.pieces)
     last = msgspec.structs.replace(last, text=last.text.strip(), ms=max(last.ms, ms - playout.model_ms(earlier)))
     pieces = tuple(piece for piece in (*earlier, last) if piece.text or piece.ms)
-    d.state.reply = msgspec.structs.replace(reply, closed=True, pieces=pieces)
+    d.speech.reply = msgspec.structs.replace(reply, closed=True, pieces=pieces)
     if not transcripts.line_of(d).over:
         connection.change(d, counted_ms=ms)
     if not transcripts.line_of(d).asking:
@@ -230,9 +230,9 @@ def close(d: Draft, ms: int) -> None:
 def end_speech(d: Draft) -> None:
     """Mark the end of a reply once all of it was made, and wait until it was heard."""
     reply = d.reply
-    if reply is None or reply.held or d.state.handoff is not None or not turns.spoken_out(reply):
+    if reply is None or reply.held or d.team.handoff is not None or not turns.spoken_out(reply):
         return
-    if d.state.output == "text" or not reply.pieces:
+    if d.team.output == "text" or not reply.pieces:
         turns.finish_reply(d)
         return
     turns.end_of_sound(d)
@@ -253,7 +253,7 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
             return
         away = model_retry.wait(d, "llm", input.error, reply.llm_away, reply.turn) if not reply.uses else 0
         if away:
-            d.state.reply = msgspec.structs.replace(reply, effect=None, llm_away=away)
+            d.speech.reply = msgspec.structs.replace(reply, effect=None, llm_away=away)
         else:
             _failed(d, "llm", input.error)
 
@@ -263,7 +263,7 @@ def _ask_with_less(d: Draft, reply: Reply, error: ev.Failure) -> bool:
     if reply.halved >= HALVINGS:
         return False
     d.append(ev.ProviderFailed(part="llm", error=error, turn=reply.turn, handled=True))
-    d.state.reply = msgspec.structs.replace(reply, halved=reply.halved + 1)
+    d.speech.reply = msgspec.structs.replace(reply, halved=reply.halved + 1)
     turns.ask_again(d)
     return True
 
@@ -275,7 +275,7 @@ def _voice_failed(d: Draft, reply: Reply, index: int, error: ev.Failure) -> None
         _failed(d, "tts", error)
         return
     begun = reply.pieces[index].ms > 0
-    d.state.reply = msgspec.structs.replace(reply, tts_away=away, retrying=True)
+    d.speech.reply = msgspec.structs.replace(reply, tts_away=away, retrying=True)
     _put_piece(d, index, msgspec.structs.replace(reply.pieces[index], effect=None))
     if begun:
         interruption.pause(d, "failure")
@@ -286,7 +286,7 @@ def try_again(d: Draft) -> None:
     reply = d.reply
     if reply is None:
         return
-    d.state.reply = msgspec.structs.replace(reply, retrying=False)
+    d.speech.reply = msgspec.structs.replace(reply, retrying=False)
     if reply.llm_away and reply.effect is None and not reply.closed:
         turns.ask_again(d)
     speak(d)
@@ -298,9 +298,9 @@ def silent_model(d: Draft) -> None:
     if reply is None:
         return
     if reply.calls or (reply.effect is None and interruption.waits(d)):
-        d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+        d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
         return
-    message = f"Nothing came for {d.state.turn_timeout_s} s."
+    message = f"Nothing came for {d.settings.turn_timeout_s} s."
     _failed(d, "llm" if reply.effect is not None else "tts", ev.Failure(code="TIMED_OUT", message=message, retryable=True))
 
 
@@ -317,10 +317,10 @@ def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
     d.append(ev.ProviderFailed(part=part, error=error, turn=reply.turn))
     if part == "tts" or reply.failed:
         turns.cancel_reply(d, "failure")
-        d.state.trouble = UNSAID if reply.failed else UNSPOKEN
+        d.display.trouble = UNSAID if reply.failed else UNSPOKEN
         return
     d.cancel(reply.effect)
-    d.state.reply = msgspec.structs.replace(reply, llm_away=0)
+    d.speech.reply = msgspec.structs.replace(reply, llm_away=0)
     apology = APOLOGIES["silence" if error.code == "TIMED_OUT" else "llm"]
     turns.apologise(d, apology)
     speak(d)
@@ -341,4 +341,4 @@ def _put_piece(d: Draft, index: int, piece: Piece) -> None:
     if reply is not None:
         pieces = list(reply.pieces)
         pieces[index] = piece
-        d.state.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))
+        d.speech.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))

@@ -26,13 +26,13 @@ RESULT_LIMIT: Final = 4_000
 def remember_round(d: Draft, reply: Reply) -> None:
     """Put a round's words, calls and results into the history, a result for every call."""
     text = " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])]))
-    results = dict(d.state.results)
+    results = dict(d.pending.results)
     _remember(
         d,
         out.Message(role="assistant", text=text, uses=reply.uses),
         *(out.Message(role="tool", call_id=use.call_id, text=as_text(results.get(use.call_id, {}))) for use in reply.uses),
     )
-    d.state.results = ()
+    d.pending.results = ()
 
 
 def remember_text(d: Draft, text: str) -> None:
@@ -42,28 +42,28 @@ def remember_text(d: Draft, text: str) -> None:
 
 def remember_user(d: Draft, text: str, *, at: int | None = None) -> None:
     """Put what the user said into the history: at the end, or behind the first `at` messages that ever came into it."""
-    d.state.asked += 1
+    d.conversation.asked += 1
     said = out.Message(role="user", text=text)
-    later = d.state.remembered - at if at is not None else 0
+    later = d.conversation.remembered - at if at is not None else 0
     if later <= 0:
         _remember(d, said)
         return
-    place = max(0, len(d.state.history) - later)
-    while place > 0 and d.state.history[place].role == "tool":  # a call and its result stay together
+    place = max(0, len(d.conversation.history) - later)
+    while place > 0 and d.conversation.history[place].role == "tool":  # a call and its result stay together
         place -= 1
-    d.state.history = (*d.state.history[:place], said, *d.state.history[place:])
-    d.state.remembered += 1
+    d.conversation.history = (*d.conversation.history[:place], said, *d.conversation.history[place:])
+    d.conversation.remembered += 1
 
 
 def remember_more(d: Draft, text: str) -> None:
     """Append what the user went on to say to the last message of the history, which holds the earlier part of the turn."""
-    *before, last = d.state.history
-    d.state.history = (*before, msgspec.structs.replace(last, text=f"{last.text} {text}"))
+    *before, last = d.conversation.history
+    d.conversation.history = (*before, msgspec.structs.replace(last, text=f"{last.text} {text}"))
 
 
 def remember_note(d: Draft, text: str) -> None:
     """Put a note for the agent into the history, as a message of the user."""
-    d.state.asked += 1
+    d.conversation.asked += 1
     _remember(d, out.Message(role="user", text=text))
 
 
@@ -80,14 +80,14 @@ def as_text(result: dict[str, Any]) -> str:
 
 def _remember(d: Draft, *messages: out.Message) -> None:
     """Append to the history; if it is too long, remove whole turns from its beginning."""
-    d.state.remembered += len(messages)
-    history = (*d.state.history, *messages)
+    d.conversation.remembered += len(messages)
+    history = (*d.conversation.history, *messages)
     if len(history) > HISTORY_LIMIT:
         kept = range(len(history) - HISTORY_KEPT, len(history))
         start = next((index for index in kept if history[index].role == "user"), kept.start)
-        d.state.earlier = prompt.forget(history[:start], d.state.earlier)
+        d.conversation.earlier = prompt.forget(history[:start], d.conversation.earlier)
         history = history[start:]
-    d.state.history = history
+    d.conversation.history = history
 
 
 def _json(value: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from voxbridge.services.voice.core.outputs import Message
 from voxbridge.services.voice.core.prompt import token_estimate
-from voxbridge.services.voice.core.state_parts import NOTHING, Earlier
+from voxbridge.services.voice.core.state import NOTHING, Earlier
 from voxbridge.shared.agents.model import Agent, identity
 
 PERSONA: Final = (

@@ -93,8 +93,11 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
     line = _line(d)
     d.cancel(line.effect or None)
     d.cancel_timers(LEAVE)
-    limit, earlier = prompt.room(state.agent), state.earlier
-    instructions, history = state.instructions, prompt.window(state.instructions, state.history, limit=limit, earlier=earlier)[1:]
+    limit, earlier = prompt.room(state.team.agent), state.conversation.earlier
+    instructions, history = (
+        state.team.instructions,
+        prompt.window(state.team.instructions, state.conversation.history, limit=limit, earlier=earlier)[1:],
+    )
     handle = line.handle if _is_good(d, line) else ""
     if handle:
         resumes, history = "handle", ()
@@ -104,23 +107,23 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         resumes = "seed"
     else:
         resumes, history = "summary", ()
-        instructions = prompt.with_summary(instructions, state.history, limit=limit, earlier=earlier)
+        instructions = prompt.with_summary(instructions, state.conversation.history, limit=limit, earlier=earlier)
     replayed = line.from_ms if line.asking else max(line.from_ms, line.audio_ms - REPLAY_MS)
     effect = d.start(
         out.Connect(
             provider=line.provider,
             model=line.model,
-            voice=state.voice,
-            language=state.agent.language,
+            voice=state.team.voice,
+            language=state.team.agent.language,
             instructions=instructions,
-            functions=state.functions,
+            functions=state.team.functions,
             history=history,
             handle=handle,
             audio_from_ms=max(0, replayed),
             delay_ms=delay_ms,
-            manual_activity=state.agent.manual_activity,
-            speaking=state.agent.manual_activity and line.active,
-            search=state.agent.search,
+            manual_activity=state.team.agent.manual_activity,
+            speaking=state.team.agent.manual_activity and line.active,
+            search=state.team.agent.search,
         )
     )
     change(
@@ -128,7 +131,7 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         effect=effect,
         ready=False,
         resumes=resumes,
-        shortened=resumes == "seed" and prompt.is_cut(state.history, limit=limit, earlier=earlier),
+        shortened=resumes == "seed" and prompt.is_cut(state.conversation.history, limit=limit, earlier=earlier),
         handle=handle,
         resumable=bool(handle),
         leaving_at=0,
@@ -147,15 +150,13 @@ def ready(d: Draft, input: provider_events.ProviderReady) -> None:
     """Record that the model listens, and tell it what it missed."""
     line = _line(d)
     d.append(
-        ev.ProviderConnected(
-            provider=line.provider, model=line.model, agent=d.state.agent.name, voice=d.state.voice, resumed_by=line.resumes
-        )
+        ev.ProviderConnected(provider=line.provider, model=line.model, agent=d.team.agent.name, voice=d.team.voice, resumed_by=line.resumes)
     )
     if line.restoring:
         only = ONLY_A_SUMMARY if line.resumes == "summary" else ONLY_THE_END if line.shortened else ""
         lost = (*line.lost, only) if only else line.lost
         gap_ms = (d.now - line.lost_at) // 1_000 if line.lost_at else 0
-        restored = ev.SessionRestored(worker=line.worker, term=d.state.term, how=_RUNGS[line.resumes], gap_ms=gap_ms, lost=lost)
+        restored = ev.SessionRestored(worker=line.worker, term=d.ownership.term, how=_RUNGS[line.resumes], gap_ms=gap_ms, lost=lost)
         d.append(restored)
     notes = line.notes
     missed = _missed(d, line) if line.resumes == "handle" else ""
@@ -165,7 +166,7 @@ def ready(d: Draft, input: provider_events.ProviderReady) -> None:
     for note in _joined(notes):
         say(d, note.text, respond=note.respond)
     if line.asking or line.going_on:
-        d.set_timer(ANSWER, d.state.turn_timeout_s * 1_000)
+        d.set_timer(ANSWER, d.settings.turn_timeout_s * 1_000)
     able = can(line)
     if not able.warns:
         d.set_timer(LEAVE, (able.connection_s - EARLY_S) * 1_000)
@@ -187,13 +188,13 @@ def lost(d: Draft, input: provider_events.ProviderLost) -> None:
         tries=tries,
         deaths=deaths,
         handle=handle,
-        restoring=line.restoring or bool(d.state.asked or line.ready),
+        restoring=line.restoring or bool(d.conversation.asked or line.ready),
         lost_at=line.lost_at or d.now,
         audio_ms=max(line.audio_ms, input.audio_ms),
     )
     if tries >= TRIES_LIMIT:
         change(d, effect=0)
-        d.append(ev.ProviderFailed(part="llm", error=input.error, turn=d.state.turns, handled=arriving(d.state)))
+        d.append(ev.ProviderFailed(part="llm", error=input.error, turn=d.counters.turns, handled=arriving(d.state)))
         return
     change(d, effect=0)
     connect(d, delay_ms=BACK_OFF_MS[min(tries, len(BACK_OFF_MS)) - 1])
@@ -201,10 +202,10 @@ def lost(d: Draft, input: provider_events.ProviderLost) -> None:
 
 def arriving(state: State) -> bool:
     """Check whether the connection belongs to the target of a handoff whose source can still take the conversation back."""
-    handoff = state.handoff
-    if handoff is None or handoff.back or state.agent.name != handoff.target:
+    handoff = state.team.handoff
+    if handoff is None or handoff.back or state.team.agent.name != handoff.target:
         return False
-    return any(agent.name == handoff.source for agent in state.agents)
+    return any(agent.name == handoff.source for agent in state.team.agents)
 
 
 def given_up(d: Draft) -> bool:
@@ -225,7 +226,7 @@ def handle_updated(d: Draft, input: provider_events.HandleUpdated) -> None:
     """Record a new handle, or whether the session can be resumed at the moment."""
     line = _line(d)
     if input.handle:
-        change(d, handle=input.handle, handle_at=d.now, handle_knows=d.state.asked, resumable=True, deaths=0)
+        change(d, handle=input.handle, handle_at=d.now, handle_knows=d.conversation.asked, resumable=True, deaths=0)
         d.append(ev.ResumptionUpdated(handle=input.handle, resumable=True))
     elif input.resumable != line.resumable:
         change(d, resumable=input.resumable)
@@ -238,7 +239,7 @@ def leave_if_due(d: Draft) -> None:
     if line is None or not line.leaving_at or not line.ready:
         return
     busy = not line.over or line.asking or line.asked or line.words or line.calls or line.go_on or line.notice
-    if not busy and d.state.cut is None and (line.resumable or not can(line).resumes):
+    if not busy and d.speech.cut is None and (line.resumable or not can(line).resumes):
         rotate(d)
 
 
@@ -251,7 +252,7 @@ def rotate(d: Draft) -> None:
         d.set_timer(LEAVE, MARGIN_MS)
         return
     will_resume = _is_good(d, line)
-    change(d, lost_at=0 if will_resume else d.now, restoring=line.restoring or (not will_resume and d.state.asked > 0))
+    change(d, lost_at=0 if will_resume else d.now, restoring=line.restoring or (not will_resume and d.conversation.asked > 0))
     if d.reply is not None and d.reply.line == line.effect and not d.reply.closed:
         break_off(d)
     connect(d)
@@ -265,7 +266,7 @@ def break_off(d: Draft) -> None:
     text = " ".join(piece.text for piece in reply.pieces).strip()
     line = _line(d)
     mine = line.going_on in (0, reply.turn)  # else the model goes on with another turn
-    d.state.reply = msgspec.structs.replace(reply, closed=True, goes_on=mine)
+    d.speech.reply = msgspec.structs.replace(reply, closed=True, goes_on=mine)
     turns.stop_playing(d, reply.line)  # audio that still comes over this connection is not part of this reply
     waits = line.called and bool(line.calls)  # the model goes on with the result of the call
     change(d, go_on=not waits, written="")
@@ -279,7 +280,7 @@ def put_back_notice(d: Draft) -> None:
     """Put an announcement that the model has not begun back into the queue."""
     line = _line(d)
     if line.notice and line.announced:
-        d.state.notices = (line.announced, *d.state.notices)[: turns.NOTICES_LIMIT]
+        d.pending.notices = (line.announced, *d.pending.notices)[: turns.NOTICES_LIMIT]
     change(d, notice=False, announced="")
 
 
@@ -315,12 +316,12 @@ def change(d: Draft, **changes: Any) -> None:
 
 def watch(d: Draft) -> None:
     """Start the answer timer if the model owes a response and the timer does not run."""
-    line, reply, cut = d.state.line, d.state.reply, d.state.cut
-    if line is None or not line.ready or d.state.watched or d.state.away_since:
+    line, reply, cut = d.state.line, d.speech.reply, d.speech.cut
+    if line is None or not line.ready or d.pending.watched or d.client.away_since:
         return
     unanswered = line.going_on and all(one is None or one.turn != line.going_on for one in (reply, cut))
     if line.asking or line.notice or line.muted or unanswered:
-        d.set_timer(ANSWER, d.state.turn_timeout_s * 1_000)
+        d.set_timer(ANSWER, d.settings.turn_timeout_s * 1_000)
 
 
 def _is_good(d: Draft, line: Line) -> bool:
@@ -329,16 +330,16 @@ def _is_good(d: Draft, line: Line) -> bool:
         return False
     missed = _missed(d, line)
     # Some models answer every text: they can be told what they missed only if an answer is wanted.
-    wanted = can(line).late_content or d.state.handoff is not None
+    wanted = can(line).late_content or d.team.handoff is not None
     return not missed or (wanted and len(missed) < prompt.SUMMARY_CHARACTERS)
 
 
 def _missed(d: Draft, line: Line) -> str:
     """Return what was said since the handle was issued, without the question that will be asked again."""
-    newest = d.state.asked - line.handle_knows
-    if line.asked and line.go_on and d.state.handoff is None:
-        return prompt.told(d.state.history[:-1], newest=newest - 1) if newest > 1 else ""
-    return prompt.told(d.state.history, newest=newest)
+    newest = d.conversation.asked - line.handle_knows
+    if line.asked and line.go_on and d.team.handoff is None:
+        return prompt.told(d.conversation.history[:-1], newest=newest - 1) if newest > 1 else ""
+    return prompt.told(d.conversation.history, newest=newest)
 
 
 def _told(first: Note, notes: tuple[Note, ...]) -> tuple[Note, ...]:

@@ -29,8 +29,8 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
     if reply is None or filler.drop(d):
         turns.cut_trailing(d)
         return
-    if d.state.paused is not None:  # the installation's own voice had failed during this reply
-        d.state.paused = msgspec.structs.replace(d.state.paused, blind=d.state.paused.blind or by == "disconnect")
+    if d.speech.paused is not None:  # the installation's own voice had failed during this reply
+        d.speech.paused = msgspec.structs.replace(d.speech.paused, blind=d.speech.paused.blind or by == "disconnect")
         interruption.settle(d, None)
         reply = d.reply
         if reply is None or interruption.was_heard(reply):
@@ -49,13 +49,13 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
     mine = line.going_on in (0, reply.turn)  # else the model goes on with another turn
     being_made = line.ready and reply.line == line.effect and not line.over
     connection.change(d, muted=line.muted or being_made, go_on=True, going_on=line.going_on or reply.turn)
-    d.state.reply = None
-    d.state.cut = msgspec.structs.replace(reply, goes_on=mine)
-    d.state.cut_by_speech = False
+    d.speech.reply = None
+    d.speech.cut = msgspec.structs.replace(reply, goes_on=mine)
+    d.speech.cut_by_speech = False
     if by == "disconnect" or reply.sent is None:
         turns.resolve_cut(d, reply.played_ms)
     else:
-        d.set_timer("heard", turns.REPORT_WAIT_MS if d.state.reports_playback else 0)
+        d.set_timer("heard", turns.REPORT_WAIT_MS if d.client.reports_playback else 0)
 
 
 def taken_over(d: Draft, *, left_ms: int | None) -> None:
@@ -72,8 +72,8 @@ def taken_over(d: Draft, *, left_ms: int | None) -> None:
         _ask_again_later(d, line)
     if transcripts.line_of(d).active:  # the detector reports again if the user still speaks
         d.set_timer(transcripts.PAUSE, STILL_MS)
-    d.state.generation += 1  # a generation may have begun that the journal does not have
-    d.outputs.append(out.Flush(d.state.generation))
+    d.counters.generation += 1  # a generation may have begun that the journal does not have
+    d.outputs.append(out.Flush(d.counters.generation))
     connection.taken_over(d)
 
 
@@ -96,7 +96,7 @@ def settle(d: Draft) -> None:
     line = d.state.line
     _end_what_nothing_follows(d)
     _forget_what_nothing_follows(d)
-    if line is None or not (line.go_on and line.ready) or d.state.cut is not None or d.state.away_since:
+    if line is None or not (line.go_on and line.ready) or d.speech.cut is not None or d.client.away_since:
         return
     text = ""
     if line.said:
@@ -122,14 +122,14 @@ def _end_what_nothing_follows(d: Draft) -> None:
     if reply is None or not (reply.goes_on and reply.closed):
         return
     if line is None or not (line.go_on or line.notice or (line.going_on and line.going_on == reply.turn)):
-        d.state.reply = msgspec.structs.replace(reply, goes_on=False)
+        d.speech.reply = msgspec.structs.replace(reply, goes_on=False)
         turns.end_of_sound(d)
 
 
 def _forget_what_nothing_follows(d: Draft) -> None:
     """Forget the question and the heard part of its answer if no model will go on with it: they are kept only for that."""
     line = d.state.line
-    if line is None or not (line.asked or line.said) or d.reply is not None or d.state.cut is not None:
+    if line is None or not (line.asked or line.said) or d.reply is not None or d.speech.cut is not None:
         return
     if not (line.go_on or line.going_on or line.notice or line.asking or line.calls):
         connection.change(d, asked="", asked_again=False, said="")
@@ -137,7 +137,7 @@ def _forget_what_nothing_follows(d: Draft) -> None:
 
 def _found(d: Draft) -> list[str]:
     """Return the results of calls since the user's last message: a model that is asked again must not repeat those calls."""
-    history = d.state.history
+    history = d.conversation.history
     asked = max((index for index, one in enumerate(history) if one.role == "user"), default=0)
     names = {use.call_id: use.name for one in history[asked:] for use in one.uses}
     return [tool_calls.RESULT.format(name=names[one.call_id], result=one.text) for one in history[asked:] if one.call_id in names]

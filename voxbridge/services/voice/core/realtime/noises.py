@@ -24,14 +24,14 @@ SURE_MS: Final = 1_500
 def watch(d: Draft) -> None:
     """Check, after each input, whether an interruption is still without words."""
     state, line = d.state, d.state.line
-    if state.broken is None:
+    if state.speech.broken is None:
         return
-    settled = d.reply is not None or state.cut is not None or state.handoff is not None or state.phase != "open"
+    settled = d.reply is not None or state.speech.cut is not None or state.team.handoff is not None or state.phase != "open"
     if line is None or settled or line.asked or line.turn or line.calls or line.go_on or line.notice or _words(line):
-        state.broken = None
+        state.speech.broken = None
         d.cancel_timers(TIMER)
-    elif not state.broken[1]:
-        state.broken = (state.broken[0], True)
+    elif not state.speech.broken[1]:
+        state.speech.broken = (state.speech.broken[0], True)
         d.set_timer(TIMER, WAIT_MS)
 
 
@@ -42,9 +42,9 @@ def _words(line: Line) -> bool:
 def due(d: Draft) -> None:
     """Handle the timer: have the model go on, unless the user speaks or the model cannot be told yet."""
     line = d.state.line
-    if d.state.broken is None or line is None:
+    if d.speech.broken is None or line is None:
         return
-    if line.speaking or line.active or not line.ready or d.state.away_since:
+    if line.speaking or line.active or not line.ready or d.client.away_since:
         d.set_timer(TIMER, SURE_MS)
     else:
         go_on(d)
@@ -52,9 +52,9 @@ def due(d: Draft) -> None:
 
 def go_on(d: Draft) -> None:
     """Have the model go on as soon as it can be told: the interruption had no words."""
-    if d.state.broken is None:
+    if d.speech.broken is None:
         return
-    heard, d.state.broken = d.state.broken[0], None
+    heard, d.speech.broken = d.speech.broken[0], None
     d.cancel_timers(TIMER)
-    asked = "" if heard else next((one.text for one in reversed(d.state.history) if one.role == "user"), "")
+    asked = "" if heard else next((one.text for one in reversed(d.conversation.history) if one.role == "user"), "")
     connection.change(d, go_on=True, said=heard, asked=asked, asked_again=False, asking=False, words=(), going_on=0, awaited=True)

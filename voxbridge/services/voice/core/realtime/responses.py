@@ -60,7 +60,7 @@ def agent_audio(d: Draft, input: provider_events.AgentAudio) -> None:
     earlier, last = playout.newest(reply.pieces)
     last = msgspec.structs.replace(last, ms=max(last.ms, _sounded_ms(input, begins, before_ms) - playout.model_ms(earlier)))
     reply = playout.resumed(reply, d.now)
-    d.state.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=speaking.sounds(reply, d.now))
+    d.speech.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=speaking.sounds(reply, d.now))
     # A connection opened during a long answer need not hear the microphone audio of that whole answer again.
     connection.change(d, audio_ms=max(transcripts.line_of(d).audio_ms, input.audio_ms))
     transcripts.wait_for_an_answer(d)
@@ -84,7 +84,7 @@ def agent_words(d: Draft, input: provider_events.AgentWords) -> None:
     ms = max(last.ms, _sounded_ms(input, begins, before_ms) - playout.model_ms(earlier))
     last = msgspec.structs.replace(last, text=(last.text + input.text[: max(0, room)]).lstrip(), ms=ms)
     stamps = msgspec.structs.replace(reply.stamps, llm_first_token=reply.stamps.llm_first_token or d.now)
-    d.state.reply = reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
+    d.speech.reply = reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
     turns.announce(d, " ".join(filter(None, (piece.text.strip() for piece in reply.pieces))))
 
 
@@ -161,7 +161,7 @@ def model_turn_done(d: Draft, input: provider_events.ModelTurnDone) -> None:
         if input.quiet and input.ms:
             _unanswered(d, "The model's audio is silent.")
             return
-        if d.state.cut is None and not connection.can(line).detects_voice:
+        if d.speech.cut is None and not connection.can(line).detects_voice:
             transcripts.final(d)
         connection.change(d, tries=0, deaths=0, asked="", asked_again=False, said="", going_on=0)
         if not mine.closed:
@@ -185,7 +185,7 @@ def model_turn_done(d: Draft, input: provider_events.ModelTurnDone) -> None:
 
 def count(d: Draft, input: provider_events.ModelTurnDone | provider_events.TokensCounted) -> None:
     """Add tokens, which count for the next turn that is completed."""
-    d.state.uncounted = usage.added(d.state.uncounted, usage.counted(d.state, input.input_tokens, input.output_tokens))
+    d.conversation.uncounted = usage.added(d.conversation.uncounted, usage.counted(d.state, input.input_tokens, input.output_tokens))
 
 
 def _unfinished(d: Draft) -> None:
@@ -196,7 +196,7 @@ def _unfinished(d: Draft) -> None:
         ledger.complete(d, going_on, "completed")
     connection.change(d, asking=False, asked="", asked_again=False, tries=0, going_on=0)
     d.cancel_timers(ANSWER)
-    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
 
 
 def _said_all(d: Draft) -> None:
@@ -206,13 +206,13 @@ def _said_all(d: Draft) -> None:
     spoke_up = bool(line.words) and not line.turn  # words that the model may still answer
     connection.change(d, tries=0, asking=line.asking and spoke_up, asked="", asked_again=False, said="", going_on=0)
     if reply is not None and reply.turn == turn:  # its audio is still being heard
-        d.state.reply = msgspec.structs.replace(reply, goes_on=False)
+        d.speech.reply = msgspec.structs.replace(reply, goes_on=False)
         speaking.end_speech(d)
     else:
         ledger.complete(d, turn, "completed")
     if not transcripts.line_of(d).asking:
         d.cancel_timers(ANSWER)
-    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
 
 
 def silent(d: Draft) -> None:
@@ -229,15 +229,15 @@ def silent(d: Draft) -> None:
         # Words said while the model spoke, which it did not answer.
         transcripts.finish(d)
         connection.change(d, asked="", going_on=0)
-        ledger.complete(d, d.state.turns, "no_speech")
-        d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+        ledger.complete(d, d.counters.turns, "no_speech")
+        d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
         return
     elif not (line.words or line.asked or line.go_on or line.notice or line.going_on):
         transcripts.leave_reply(d)
         connection.change(d, asking=False, said="")  # what sounded like speech had no words
-        d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+        d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
         return
-    message = f"Nothing came for {d.state.turn_timeout_s} s."
+    message = f"Nothing came for {d.settings.turn_timeout_s} s."
     if line.notice and line.announced:
         _passed_over(d, message)
     else:
@@ -257,7 +257,7 @@ def _response(d: Draft, audio_ms: int) -> tuple[Reply, bool]:
         return _comes(d, reply) if line.awaited else reply, False
     begun = None
     if reply is not None and reply.filler:
-        begun, d.state.reply = _comes(d, reply), None
+        begun, d.speech.reply = _comes(d, reply), None
     elif reply is not None and not (reply.line or turns.made(reply)):
         turns.cancel_reply(d, "handoff")  # a reply of the installation's voice: the model speaks itself after all
     elif reply is not None:
@@ -265,15 +265,15 @@ def _response(d: Draft, audio_ms: int) -> tuple[Reply, bool]:
     transcripts.expect(d)
     transcripts.begin_turn(d)
     line = transcripts.line_of(d)
-    turn = 0 if line.notice else line.going_on or d.state.turns
+    turn = 0 if line.notice else line.going_on or d.counters.turns
     stamps = Stamps(speech_ended=line.ended_at or None)
     if begun is not None:
         reply = msgspec.structs.replace(begun, filler=False, goes_on=False)
     else:
-        d.state.generation += 1
-        reply = Reply(generation=d.state.generation, turn=turn)
-    reply = msgspec.structs.replace(reply, turn=turn, line=line.effect, agent=d.state.agent.name, voice=d.state.voice, stamps=stamps)
-    d.state.reply, d.state.unplayed = reply, None
+        d.counters.generation += 1
+        reply = Reply(generation=d.counters.generation, turn=turn)
+    reply = msgspec.structs.replace(reply, turn=turn, line=line.effect, agent=d.team.agent.name, voice=d.team.voice, stamps=stamps)
+    d.speech.reply, d.speech.unplayed = reply, None
     d.outputs.append(out.Play(line.effect, reply.generation))
     connection.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, announced="", over=False, cut=False, counted_ms=0)
     connection.change(d, awaited=False, speaking=False)
@@ -284,8 +284,8 @@ def _comes(d: Draft, reply: Reply) -> Reply:
     """End the wait for the model: drop a filler without audio, and return the reply."""
     filler.give_way(d)
     connection.change(d, awaited=False)
-    d.state.reply = playout.after_a_wait(d.reply or reply, d.now)
-    return d.state.reply
+    d.speech.reply = playout.after_a_wait(d.reply or reply, d.now)
+    return d.speech.reply
 
 
 def _mute(d: Draft) -> bool:
@@ -301,15 +301,15 @@ def _mute(d: Draft) -> bool:
 def _written(d: Draft, text: str) -> None:
     """Handle an answer in text alone: a call written as text is made, other text is spoken by the cascade's voice."""
     line = transcripts.line_of(d)
-    found = textual_calls.find(text, d.state.functions)
+    found = textual_calls.find(text, d.team.functions)
     if found is not None:
-        ref = f"written-{d.state.calls + 1}"
+        ref = f"written-{d.counters.calls + 1}"
         tool_calls.call_requested(d, provider_events.CallRequested(effect=0, ref=ref, name=found[0], arguments=found[1]))
         of_nobody = (msgspec.structs.replace(call, effect=0) if call.ref == ref else call for call in transcripts.line_of(d).calls)
         connection.change(d, calls=tuple(of_nobody))
         return
     transcripts.begin_turn(d)
-    turn = 0 if line.notice else d.state.turns
+    turn = 0 if line.notice else d.counters.turns
     connection.change(d, tries=0, asked="", asked_again=False, going_on=0, notice=False, announced="", said="")
     d.append(
         ev.ProviderFailed(
@@ -338,7 +338,7 @@ def _passed_over(d: Draft, message: str) -> None:
     else:
         connection.change(d, notice=False, announced="", asked_again=False)
         d.cancel_timers(ANSWER)
-        if d.state.owns_up:
+        if d.settings.owns_up:
             _own_up(d, "", 0, instead=line.announced)
 
 
@@ -352,10 +352,10 @@ def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
     line = transcripts.line_of(d)
     error = ev.Failure(code="TIMED_OUT" if reconnect else "PROVIDER_REFUSED", message=message, retryable=True)
     again = not line.asked_again
-    d.append(ev.ProviderFailed(part="llm", error=error, turn=d.state.turns, handled=again))
+    d.append(ev.ProviderFailed(part="llm", error=error, turn=d.counters.turns, handled=again))
     if reply is not None and reply.line == line.effect and not reply.closed:
         d.outputs.append(out.Flush(reply.generation))
-        d.state.reply = None
+        d.speech.reply = None
         turns.cut_trailing(d)
     if again:
         connection.change(d, asked_again=True, asked=line.asked or connection.ANSWER_AGAIN)
@@ -373,11 +373,11 @@ def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
     turn = line.going_on or line.turn
     transcripts.final(d)
     connection.change(d, going_on=0)
-    if d.state.owns_up:
+    if d.settings.owns_up:
         _own_up(d, speaking.APOLOGIES["silence" if reconnect else "llm"], turn)
     elif turn:
         ledger.complete(d, turn, "failed")
-    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
 
 
 def _own_up(d: Draft, apology: str, turn: int, *, instead: str = "") -> None:
@@ -393,12 +393,12 @@ def owns_up_to_loss(d: Draft) -> bool:
     """Apologise for the final loss of the connection; the session ends when that was heard. Return False if the client is away or the
     session makes no such apologies."""
     line = transcripts.line_of(d)
-    if d.state.away_since or not d.state.owns_up:
+    if d.client.away_since or not d.settings.owns_up:
         return False
     transcripts.leave_reply(d)
     turn = line.going_on or line.turn
     transcripts.final(d)
     connection.change(d, asking=False, asked="", go_on=False, said="", notice=False, announced="", going_on=0)
-    d.state.handoff = None  # it cannot complete any more, and would keep the apology from being finished
+    d.team.handoff = None  # it cannot complete any more, and would keep the apology from being finished
     _own_up(d, speaking.APOLOGIES["lost"], turn)
     return True

@@ -29,12 +29,12 @@ RESULT: Final = "The result of {name}, which you asked for before, is: {result}"
 
 def call_requested(d: Draft, input: provider_events.CallRequested) -> None:
     """Open a call that the model requested, or refuse it."""
-    turns_before = d.state.turns
+    turns_before = d.counters.turns
     transcripts.expect(d)
     transcripts.begin_turn(d)
     if not transcripts.are_due(d):
         transcripts.final(d)
-    if d.reply is not None and d.reply.line == transcripts.line_of(d).effect and not d.reply.closed and d.state.turns != turns_before:
+    if d.reply is not None and d.reply.line == transcripts.line_of(d).effect and not d.reply.closed and d.counters.turns != turns_before:
         speaking.close(d, playout.made_ms(d.reply))  # it belongs to an earlier turn, or to none
     line = transcripts.line_of(d)
     connection.change(d, from_ms=max(line.from_ms, line.audio_ms))  # a call counts as an answer
@@ -50,11 +50,11 @@ def call_requested(d: Draft, input: provider_events.CallRequested) -> None:
         _refuse(d, input, f"At most {CALLS_LIMIT} calls may be open.")
         return
     if not _in_a_round(d):
-        _refuse(d, input, ROUNDS.format(rounds=d.state.tool_rounds))
+        _refuse(d, input, ROUNDS.format(rounds=d.settings.tool_rounds))
         connection.change(d, called=True, over=False)
         transcripts.wait_for_an_answer(d)
         return
-    call_id, function, timeout_ms = turns.open_call(d, input.name, input.arguments, turn=d.state.turns)
+    call_id, function, timeout_ms = turns.open_call(d, input.name, input.arguments, turn=d.counters.turns)
     browser = function is not None and function.kind == "browser"
     call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=line.effect, browser=browser)
     connection.change(d, calls=(*transcripts.line_of(d).calls, call), called=True, over=False, awaited=True)
@@ -65,13 +65,13 @@ def _in_a_round(d: Draft) -> bool:
     """Count the round that a call belongs to. Return whether the turn may have that round."""
     line = transcripts.line_of(d)
     turn, rounds = line.rounds
-    if turn != d.state.turns:
+    if turn != d.counters.turns:
         rounds = 0
     if not rounds or line.answered:
         rounds += 1
-    if rounds > d.state.tool_rounds > 0:
+    if rounds > d.settings.tool_rounds > 0:
         return False
-    connection.change(d, rounds=(d.state.turns, rounds), answered=False)
+    connection.change(d, rounds=(d.counters.turns, rounds), answered=False)
     return True
 
 
@@ -123,7 +123,7 @@ def calls_cancelled(d: Draft, input: provider_events.CallsCancelled) -> None:
             d.cancel_timers(f"call:{call.call_id}")
             d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="provider"))
             d.forget_call(call.call_id)
-    kept = tuple(call for call in line.calls if call.call_id not in d.state.dropped)
+    kept = tuple(call for call in line.calls if call.call_id not in d.pending.dropped)
     connection.change(d, calls=kept, awaited=line.awaited and bool(kept))
     if line.going_on:
         transcripts.wait_for_an_answer(d)

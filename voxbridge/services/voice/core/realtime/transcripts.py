@@ -50,7 +50,7 @@ def user_words(d: Draft, input: provider_events.UserWords) -> None:
     connection.change(d, words=words, ended_at=d.now, audio_ms=input.audio_ms, asking=line.asking or not answering, awaited=awaited)
     shown = joined(words)
     if shown:
-        d.tell(PartialTranscript("user", shown, turn=line.turn or d.state.turns + 1))
+        d.tell(PartialTranscript("user", shown, turn=line.turn or d.counters.turns + 1))
     if input.whole and not shown and not line.turn:
         noises.go_on(d)
     if answering and input.whole:
@@ -163,7 +163,7 @@ def begin_turn(d: Draft) -> None:
     turn = ledger.begin(d)
     connection.change(
         d,
-        asked_at=d.state.remembered,
+        asked_at=d.conversation.remembered,
         asking=False,
         turn=turn,
         going_on=turn,
@@ -193,7 +193,7 @@ def joined(words: tuple[tuple[str, str], ...]) -> str:
 
 
 def wait_for_an_answer(d: Draft) -> None:
-    d.set_timer(ANSWER, d.state.turn_timeout_s * 1_000)
+    d.set_timer(ANSWER, d.settings.turn_timeout_s * 1_000)
 
 
 def line_of(d: Draft) -> Line:

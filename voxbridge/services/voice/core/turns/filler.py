@@ -91,12 +91,12 @@ def watch(d: Draft) -> None:
     if reply is not None and reply.filler and not _for_the_model(d):
         _finish(d, reply)
     waits = _waits(d)
-    if waits and not d.state.waits:
+    if waits and not d.display.waits:
         d.set_timer(TIMER, AFTER_MS)
-    elif d.state.waits and not waits:
+    elif d.display.waits and not waits:
         d.cancel_timers(TIMER)
-        d.state.overdue = False
-    d.state.waits = waits
+        d.display.overdue = False
+    d.display.waits = waits
 
 
 def due(d: Draft) -> None:
@@ -107,20 +107,20 @@ def due(d: Draft) -> None:
     if left > 0:
         d.set_timer(TIMER, left)
         return
-    d.state.overdue = True
+    d.display.overdue = True
     turn = _turn(d)
-    count = d.state.filled[1] if d.state.filled[0] == turn else 0
+    count = d.display.filled[1] if d.display.filled[0] == turn else 0
     if _on(d) and count < LIMIT:
-        d.state.filled = (turn, count + 1)
-        _say(d, phrase(d.state.agent.language or d.state.language, d.state.sid, turn, count), turn)
+        d.display.filled = (turn, count + 1)
+        _say(d, phrase(d.team.agent.language or d.settings.language, d.state.sid, turn, count), turn)
     d.set_timer(TIMER, AGAIN_MS)
 
 
 def over(d: Draft) -> None:
     """Mark the reply as quiet once the filler was heard, so that the state shows the wait again."""
     reply = d.reply
-    if reply is not None and d.state.waits and _left_to_play(d) <= 0:
-        d.state.reply = msgspec.structs.replace(reply, quiet=True)
+    if reply is not None and d.display.waits and _left_to_play(d) <= 0:
+        d.speech.reply = msgspec.structs.replace(reply, quiet=True)
 
 
 def made(d: Draft, index: int, ms: int) -> None:
@@ -130,7 +130,7 @@ def made(d: Draft, index: int, ms: int) -> None:
         reply = playout.resumed(playout.after_a_wait(reply, d.now), d.now)
         pieces = list(reply.pieces)
         pieces[index] = msgspec.structs.replace(pieces[index], ms=ms, done=True)
-        d.state.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))
+        d.speech.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))
         d.set_timer(QUIET, ms + 300)
 
 
@@ -141,7 +141,7 @@ def give_way(d: Draft) -> None:
         return
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
     pieces = tuple(piece for piece in reply.pieces if piece.done or not piece.filler)
-    d.state.reply = msgspec.structs.replace(reply, pieces=pieces)
+    d.speech.reply = msgspec.structs.replace(reply, pieces=pieces)
 
 
 def drop(d: Draft) -> bool:
@@ -152,24 +152,30 @@ def drop(d: Draft) -> bool:
     give_way(d)
     d.outputs.append(out.Flush(reply.generation))
     d.cancel_timers(QUIET)
-    d.state.reply = None
+    d.speech.reply = None
     return True
 
 
 def _on(d: Draft) -> bool:
-    request, agent = d.state.request, d.state.agent
+    request, agent = d.state.request, d.team.agent
     for wish in (request.filler if request is not None else None, agent.filler):
         if wish is not None:
             return wish
-    return d.state.fills
+    return bool(d.settings.filler)
 
 
 def _waits(d: Draft) -> bool:
     """Check whether the user waits for a model or a function."""
     state, reply = d.state, d.reply
-    if state.phase != "open" or state.output != "audio" or not state.owns_up or state.ending is not None:
+    if state.phase != "open" or state.team.output != "audio" or not state.settings.owns_up or state.pending.ending is not None:
         return False
-    if d.utterance is not None or state.cut is not None or state.away_since or state.handoff is not None or state.released:
+    if (
+        d.utterance is not None
+        or state.speech.cut is not None
+        or state.client.away_since
+        or state.team.handoff is not None
+        or state.ownership.released
+    ):
         return False
     if state.line is not None:
         return _for_the_model(d)
@@ -200,7 +206,7 @@ def _since_words(d: Draft) -> int:
     line = d.state.line
     if line is None or line.calls:
         return 0
-    unsure = bool(line.words) and not d.state.agent.manual_activity and not connection.can(line).detects_voice
+    unsure = bool(line.words) and not d.team.agent.manual_activity and not connection.can(line).detects_voice
     return AFTER_MS + (UNSURE_MS if unsure else 0) - (d.now - line.ended_at) // 1_000
 
 
@@ -208,32 +214,32 @@ def _turn(d: Draft) -> int:
     line, reply = d.state.line, d.reply
     if line is None:
         return reply.turn if reply is not None else 0
-    return line.going_on or line.turn or d.state.turns + 1
+    return line.going_on or line.turn or d.counters.turns + 1
 
 
 def _say(d: Draft, text: str, turn: int) -> None:
     reply = d.reply
     if reply is None:
-        d.state.generation += 1
-        d.state.unplayed = None
-        reply = Reply(generation=d.state.generation, turn=turn, filler=True, goes_on=True, agent=d.state.agent.name)
+        d.counters.generation += 1
+        d.speech.unplayed = None
+        reply = Reply(generation=d.counters.generation, turn=turn, filler=True, goes_on=True, agent=d.team.agent.name)
     elif reply.line and reply.closed:
         return  # the model's reply is complete, and the client has not reported its end yet
-    tts = d.state.agent.tts
-    voice = d.state.voice if d.state.agent.realtime is None else ""
+    tts = d.team.agent.tts
+    voice = d.team.voice if d.team.agent.realtime is None else ""
     effect = d.start(
         out.Synthesize(
             generation=reply.generation,
             text=text,
             voice=voice,
-            language=d.state.agent.language,
+            language=d.team.agent.language,
             provider=tts.provider,
             model=tts.model,
             whole=True,
         )
     )
     piece = Piece(text="", filler=text, effect=effect)
-    d.state.reply = msgspec.structs.replace(reply, pieces=(*reply.pieces, piece))
+    d.speech.reply = msgspec.structs.replace(reply, pieces=(*reply.pieces, piece))
     if not any(piece.text for piece in reply.pieces):
         d.tell(PartialTranscript("assistant", text, turn=turn, generation=reply.generation))
 

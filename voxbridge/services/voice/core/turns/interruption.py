@@ -25,7 +25,7 @@ REPORT_WAIT_MS: Final = 250
 def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms: int | None = None) -> None:
     """Stop speaking the reply, to continue it later. `left_ms` is how much of its audio had left for the client; None if unknown."""
     reply = d.reply
-    if reply is None or d.state.output == "text" or not (reply.pieces or left_ms):
+    if reply is None or d.team.output == "text" or not (reply.pieces or left_ms):
         return
     d.cancel(*(piece.effect for piece in reply.pieces if not piece.done))
     d.cancel_timers("played")
@@ -34,54 +34,62 @@ def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms
     unspoken = tuple(msgspec.structs.replace(piece, effect=None, ms=0, done=False) for piece in reply.pieces)
     if reply.held or (by == "takeover" and reply.sent is None and not left_ms):
         unspoken, first = (unspoken, reply.first_piece) if reply.held else playout.without_fillers(unspoken, reply.first_piece)
-        d.state.reply = msgspec.structs.replace(reply, pieces=unspoken, first_piece=first)
+        d.speech.reply = msgspec.structs.replace(reply, pieces=unspoken, first_piece=first)
         _watch(d)
         return
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
-    blind = by == "disconnect" or d.state.away_since != 0
-    d.state.paused = msgspec.structs.replace(reply, calls=(), effect=None, left_ms=left_ms, sent=reply.sent or d.now, blind=blind)
-    d.state.generation += 1
-    d.state.reply = msgspec.structs.replace(
-        reply, generation=d.state.generation, pieces=unspoken, sent=None, playing=False, played_ms=0, played_at=None, held=True, reopens=0
+    blind = by == "disconnect" or d.client.away_since != 0
+    d.speech.paused = msgspec.structs.replace(reply, calls=(), effect=None, left_ms=left_ms, sent=reply.sent or d.now, blind=blind)
+    d.counters.generation += 1
+    d.speech.reply = msgspec.structs.replace(
+        reply,
+        generation=d.counters.generation,
+        pieces=unspoken,
+        sent=None,
+        playing=False,
+        played_ms=0,
+        played_at=None,
+        held=True,
+        reopens=0,
     )
     ask(d)
 
 
 def ask(d: Draft) -> None:
     """Have the client drop the paused reply and report how much of it was heard; a client that is away reports when it is back."""
-    paused = d.state.paused
+    paused = d.speech.paused
     if paused is None:
         return
     d.outputs.append(out.Flush(paused.generation))
-    if not d.state.away_since:
-        d.set_timer("paused", REPORT_WAIT_MS if d.state.reports_playback else 0)
+    if not d.client.away_since:
+        d.set_timer("paused", REPORT_WAIT_MS if d.client.reports_playback else 0)
 
 
 def lose_sight(d: Draft) -> None:
     """Pause the reply because the client is lost: audio that it did not report may be unheard."""
     pause(d, "disconnect")
-    if d.state.paused is not None:
-        d.state.paused = msgspec.structs.replace(d.state.paused, blind=True)
+    if d.speech.paused is not None:
+        d.speech.paused = msgspec.structs.replace(d.speech.paused, blind=True)
         d.cancel_timers("paused")
 
 
 def reported(d: Draft, generation: int, played_ms: int, *, done: bool) -> None:
     """Apply the client's report of how far it had played the paused generation; `done` if it plays no more of it."""
-    paused = d.state.paused
+    paused = d.speech.paused
     if paused is None or generation != paused.generation:
         return
     if done:
         settle(d, max(played_ms, paused.played_ms))  # a reloaded page reports 0
     else:
-        d.state.paused = msgspec.structs.replace(paused, played_ms=max(paused.played_ms, played_ms), played_at=d.now)
+        d.speech.paused = msgspec.structs.replace(paused, played_ms=max(paused.played_ms, played_ms), played_at=d.now)
 
 
 def settle(d: Draft, played_ms: int | None) -> None:
     """Record what was heard of the paused reply, by the clock if `played_ms` is None, and let the rest be spoken."""
-    paused, reply = d.state.paused, d.reply
+    paused, reply = d.speech.paused, d.reply
     if paused is None or reply is None:
         return
-    d.state.paused = None
+    d.speech.paused = None
     d.cancel_timers("paused")
     if played_ms is None:
         played_ms = _by_the_clock(d, paused)
@@ -92,7 +100,7 @@ def settle(d: Draft, played_ms: int | None) -> None:
     kept, first = playout.without_fillers(reply.pieces[again:], max(0, reply.first_piece - again))
     before = " ".join(filter(None, [reply.before, *(piece.text for piece in dropped[reply.first_piece :])]))
     whole = playout.text(paused.pieces[: max(again, reply.first_piece)])
-    d.state.reply = reply = msgspec.structs.replace(
+    d.speech.reply = reply = msgspec.structs.replace(
         reply,
         pieces=kept,
         first_piece=first,
@@ -125,11 +133,11 @@ def was_heard(reply: Reply) -> bool:
 
 def waits(d: Draft) -> bool:
     """Check whether speaking must wait: the client is away, or the heard part is not settled."""
-    return d.state.away_since != 0 or (d.reply is not None and d.reply.held)
+    return d.client.away_since != 0 or (d.reply is not None and d.reply.held)
 
 
 def _by_the_clock(d: Draft, paused: Reply) -> int:
-    if not d.state.reports_playback:
+    if not d.client.reports_playback:
         since = paused.played_at or paused.sent or d.now  # `played_at`: it had played everything before more came
         return paused.played_ms + (d.now - since) // 1_000
     if paused.played_at is None or paused.blind:
@@ -139,5 +147,5 @@ def _by_the_clock(d: Draft, paused: Reply) -> int:
 
 def _watch(d: Draft) -> None:
     """Restart the turn timeout, unless the client is away."""
-    if not d.state.away_since:
-        d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    if not d.client.away_since:
+        d.set_timer("turn", d.settings.turn_timeout_s * 1_000)

@@ -13,30 +13,30 @@ from voxbridge.shared.events import voice as ev
 
 def begin(d: Draft) -> int:
     """Open the next turn. Return its number."""
-    d.state.turns += 1
-    d.state.open = (*d.state.open, d.state.turns)
-    return d.state.turns
+    d.counters.turns += 1
+    d.pending.open = (*d.pending.open, d.counters.turns)
+    return d.counters.turns
 
 
 def complete(d: Draft, number: int, reason: ev.TurnReason, *, latency: ev.Latency | None = None, usage: ev.Usage | None = None) -> None:
     """Complete a turn. Do nothing if it is not open."""
-    if number not in d.state.open:
+    if number not in d.pending.open:
         return
-    d.state.open = tuple(one for one in d.state.open if one != number)
+    d.pending.open = tuple(one for one in d.pending.open if one != number)
     d.append(ev.TurnCompleted(number=number, reason=reason, latency=latency or ev.Latency(), usage=usage or ev.Usage()))
 
 
 def settle(d: Draft) -> None:
     """Complete the open turns without an owner as interrupted."""
-    if d.state.open:
+    if d.pending.open:
         owned = _owned(d.state)
-        for number in d.state.open:
+        for number in d.pending.open:
             if number not in owned:
                 complete(d, number, "interrupted")
 
 
 def _owned(state: State) -> set[int]:
-    owned = {one.turn for one in (state.reply, state.cut, state.withdrawn, *state.trailing) if one is not None}
+    owned = {one.turn for one in (state.speech.reply, state.speech.cut, state.speech.withdrawn, *state.speech.trailing) if one is not None}
     if state.line is not None:
         owned.add(state.line.going_on)
     return owned

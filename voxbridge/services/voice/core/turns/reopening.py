@@ -32,7 +32,7 @@ about the longest text that may be typed at once."""
 def withdraw(d: Draft) -> bool:
     """Withdraw the answer to a turn that the user may be continuing. Return whether that was possible."""
     reply = d.reply
-    if reply is None or not reply.reopens or reply.sent is not None or reply.failed or d.state.trailing or d.state.handoff is not None:
+    if reply is None or not reply.reopens or reply.sent is not None or reply.failed or d.speech.trailing or d.team.handoff is not None:
         return False
     d.cancel(reply.effect, *(piece.effect for piece in reply.pieces if not piece.done))
     d.cancel_timers("turn", "played")
@@ -40,8 +40,8 @@ def withdraw(d: Draft) -> bool:
     d.outputs.append(out.Flush(reply.generation))
     if reply.pieces:  # their words are shown already
         d.tell(PartialTranscript("assistant", "", turn=reply.turn, generation=reply.generation))
-    d.state.reply = None
-    d.state.withdrawn = msgspec.structs.replace(reply, effect=None, reopens=reply.reopens - 1)
+    d.speech.reply = None
+    d.speech.withdrawn = msgspec.structs.replace(reply, effect=None, reopens=reply.reopens - 1)
     return True
 
 
@@ -61,11 +61,11 @@ def answer_after_all(d: Draft) -> bool:
     before = _taken(d)
     if before is None:
         return False
-    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
     words = " ".join(filter(None, [*(piece.text for piece in before.pieces), before.unsplit.strip()]))
     if before.closed and words:
         reply = turns.say(d, words, turn=before.turn, stamps=before.stamps)
-        d.state.reply = msgspec.structs.replace(reply, reopens=before.reopens, usage=before.usage)
+        d.speech.reply = msgspec.structs.replace(reply, reopens=before.reopens, usage=before.usage)
     else:
         asked = before.stamps
         _ask(d, before, Stamps(speech_ended=asked.speech_ended, end_of_turn=asked.end_of_turn, stt_final=asked.stt_final))
@@ -76,17 +76,17 @@ def give_up(d: Draft) -> None:
     """End a reopened turn without an answer: nothing continues it, and its answer is no longer wanted."""
     before = _taken(d)
     if before is not None:
-        d.state.cut, d.state.cut_by_speech = before, False
+        d.speech.cut, d.speech.cut_by_speech = before, False
         turns.resolve_cut(d, 0)
 
 
 def turn(d: Draft) -> int:
     """Return the number of the turn to which the current utterance belongs."""
-    return d.state.withdrawn.turn if d.state.withdrawn is not None else d.state.turns + 1
+    return d.speech.withdrawn.turn if d.speech.withdrawn is not None else d.counters.turns + 1
 
 
 def _taken(d: Draft) -> Reply | None:
-    before, d.state.withdrawn = d.state.withdrawn, None
+    before, d.speech.withdrawn = d.speech.withdrawn, None
     return before
 
 

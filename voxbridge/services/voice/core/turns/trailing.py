@@ -30,31 +30,31 @@ Close = Callable[[Draft, Reply, ev.TurnReason], None]
 
 def follow(d: Draft, reply: Reply, close: Close) -> None:
     """Let a reply that is completely made trail, because another one follows it."""
-    if d.state.output == "text" or not playout.made_ms(reply):
+    if d.team.output == "text" or not playout.made_ms(reply):
         _whole(d, reply, close)
         return
-    d.state.trailing = (*d.state.trailing, reply)
-    if len(d.state.trailing) > LIMIT:
-        _whole(d, d.state.trailing[0], close)
+    d.speech.trailing = (*d.speech.trailing, reply)
+    if len(d.speech.trailing) > LIMIT:
+        _whole(d, d.speech.trailing[0], close)
     d.set_timer(TIMER, left_ms(d) + MARGIN_MS)
 
 
 def left_ms(d: Draft) -> int:
     """Return the ms of trailing audio that are still to be heard, by the clock."""
-    if not d.state.trailing:
+    if not d.speech.trailing:
         return 0
-    return sum(playout.made_ms(one) for one in d.state.trailing) - playout.estimate(d.state.trailing[0], d.now)
+    return sum(playout.made_ms(one) for one in d.speech.trailing) - playout.estimate(d.speech.trailing[0], d.now)
 
 
 def heard_to_the_end(d: Draft, close: Close) -> None:
     """Record all trailing replies as heard: by the clock, or because the reply after them was heard."""
-    for reply in d.state.trailing:
+    for reply in d.speech.trailing:
         _whole(d, reply, close)
 
 
 def reported(d: Draft, generation: int, played_ms: int, state: str, close: Close) -> None:
     """Apply the client's report of how far it played a generation: earlier generations were played to their end."""
-    for reply in d.state.trailing:
+    for reply in d.speech.trailing:
         if reply.generation == generation and state == "flushed":
             _cut(d, reply, played_ms, close)
         elif reply.generation < generation if state != "finished" else reply.generation <= generation:
@@ -65,25 +65,25 @@ def reported(d: Draft, generation: int, played_ms: int, state: str, close: Close
 
 def sent(d: Draft, generation: int, close: Close) -> None:
     """Record that the first frame of a generation was sent; without playback reports, earlier generations count as heard."""
-    for reply in d.state.trailing:
+    for reply in d.speech.trailing:
         if reply.generation == generation:
-            _put(d, msgspec.structs.replace(reply, sent=d.now, playing=not d.state.reports_playback))
-        elif reply.generation < generation and not d.state.reports_playback:
+            _put(d, msgspec.structs.replace(reply, sent=d.now, playing=not d.client.reports_playback))
+        elif reply.generation < generation and not d.client.reports_playback:
             _whole(d, reply, close)
 
 
 def cut(d: Draft, close: Close) -> None:
     """Cut off all trailing replies. Their heard part is estimated by the clock since the client's last report."""
-    for reply in d.state.trailing:
+    for reply in d.speech.trailing:
         _cut(d, reply, playout.estimate(reply, d.now), close)
 
 
 def recall(d: Draft) -> None:
     """Make the last trailing reply the current one, if there is no other: it is still being heard."""
-    if d.state.reply is None and d.state.trailing:
-        *before, last = d.state.trailing
-        d.state.trailing = tuple(before)
-        d.state.reply = msgspec.structs.replace(last, goes_on=False)
+    if d.speech.reply is None and d.speech.trailing:
+        *before, last = d.speech.trailing
+        d.speech.trailing = tuple(before)
+        d.speech.reply = msgspec.structs.replace(last, goes_on=False)
         if not before:
             d.cancel_timers(TIMER)
 
@@ -92,7 +92,7 @@ def _whole(d: Draft, reply: Reply, close: Close) -> None:
     _forget(d, reply)
     text, filler = playout.text(reply.pieces), playout.fillers(reply.pieces)
     if text or filler:
-        spoken = playout.made_ms(reply) if d.state.output == "audio" else None
+        spoken = playout.made_ms(reply) if d.team.output == "audio" else None
         d.append(said(d, reply, text, played_ms=spoken, filler=filler))
     if not reply.goes_on:
         close(d, reply, "failed" if reply.failed else "completed")
@@ -121,12 +121,12 @@ def shorten(d: Draft, reply: Reply, text: str) -> None:
     """Shorten a reply in the history to `text`."""
     whole = " ".join(filter(None, [reply.before, playout.text(reply.pieces[reply.first_piece :])]))
     heard_of_it = " ".join(filter(None, [reply.before, text]))
-    history = list(d.state.history)
+    history = list(d.conversation.history)
     for index in range(len(history) - 1, -1, -1):
         if history[index].role == "assistant" and history[index].text == whole and not history[index].uses:
             history[index : index + 1] = [msgspec.structs.replace(history[index], text=heard_of_it)] if heard_of_it else []
-            d.state.remembered += len(history) - len(d.state.history)
-            d.state.history = tuple(history)
+            d.conversation.remembered += len(history) - len(d.conversation.history)
+            d.conversation.history = tuple(history)
             return
 
 
@@ -141,7 +141,7 @@ def said(
         generation=reply.generation,
         interrupted=interrupted,
         played_ms=played_ms,
-        output=d.state.output,
+        output=d.team.output,
         agent=reply.agent,
         voice=reply.voice,
         apology=reply.apology,
@@ -150,10 +150,10 @@ def said(
 
 
 def _forget(d: Draft, reply: Reply) -> None:
-    d.state.trailing = tuple(one for one in d.state.trailing if one.generation != reply.generation)
-    if not d.state.trailing:
+    d.speech.trailing = tuple(one for one in d.speech.trailing if one.generation != reply.generation)
+    if not d.speech.trailing:
         d.cancel_timers(TIMER)
 
 
 def _put(d: Draft, reply: Reply) -> None:
-    d.state.trailing = tuple(reply if one.generation == reply.generation else one for one in d.state.trailing)
+    d.speech.trailing = tuple(reply if one.generation == reply.generation else one for one in d.speech.trailing)

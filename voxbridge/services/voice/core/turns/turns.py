@@ -46,23 +46,23 @@ def user_said(d: Draft, text: str, *, source: Literal["speech", "text"], stamps:
     """Record what the user said as a new turn, and let the agent answer."""
     cancel_reply(d, "text" if source == "text" else "barge_in")
     resolve_cut(d, None)
-    d.state.resume, d.state.redo = "", 0
+    d.speech.resume, d.speech.redo = "", 0
     ledger.settle(d)
     turn = ledger.begin(d)
     d.append(ev.UserSaid(text=text, turn=turn, source=source, **audio))
     memory.remember_user(d, text)
-    begin_reply(d, turn, stamps, reopens=d.state.reopens if source == "speech" else 0)
+    begin_reply(d, turn, stamps, reopens=d.settings.reopens if source == "speech" else 0)
 
 
 def begin_reply(d: Draft, turn: int, stamps: Stamps, *, reopens: int = 0, usage: ev.Usage | None = None) -> None:
     """Ask the language model for an answer to the conversation so far. If a handoff is about to happen, its target is asked later instead.
     `usage` is what the turn has cost so far."""
-    d.state.generation += 1
-    d.state.results = ()
-    d.state.unplayed = None
+    d.counters.generation += 1
+    d.pending.results = ()
+    d.speech.unplayed = None
     name, voice = speaker(d)
-    d.state.reply = Reply(
-        generation=d.state.generation,
+    d.speech.reply = Reply(
+        generation=d.counters.generation,
         turn=turn,
         stamps=stamps,
         agent=name,
@@ -77,15 +77,15 @@ def begin_reply(d: Draft, turn: int, stamps: Stamps, *, reopens: int = 0, usage:
 
 def leaves(d: Draft) -> bool:
     """Check whether a handoff to another agent can happen now. While the user speaks, the current agent stays."""
-    handoff = d.state.handoff
-    return handoff is not None and handoff.target != d.state.agent.name and d.utterance is None
+    handoff = d.team.handoff
+    return handoff is not None and handoff.target != d.team.agent.name and d.utterance is None
 
 
 def ask(d: Draft, *, plain: bool = False) -> None:
     """Start one round of the language model for the current reply; a `plain` one offers no functions."""
     reply = new_round(_reply(d))
-    d.state.reply = msgspec.structs.replace(reply, plain=plain, rounds=reply.rounds + 1, unsplit="", calls=(), closed=False)
-    d.state.results = ()
+    d.speech.reply = msgspec.structs.replace(reply, plain=plain, rounds=reply.rounds + 1, unsplit="", calls=(), closed=False)
+    d.pending.results = ()
     _complete(d)
 
 
@@ -93,23 +93,23 @@ def ask_again(d: Draft) -> None:
     """Start the current round once more, because its completion did not finish. The text it had written is kept, and text that the
     new completion writes beyond it follows."""
     reply = _reply(d)
-    d.state.reply = msgspec.structs.replace(reply, known=reply.written, again="")
+    d.speech.reply = msgspec.structs.replace(reply, known=reply.written, again="")
     _complete(d)
 
 
 def _complete(d: Draft) -> None:
     reply = _reply(d)
-    functions = d.state.functions if reply.rounds <= (d.state.tool_rounds or ROUNDS) and not reply.plain else ()
-    if reply.turn == d.state.handed[1]:
+    functions = d.team.functions if reply.rounds <= (d.settings.tool_rounds or ROUNDS) and not reply.plain else ()
+    if reply.turn == d.team.handed[1]:
         functions = tuple(function for function in functions if function.name != HANDOFF)
-    limit = prompt.room(d.state.agent) >> reply.halved
-    messages = prompt.window(d.state.instructions, d.state.history, limit=limit, earlier=d.state.earlier)
-    llm = d.state.agent.llm
-    model = d.state.model if llm.provider in ("", "local") else llm.model
+    limit = prompt.room(d.team.agent) >> reply.halved
+    messages = prompt.window(d.team.instructions, d.conversation.history, limit=limit, earlier=d.conversation.earlier)
+    llm = d.team.agent.llm
+    model = d.team.model if llm.provider in ("", "local") else llm.model
     shared = agents.shared(d.state)
     effect = d.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions, shared=shared))
-    d.state.reply = msgspec.structs.replace(reply, effect=effect)
-    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    d.speech.reply = msgspec.structs.replace(reply, effect=effect)
+    d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
 
 
 def new_round(reply: Reply) -> Reply:
@@ -119,21 +119,21 @@ def new_round(reply: Reply) -> Reply:
 
 def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed: bool = False) -> Reply:
     """Begin a reply whose words are known: a greeting, a notice, an apology."""
-    d.state.generation += 1
+    d.counters.generation += 1
     name, voice = speaker(d)
-    d.state.reply = reply = Reply(
-        generation=d.state.generation,
+    d.speech.reply = reply = Reply(
+        generation=d.counters.generation,
         turn=turn,
         unsplit=text,
         closed=True,
         failed=failed,
-        apology=failed and d.state.owns_up,
+        apology=failed and d.settings.owns_up,
         stamps=stamps or Stamps(),
         agent=name,
         voice=voice,
     )
-    d.state.unplayed = None
-    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    d.speech.unplayed = None
+    d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
     return reply
 
 
@@ -148,14 +148,14 @@ def apologise(d: Draft, apology: str) -> None:
         memory.remember_round(d, reply)
         reply = new_round(reply)
     changed = msgspec.structs.replace(reply, effect=None, calls=(), unsplit=apology, closed=True, failed=True)
-    d.state.reply = msgspec.structs.replace(changed, apology=d.state.owns_up)
-    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    d.speech.reply = msgspec.structs.replace(changed, apology=d.settings.owns_up)
+    d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
 
 
 def notice(d: Draft, text: str) -> None:
     """Have the agent say something when no one is speaking. Beyond `NOTICES_LIMIT`, new notices are dropped."""
-    if len(d.state.notices) < NOTICES_LIMIT:
-        d.state.notices = (*d.state.notices, text)
+    if len(d.pending.notices) < NOTICES_LIMIT:
+        d.pending.notices = (*d.pending.notices, text)
 
 
 def announce(d: Draft, spoken: str) -> None:
@@ -174,24 +174,24 @@ def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
     call_id, function, timeout_ms = open_call(d, name, arguments, turn=reply.turn)
     call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
     use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
-    d.state.reply = msgspec.structs.replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use), reopens=0)
+    d.speech.reply = msgspec.structs.replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use), reopens=0)
     d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
 
 
 def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, code: Code = Code.INVALID_ARGUMENT) -> None:
     """Refuse a call of the model: it gets the reason with the other results of the round."""
     reply = _reply(d)
-    d.state.calls += 1
-    use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.state.calls}", name=name, arguments=arguments)
-    d.state.reply = msgspec.structs.replace(reply, uses=(*reply.uses, use), reopens=0)
-    d.state.results = (*d.state.results, (use.call_id, failed_result(code.value, message)))
+    d.counters.calls += 1
+    use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.counters.calls}", name=name, arguments=arguments)
+    d.speech.reply = msgspec.structs.replace(reply, uses=(*reply.uses, use), reopens=0)
+    d.pending.results = (*d.pending.results, (use.call_id, failed_result(code.value, message)))
 
 
 def open_call(d: Draft, name: str, arguments: dict[str, Any], *, turn: int) -> tuple[str, Function | None, int]:
     """Request the execution of a function. Return the call's id, the function (None if unknown) and the timeout in ms."""
-    d.state.calls += 1
-    call_id = f"fc_{d.state.sid[:8]}_{d.state.calls}"
-    function = next((f for f in d.state.functions if f.name == name), None)
+    d.counters.calls += 1
+    call_id = f"fc_{d.state.sid[:8]}_{d.counters.calls}"
+    function = next((f for f in d.team.functions if f.name == name), None)
     kind = function.kind if function is not None else "server"
     timeout_ms = int((function.timeout_s if function is not None else 30) * 1_000)
     account = d.state.request.account if d.state.request is not None else "local"
@@ -203,15 +203,15 @@ def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
     """Give a call's result to the model, or drop it if no reply waits for it any more."""
     reply = d.reply
     if reply is None or all(call.call_id != call_id for call in reply.calls):
-        if call_id in d.state.dropped:
-            d.state.dropped = tuple(dropped for dropped in d.state.dropped if dropped != call_id)
+        if call_id in d.pending.dropped:
+            d.pending.dropped = tuple(dropped for dropped in d.pending.dropped if dropped != call_id)
             d.append(ev.ToolDelivered(call_id=call_id, how="dropped"))
         return
     d.cancel_timers(f"call:{call_id}")
     d.append(ev.ToolDelivered(call_id=call_id, how="response"))
-    d.state.results = (*d.state.results, (call_id, result))
-    d.state.reply = msgspec.structs.replace(reply, calls=tuple(call for call in reply.calls if call.call_id != call_id))
-    d.set_timer("turn", d.state.turn_timeout_s * 1_000)
+    d.pending.results = (*d.pending.results, (call_id, result))
+    d.speech.reply = msgspec.structs.replace(reply, calls=tuple(call for call in reply.calls if call.call_id != call_id))
+    d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
     next_round(d)
 
 
@@ -234,17 +234,17 @@ def next_round(d: Draft) -> None:
     words = reply_in_result(d, reply)
     memory.remember_round(d, reply)
     if leaves(d):
-        d.state.reply = msgspec.structs.replace(new_round(reply), closed=True)
+        d.speech.reply = msgspec.structs.replace(new_round(reply), closed=True)
     elif words:
-        d.state.reply = msgspec.structs.replace(new_round(reply), unsplit=words, closed=True)
+        d.speech.reply = msgspec.structs.replace(new_round(reply), unsplit=words, closed=True)
     else:
         ask(d)
 
 
 def reply_in_result(d: Draft, reply: Reply) -> str:
     """Return the `spoken` text of the round's only result, if the session says it instead of asking the model again; else empty."""
-    results = dict(d.state.results)
-    if not d.state.speak_results or len(reply.uses) != 1:
+    results = dict(d.pending.results)
+    if not d.settings.speak_results or len(reply.uses) != 1:
         return ""
     spoken = results.get(reply.uses[0].call_id, {}).get("spoken")
     return spoken if isinstance(spoken, str) else ""
@@ -252,9 +252,9 @@ def reply_in_result(d: Draft, reply: Reply) -> str:
 
 def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
     """Apply the client's report of how far it has played a generation."""
-    d.state.reported = d.state.reports_playback
+    d.client.reported = d.client.reports_playback
     trailing.reported(d, generation, played_ms, state, _close_turn)
-    cut, reply = d.state.cut, d.reply
+    cut, reply = d.speech.cut, d.reply
     if cut is not None and generation == cut.generation and state != "playing":
         resolve_cut(d, played_ms)
     interruption.reported(d, generation, played_ms, done=state != "playing")
@@ -265,7 +265,7 @@ def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
         return
     if state == "finished":
         finish_reply(d)
-    elif d.state.handoff is None:
+    elif d.team.handoff is None:
         _wait_until_heard(d)
 
 
@@ -275,7 +275,7 @@ def played(d: Draft, played_ms: int) -> None:
     stamps = reply.stamps
     if stamps.first_audio_heard is None and (playout.model_ms(reply.pieces, played_ms) or not playout.fillers(reply.pieces)):
         stamps = msgspec.structs.replace(stamps, first_audio_heard=d.now)
-    d.state.reply = msgspec.structs.replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now, stamps=stamps)
+    d.speech.reply = msgspec.structs.replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now, stamps=stamps)
 
 
 def spoken_out(reply: Reply) -> bool:
@@ -296,7 +296,7 @@ def _wait_until_heard(d: Draft) -> None:
     since = reply.played_at if reply.played_at is not None else reply.sent
     elapsed = (reply.played_ms if reply.played_at is not None else 0) + ((d.now - since) // 1_000 if since is not None else 0)
     waits = trailing.left_ms(d) if reply.sent is None else 0
-    d.set_timer("played", waits + playout.made_ms(reply) - elapsed + (REPORT_MARGIN_MS if d.state.reported else PLAYED_MARGIN_MS))
+    d.set_timer("played", waits + playout.made_ms(reply) - elapsed + (REPORT_MARGIN_MS if d.client.reported else PLAYED_MARGIN_MS))
 
 
 def finish_reply(d: Draft) -> None:
@@ -306,12 +306,12 @@ def finish_reply(d: Draft) -> None:
     text, filler = playout.text(reply.pieces), playout.fillers(reply.pieces)
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
     if text or filler:
-        spoken = playout.made_ms(reply) if d.state.output == "audio" else None
+        spoken = playout.made_ms(reply) if d.team.output == "audio" else None
         d.append(trailing.said(d, reply, text, played_ms=spoken, filler=filler))
     _remember_reply(d, reply)
     if not reply.goes_on:
         _close_turn(d, reply, "failed" if reply.failed else "completed")
-    d.state.reply = None
+    d.speech.reply = None
     d.cancel_timers("played", "turn")
 
 
@@ -320,10 +320,10 @@ def hand_on(d: Draft, *, goes_on: bool = True) -> None:
     interruption.settle(d, None)
     reply = msgspec.structs.replace(_reply(d), goes_on=goes_on, closed=True, calls=(), effect=None)
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
-    if d.state.output == "audio":
+    if d.team.output == "audio":
         d.outputs.append(out.FinishSpeech(reply.generation))
     _remember_reply(d, reply)
-    d.state.reply = None
+    d.speech.reply = None
     d.cancel_timers("played", "turn")
     trailing.follow(d, msgspec.structs.replace(reply, remembered=True), _close_turn)
 
@@ -356,14 +356,14 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
         memory.remember_round(d, reply)
         reply = new_round(reply)
     rest = " ".join(filter(None, [*(piece.text for piece in reply.pieces), reply.unsplit]))
-    d.state.redo = reply.turn if by == "barge_in" and not rest and d.state.line is None else 0
-    d.state.reply = None
-    d.state.cut = msgspec.structs.replace(reply, calls=(), effect=None, failed=reply.failed or by == "failure", goes_on=False)
-    d.state.cut_by_speech = by == "barge_in"
+    d.speech.redo = reply.turn if by == "barge_in" and not rest and d.state.line is None else 0
+    d.speech.reply = None
+    d.speech.cut = msgspec.structs.replace(reply, calls=(), effect=None, failed=reply.failed or by == "failure", goes_on=False)
+    d.speech.cut_by_speech = by == "barge_in"
     if reply.sent is None:
         resolve_cut(d, 0)
     else:
-        d.set_timer("heard", REPORT_WAIT_MS if d.state.reports_playback else 0)
+        d.set_timer("heard", REPORT_WAIT_MS if d.client.reports_playback else 0)
 
 
 def stop_playing(d: Draft, effect: int) -> None:
@@ -379,15 +379,15 @@ def _cancel_calls(d: Draft, reply: Reply, by: CancelledBy) -> None:
         d.cancel_timers(f"call:{call.call_id}")
         d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason=by))
         d.forget_call(call.call_id)
-        d.state.results = (*d.state.results, (call.call_id, failed_result(Code.CANCELLED.value, why)))
+        d.pending.results = (*d.pending.results, (call.call_id, failed_result(Code.CANCELLED.value, why)))
 
 
 def resolve_cut(d: Draft, played_ms: int | None) -> None:
     """Settle what was heard of the stopped reply; by the clock if `played_ms` is None, when the client did not report."""
-    cut = d.state.cut
+    cut = d.speech.cut
     if cut is None:
         return
-    d.state.cut = None
+    d.speech.cut = None
     d.cancel_timers("heard")
     if played_ms is None:
         played_ms = playout.estimate(cut, d.now)
@@ -406,11 +406,11 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
         memory.remember_text(d, " ".join(filter(None, [cut.before, last])))
     if cut.line:
         left = unheard or not cut.closed or playout.made_ms(cut) > played_ms
-        d.state.broken = (said, False) if d.state.cut_by_speech and d.state.owns_up and left else None
+        d.speech.broken = (said, False) if d.speech.cut_by_speech and d.settings.owns_up and left else None
         d.outputs.append(out.CutShort(cut.line, playout.model_ms(cut.pieces, played_ms)))
     if cut.goes_on and _goes_on(d, cut, said):
         return
-    d.state.resume = unheard if d.state.cut_by_speech and d.state.line is None else ""
+    d.speech.resume = unheard if d.speech.cut_by_speech and d.state.line is None else ""
     _close_turn(d, cut, "failed" if cut.failed else "interrupted")
 
 
@@ -441,8 +441,8 @@ def _goes_on(d: Draft, cut: Reply, said: str) -> bool:
 def no_words(d: Draft) -> None:
     """Go on with what speech without words had cut off."""
     resolve_cut(d, None)
-    rest, turn, d.state.resume, d.state.redo = d.state.resume, d.state.redo, "", 0
-    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    rest, turn, d.speech.resume, d.speech.redo = d.speech.resume, d.speech.redo, "", 0
+    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
     if d.reply is None and rest:
         say(d, rest, turn=0)
     elif d.reply is None and turn:  # the old turn was completed when it was cut off
@@ -451,8 +451,8 @@ def no_words(d: Draft) -> None:
 
 def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
     if reply.turn:
-        usage = turns_usage.added(reply.usage, d.state.uncounted)
-        d.state.uncounted = ev.Usage()
+        usage = turns_usage.added(reply.usage, d.conversation.uncounted)
+        d.conversation.uncounted = ev.Usage()
         ledger.complete(d, reply.turn, reason, latency=latency(reply.stamps), usage=usage)
         line = d.state.line
         if line is not None and line.going_on == reply.turn:
@@ -460,7 +460,7 @@ def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
             if reason == "completed":  # the provider may report the end of the model's turn only later
                 line = msgspec.structs.replace(line, asked="", asked_again=False, said="", tries=0, deaths=0)
             d.state.line = line
-    d.set_timer("idle", d.state.idle_timeout_s * 1_000)
+    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
 
 
 def latency(stamps: Stamps) -> ev.Latency:
@@ -475,7 +475,7 @@ def latency(stamps: Stamps) -> ev.Latency:
 
 def speaker(d: Draft) -> tuple[str, str]:
     """Return `(agent, voice)` for a reply; both are empty if the agent has no name."""
-    return (d.state.agent.name, d.state.voice) if d.state.agent.name else ("", "")
+    return (d.team.agent.name, d.team.voice) if d.team.agent.name else ("", "")
 
 
 def made(reply: Reply) -> bool:

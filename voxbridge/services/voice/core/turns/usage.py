@@ -8,7 +8,7 @@ from voxbridge.shared.events.voice import Usage
 
 def counted(state: State, input_tokens: int, output_tokens: int) -> Usage:
     """Return the usage of the current model for these tokens. US$ per million tokens equals millionths of a US$ per token."""
-    into, out = state.prices.get(state.model, (0.0, 0.0))
+    into, out = state.settings.prices.get(state.team.model, (0.0, 0.0))
     return Usage(input_tokens=input_tokens, output_tokens=output_tokens, microdollars=round(input_tokens * into + output_tokens * out))
 
 

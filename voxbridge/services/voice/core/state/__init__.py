@@ -1,0 +1,29 @@
+"""State of a voice session, folded from its inputs. Plain data without audio.
+
+`State` is the whole; each part is a struct of its own. `step` changes a copy of `State` and of its groups; all other values are
+immutable and are replaced as a whole.
+"""
+
+from voxbridge.services.voice.core.state.client import Client as Client
+from voxbridge.services.voice.core.state.client import Mark as Mark
+from voxbridge.services.voice.core.state.conversation import NOTHING as NOTHING
+from voxbridge.services.voice.core.state.conversation import Conversation as Conversation
+from voxbridge.services.voice.core.state.conversation import Earlier as Earlier
+from voxbridge.services.voice.core.state.realtime import Line as Line
+from voxbridge.services.voice.core.state.realtime import Note as Note
+from voxbridge.services.voice.core.state.realtime import OpenCall as OpenCall
+from voxbridge.services.voice.core.state.reply import Call as Call
+from voxbridge.services.voice.core.state.reply import Piece as Piece
+from voxbridge.services.voice.core.state.reply import Reply as Reply
+from voxbridge.services.voice.core.state.reply import Stamps as Stamps
+from voxbridge.services.voice.core.state.session import Counters as Counters
+from voxbridge.services.voice.core.state.session import Display as Display
+from voxbridge.services.voice.core.state.session import Late as Late
+from voxbridge.services.voice.core.state.session import Ownership as Ownership
+from voxbridge.services.voice.core.state.session import Pending as Pending
+from voxbridge.services.voice.core.state.session import Settings as Settings
+from voxbridge.services.voice.core.state.session import State as State
+from voxbridge.services.voice.core.state.speech import Speech as Speech
+from voxbridge.services.voice.core.state.speech import Utterance as Utterance
+from voxbridge.services.voice.core.state.team import Handoff as Handoff
+from voxbridge.services.voice.core.state.team import Team as Team

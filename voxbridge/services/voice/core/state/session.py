@@ -1,0 +1,148 @@
+"""The whole state of a session, and its smaller groups."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Literal, Self
+
+import msgspec
+
+from voxbridge.services.voice.core.state.client import Client
+from voxbridge.services.voice.core.state.conversation import Conversation
+from voxbridge.services.voice.core.state.realtime import Line
+from voxbridge.services.voice.core.state.speech import Speech, Utterance
+from voxbridge.services.voice.core.state.team import Team
+from voxbridge.shared.events.gateway import SessionRequested
+from voxbridge.shared.events.voice import Failure
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the session, fixed when it is opened."""
+
+    idle_timeout_s: int = 600
+    turn_timeout_s: int = 30
+    tool_rounds: int = 0
+    reopens: int = 0
+    """Maximum number of times in a row that a turn may be reopened."""
+
+    speak_results: bool = False
+    filler: bool | None = None
+    """True if waits are covered with a few words, unless the session or the agent says otherwise. None in journals that are older than
+    fillers: the installation's own voice then does not apologise for a realtime model either."""
+
+    language: str = ""
+    prices: dict[str, tuple[float, float]] = {}
+    resume_window_s: int = 10
+    model_patience_s: int = 0
+    stt_patience_s: int = 0
+    recorded: bool = False
+    """True if its audio is recorded."""
+
+    @property
+    def owns_up(self) -> bool:
+        """True if the installation's own voice apologises for a realtime model."""
+        return self.filler is not None
+
+
+class Ownership(msgspec.Struct, kw_only=True):
+    """The worker's hold on the session."""
+
+    term: int = 0
+    released: bool = False
+    """True if its worker released it and no worker has taken it since."""
+
+
+class Counters(msgspec.Struct, kw_only=True):
+    """Newest number of each kind that was given out, from 1."""
+
+    turns: int = 0
+    generation: int = 0
+    effects: int = 0
+    calls: int = 0
+
+
+class Pending(msgspec.Struct, kw_only=True):
+    """What the session still has to do, or has to recognise when it comes."""
+
+    open: tuple[int, ...] = ()
+    """Turns that are not over."""
+
+    notices: tuple[str, ...] = ()
+    """Texts that the agent is to say when no one is speaking."""
+
+    results: tuple[tuple[str, dict[str, Any]], ...] = ()
+    """Results of calls of the current round, by call id."""
+
+    dropped: tuple[str, ...] = ()
+    """Ids of cancelled calls whose result may still come; the newest 64."""
+
+    texts: tuple[str, ...] = ()
+    """Ids of the newest typed texts, to recognise one that is sent again."""
+
+    ending: Failure | None = None
+    """Error that lost the realtime model for good: the session ends after the apology."""
+
+    watched: bool = False
+    """True while the timer for an answer of the realtime model runs."""
+
+
+class Late(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that has produced nothing for a while, and the cause once it is known."""
+
+    effect: int
+    part: Literal["stt", "llm", "tts"]
+    cause: str = ""
+
+
+class Display(msgspec.Struct, kw_only=True):
+    """What the client is shown, and what its waits are covered with."""
+
+    shown: tuple[str, str] = ("", "")
+    """State last sent to the client, and its reason."""
+
+    trouble: str = ""
+    """Reason, as a sentence for the user, why a due answer is not heard; cleared with the next reply, speech or question."""
+
+    waits: bool = False
+    """True while the user waits for a model or a function; see `filler`."""
+
+    overdue: bool = False
+    """True if that wait is long."""
+
+    filled: tuple[int, int] = (0, 0)
+    """`(turn, count)`: fillers said in this turn."""
+
+    late: Late | None = None
+    """Newest model that was late; ignored once its effect has produced something. See `slow_model`."""
+
+
+class State(msgspec.Struct, kw_only=True):
+    """State of a session. `step` changes a copy; the values it holds are never changed in place, except the groups that `copied` copies."""
+
+    sid: str
+    phase: Literal["new", "open", "ended"] = "new"
+    request: SessionRequested | None = None
+    requested_at: int = 0
+    settings: Settings = Settings()
+    ownership: Ownership = msgspec.field(default_factory=Ownership)
+    counters: Counters = msgspec.field(default_factory=Counters)
+    team: Team = msgspec.field(default_factory=Team)
+    client: Client = msgspec.field(default_factory=Client)
+    conversation: Conversation = msgspec.field(default_factory=Conversation)
+    utterance: Utterance | None = None
+    """What the user is saying to a cascade agent."""
+
+    speech: Speech = msgspec.field(default_factory=Speech)
+    line: Line | None = None
+    """Connection of an agent with a realtime model; None for a cascade agent."""
+
+    pending: Pending = msgspec.field(default_factory=Pending)
+    display: Display = msgspec.field(default_factory=Display)
+
+    def copied(self) -> Self:
+        """Return a copy whose fields, and those of its groups, may be assigned."""
+        made = copy.copy(self)
+        made.ownership, made.counters, made.team = copy.copy(self.ownership), copy.copy(self.counters), copy.copy(self.team)
+        made.client, made.conversation, made.speech = copy.copy(self.client), copy.copy(self.conversation), copy.copy(self.speech)
+        made.pending, made.display = copy.copy(self.pending), copy.copy(self.display)
+        return made

@@ -1,0 +1,62 @@
+"""What is being said in a session: by the user, and by the agent in its newest replies."""
+
+from __future__ import annotations
+
+import msgspec
+
+from voxbridge.services.voice.core.state.reply import Reply, Stamps
+
+
+class Utterance(msgspec.Struct, frozen=True, kw_only=True):
+    """Speech of the user, until the end of the turn is decided."""
+
+    from_ms: int
+    to_ms: int | None = None
+    """End of the last stretch of voice, ms of microphone audio; None while the user speaks."""
+
+    complete: bool = False
+    """True once the end of the turn is decided."""
+
+    text: str | None = None
+    """Final transcript; None until it is available."""
+
+    language: str = ""
+    confidence: float | None = None
+    final_effect: int | None = None
+    turn_effect: int | None = None
+    partial_effect: int | None = None
+    stt_away: int = 0
+    """Time since which its transcription fails, µs; 0 if it does not. See `model_retry`."""
+
+    stamps: Stamps = Stamps()
+
+
+class Speech(msgspec.Struct, kw_only=True):
+    """The agent's newest replies: the one that is made, and those whose heard part is not known yet."""
+
+    reply: Reply | None = None
+    trailing: tuple[Reply, ...] = ()
+    """Replies that are still being heard while a later reply follows."""
+
+    cut: Reply | None = None
+    """Stopped reply whose heard part is not known yet."""
+
+    cut_by_speech: bool = False
+    withdrawn: Reply | None = None
+    """Answer to a reopened turn, until it is known whether the speech that reopened it has words; see `reopening`."""
+
+    paused: Reply | None = None
+    """Earlier generation of the current reply, which was stopped to be continued; kept until it is known what was heard of it."""
+
+    unplayed: Reply | None = None
+    """Last reply, if it was ended by the clock after its client had stopped reporting; a client that resumes hears the rest."""
+
+    resume: str = ""
+    """Unheard text of a reply that speech cut off; said after all if the speech had no words."""
+
+    redo: int = 0
+    """Turn whose reply was cut off by speech before it had any words; answered after all if the speech had none."""
+
+    broken: tuple[str, bool] | None = None
+    """`(heard, waiting)`: words heard of a realtime model's response that a voice cut off, and whether the timer for the words of that
+    voice runs; None once it is known whether there are any."""
