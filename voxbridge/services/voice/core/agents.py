@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import capabilities
 from voxbridge.services.voice.core.inputs import Opened
@@ -25,7 +25,7 @@ def of(request: SessionRequested, opened: Opened) -> tuple[Agent, ...]:
         return (_made(request, opened),)
     first, *others = opened.cast.agents
     # A requested `model` counts only without a named agent: it may belong to another provider.
-    wished = msgspec.structs.replace(first, voice=request.voice or first.voice, output=request.output or first.output)
+    wished = replace(first, voice=request.voice or first.voice, output=request.output or first.output)
     return (wished, *others)
 
 
@@ -101,8 +101,8 @@ def _made(request: SessionRequested, opened: Opened) -> Agent:
     if provider is not None:
         voice = agent.voice or capabilities.DEFAULT_VOICES[provider]
         model = ModelName(provider, request.model or capabilities.DEFAULT_MODELS[provider])
-        return msgspec.structs.replace(agent, realtime=model, voice=voice, greeting="", search=provider == "gemini")
+        return replace(agent, realtime=model, voice=voice, greeting="", search=provider == "gemini")
     if request.mode == "claude":
         llm = ModelName(CLAUDE, request.model or capabilities.TEXT_MODELS[CLAUDE])
-        return msgspec.structs.replace(agent, llm=llm, output=request.output or "text")
-    return msgspec.structs.replace(agent, llm=ModelName("", request.model or opened.model))
+        return replace(agent, llm=llm, output=request.output or "text")
+    return replace(agent, llm=ModelName("", request.model or opened.model))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 Provider = Literal["gemini", "openai"]
 
@@ -52,8 +53,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 GEMINI: Final = Capabilities(provider="gemini", resumes=True, warns=True)
 OPENAI: Final = Capabilities(provider="openai", late_content=True, truncates=True, detects_voice=True, connection_s=3_600)
 
-_GEMINI_25: Final = msgspec.structs.replace(GEMINI, resumes_with_changes=True, history="plain", nonblocking_calls="opt_in")
-_GEMINI_38: Final = msgspec.structs.replace(GEMINI, late_content=True, nonblocking_calls="default")
+_GEMINI_25: Final = replace(GEMINI, resumes_with_changes=True, history="plain", nonblocking_calls="opt_in")
+_GEMINI_38: Final = replace(GEMINI, late_content=True, nonblocking_calls="default")
 
 DEFAULT_MODELS: Final[dict[str, str]] = {"gemini": "gemini-3.8-live", "openai": "gpt-realtime-2.1"}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import agents, inputs
 from voxbridge.services.voice.core import outputs as out
@@ -110,7 +110,7 @@ def refused(d: Draft, input: inputs.EffectFailed) -> bool:
     if begun or not final or agents.thinks_here(d.team.agent) or all(agent.name != source for agent in d.team.agents):
         return False
     d.append(ev.ProviderFailed(part="llm", error=input.error, turn=turn, handled=True))
-    d.speech.reply = msgspec.structs.replace(reply, effect=None)
+    d.speech.reply = replace(reply, effect=None)
     _give_back(d, source, input.error)
     return True
 
@@ -169,7 +169,7 @@ def settle(d: Draft) -> None:
     completed(d, "log")
     turns.begin_reply(d, turn, _stamps(reply, line, turn))
     if d.reply is not None and reply is not None and reply.turn == turn:
-        d.speech.reply = msgspec.structs.replace(d.reply, usage=reply.usage)
+        d.speech.reply = replace(d.reply, usage=reply.usage)
 
 
 def _user_speaks(state: State) -> bool:

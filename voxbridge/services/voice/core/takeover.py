@@ -6,7 +6,7 @@ The shell sets the timers again, with the time they have left.
 
 from __future__ import annotations
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
@@ -57,7 +57,7 @@ def _reply(d: Draft, input: inputs.TakenOver) -> None:
         turns.ask_again(d)
         return
     # Calls come last in a completion: repeating it would make them twice.
-    d.speech.reply = msgspec.structs.replace(reply, effect=None)
+    d.speech.reply = replace(reply, effect=None)
     turns.next_round(d)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
@@ -57,9 +57,7 @@ def voice_started(d: Draft, audio_ms: int) -> None:
         d.append(ev.SpeechStarted(source="vad", audio_ms=audio_ms))
     else:
         d.cancel(utterance.final_effect, utterance.turn_effect)
-        utterance = msgspec.structs.replace(
-            utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, complete=False, stt_away=0
-        )
+        utterance = replace(utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, complete=False, stt_away=0)
     d.state.utterance = utterance
     d.set_timer("partial", PARTIAL_MS)
 
@@ -73,7 +71,7 @@ def voice_stopped(d: Draft, audio_ms: int, silence_ms: int, *, complete: bool = 
     d.cancel_timers("partial")
     d.append(ev.SpeechEnded(source="vad", audio_ms=audio_ms))
     stamps = Stamps(speech_ended=d.now - silence_ms * 1_000, end_of_turn=d.now if complete else None)
-    utterance = msgspec.structs.replace(utterance, to_ms=audio_ms, complete=complete, partial_effect=None, stamps=stamps)
+    utterance = replace(utterance, to_ms=audio_ms, complete=complete, partial_effect=None, stamps=stamps)
     d.state.utterance = _understand(d, utterance, judge=not complete)
     if not complete:
         d.set_timer("endpoint", PATIENCE_MS - silence_ms)
@@ -84,7 +82,7 @@ def _understand(d: Draft, utterance: Utterance, *, judge: bool) -> Utterance:
     if utterance.to_ms is None:
         return utterance
     start, end = max(0, utterance.from_ms - LEAD_MS), utterance.to_ms + TAIL_MS
-    return msgspec.structs.replace(
+    return replace(
         utterance,
         final_effect=d.start(_transcribe(d, start, end)) if utterance.text is None else None,
         turn_effect=d.start(out.JudgeTurn(from_ms=start, to_ms=end)) if judge else None,
@@ -102,7 +100,7 @@ def hear_again(d: Draft) -> None:
     if utterance is None:
         return
     judge = utterance.turn_effect is not None
-    utterance = msgspec.structs.replace(utterance, partial_effect=None, final_effect=None, turn_effect=None)
+    utterance = replace(utterance, partial_effect=None, final_effect=None, turn_effect=None)
     d.state.utterance = _understand(d, utterance, judge=judge)
     if utterance.to_ms is None:
         d.set_timer("partial", PARTIAL_MS)
@@ -129,17 +127,17 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
     if input.effect == utterance.final_effect:
         away = model_retry.wait(d, "stt", input.error, utterance.stt_away, d.counters.turns)
         if away:
-            d.state.utterance = msgspec.structs.replace(utterance, final_effect=None, stt_away=away)
+            d.state.utterance = replace(utterance, final_effect=None, stt_away=away)
             return
         d.append(ev.ProviderFailed(part="stt", error=input.error, turn=d.counters.turns))
         d.cancel(utterance.turn_effect)
         lose(d)
     elif input.effect == utterance.turn_effect:
         d.append(ev.ProviderFailed(part="turn", error=input.error, turn=d.counters.turns, handled=True))
-        d.state.utterance = msgspec.structs.replace(utterance, turn_effect=None)
+        d.state.utterance = replace(utterance, turn_effect=None)
         d.set_timer("endpoint", BLIND_PATIENCE_MS)
     elif input.effect == utterance.partial_effect:
-        d.state.utterance = msgspec.structs.replace(utterance, partial_effect=None)
+        d.state.utterance = replace(utterance, partial_effect=None)
         d.set_timer("partial", PARTIAL_MS)
 
 
@@ -169,15 +167,15 @@ def end_of_turn(d: Draft) -> None:
         return
     d.cancel(utterance.turn_effect)
     d.cancel_timers("endpoint")
-    stamps = msgspec.structs.replace(utterance.stamps, end_of_turn=d.now)
-    d.state.utterance = msgspec.structs.replace(utterance, complete=True, turn_effect=None, stamps=stamps)
+    stamps = replace(utterance.stamps, end_of_turn=d.now)
+    d.state.utterance = replace(utterance, complete=True, turn_effect=None, stamps=stamps)
     _utterance_ready(d)
 
 
 def judged(d: Draft, input: inputs.TurnJudged) -> None:
     """Apply the turn model's probability: end the turn, or wait for a silence that depends on it."""
     if d.utterance is not None and input.effect == d.utterance.turn_effect:
-        d.state.utterance = msgspec.structs.replace(d.utterance, turn_effect=None)
+        d.state.utterance = replace(d.utterance, turn_effect=None)
         if input.probability >= COMPLETE:
             end_of_turn(d)
         else:
@@ -196,11 +194,11 @@ def transcribed(d: Draft, input: inputs.Transcribed) -> None:
     if utterance is None:
         return
     if input.effect == utterance.partial_effect:
-        d.state.utterance = msgspec.structs.replace(utterance, partial_effect=None)
+        d.state.utterance = replace(utterance, partial_effect=None)
         d.set_timer("partial", PARTIAL_MS)
     elif input.effect == utterance.final_effect:
-        stamps = msgspec.structs.replace(utterance.stamps, stt_final=d.now)
-        d.state.utterance = msgspec.structs.replace(
+        stamps = replace(utterance.stamps, stt_final=d.now)
+        d.state.utterance = replace(
             utterance, final_effect=None, text=input.text, language=input.language, confidence=input.confidence, stamps=stamps
         )
     else:
@@ -215,7 +213,7 @@ def partial_due(d: Draft) -> None:
     utterance = d.utterance
     if utterance is not None and utterance.to_ms is None and utterance.partial_effect is None:
         effect = d.start(_transcribe(d, max(0, utterance.from_ms - LEAD_MS), out.AUDIO_END))
-        d.state.utterance = msgspec.structs.replace(utterance, partial_effect=effect)
+        d.state.utterance = replace(utterance, partial_effect=effect)
 
 
 def _utterance_ready(d: Draft) -> None:

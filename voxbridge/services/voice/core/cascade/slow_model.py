@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
@@ -34,7 +34,7 @@ def cause_found(d: Draft, input: inputs.CauseFound) -> None:
     late, waiting = d.display.late, waited_for(d.state)
     if late is None or waiting is None or not late.effect == waiting.effect == input.effect:
         return
-    d.display.late = msgspec.structs.replace(late, cause=input.cause)
+    d.display.late = replace(late, cause=input.cause)
     message = f"The {_NAMES[late.part]} gave nothing for {LATE_MS // 1_000} s: {input.cause or 'it is not known why'}."
     turn = d.reply.turn if d.reply is not None else reopening.turn(d)
     error = ev.Failure(code="TIMED_OUT", message=message, retryable=True)

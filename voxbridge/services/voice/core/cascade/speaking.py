@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
@@ -44,13 +44,13 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
         return
     stamps = reply.stamps
     if stamps.llm_first_token is None:
-        stamps = msgspec.structs.replace(stamps, llm_first_token=d.now)
+        stamps = replace(stamps, llm_first_token=d.now)
     reply, text = _beyond(reply, input.text)
     room = REPLY_LIMIT - sum(len(piece.text) + 1 for piece in reply.pieces) - len(reply.unsplit)
     closed = len(text) >= room
     if closed:
         d.cancel(reply.effect)
-    d.speech.reply = msgspec.structs.replace(
+    d.speech.reply = replace(
         reply,
         unsplit=reply.unsplit + text[:room],
         written=reply.written + text[:room],
@@ -69,20 +69,20 @@ def _beyond(reply: Reply, text: str) -> tuple[Reply, str]:
         return reply, text
     again = (reply.again + text)[: 2 * REPLY_LIMIT]
     if again.startswith(reply.known):
-        return msgspec.structs.replace(reply, known="", again=""), again[len(reply.known) :]
-    return msgspec.structs.replace(reply, again=again), ""
+        return replace(reply, known="", again=""), again[len(reply.known) :]
+    return replace(reply, again=again), ""
 
 
 def _otherwise(reply: Reply) -> Reply:
     """Complete the reply of a model that was asked again and used other words: append the new sentences after those already begun."""
     if not reply.known:
         return reply
-    written, begun = reply.again, msgspec.structs.replace(reply, known="", again="")
+    written, begun = reply.again, replace(reply, known="", again="")
     if reply.known.startswith(written):
         return begun
     sentences, rest = segmenter.cut(written, first=False)
     count = len(segmenter.cut(reply.known, first=False)[0])
-    return msgspec.structs.replace(begun, unsplit=" ".join(filter(None, [*sentences[count:], rest.strip()])))
+    return replace(begun, unsplit=" ".join(filter(None, [*sentences[count:], rest.strip()])))
 
 
 def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
@@ -90,7 +90,7 @@ def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
     reply = _of(d, input.effect)
     if reply is not None:
         if reply.stamps.llm_first_token is None:
-            d.speech.reply = msgspec.structs.replace(reply, stamps=msgspec.structs.replace(reply.stamps, llm_first_token=d.now))
+            d.speech.reply = replace(reply, stamps=replace(reply.stamps, llm_first_token=d.now))
         turns.call_function(d, input.name, input.arguments)
 
 
@@ -100,7 +100,7 @@ def completed(d: Draft, input: inputs.Completed) -> None:
     if reply is None:
         return
     usage = turns_usage.added(reply.usage, turns_usage.counted(d.state, input.input_tokens, input.output_tokens))
-    d.speech.reply = reply = msgspec.structs.replace(_otherwise(reply), effect=None, usage=usage, closed=not reply.uses, llm_away=0)
+    d.speech.reply = reply = replace(_otherwise(reply), effect=None, usage=usage, closed=not reply.uses, llm_away=0)
     if reply.uses:
         speak(d)
         turns.next_round(d)
@@ -122,10 +122,10 @@ def speak(d: Draft) -> None:
     spoken = [piece for piece in map(segmenter.written, pieces) if piece]
     stamps = reply.stamps
     if spoken and stamps.first_sentence is None:
-        stamps = msgspec.structs.replace(stamps, first_sentence=d.now)
+        stamps = replace(stamps, first_sentence=d.now)
     done = d.team.output == "text"
     added = tuple(Piece(text=piece, done=done) for piece in spoken)
-    d.speech.reply = reply = msgspec.structs.replace(reply, unsplit=rest, pieces=(*reply.pieces, *added), stamps=stamps)
+    d.speech.reply = reply = replace(reply, unsplit=rest, pieces=(*reply.pieces, *added), stamps=stamps)
     if spoken:
         turns.announce(d, playout.text(reply.pieces))
     _synthesize_next(d, reply)
@@ -140,7 +140,7 @@ def _synthesize_next(d: Draft, reply: Reply) -> None:
             continue
         if piece.effect is None:
             effect = d.start(_spoken(d, reply, piece))
-            _put_piece(d, index, msgspec.structs.replace(piece, effect=effect))
+            _put_piece(d, index, replace(piece, effect=effect))
         return
 
 
@@ -170,8 +170,8 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
         return
     if not reply.pieces[index].ms:
         reply = playout.after_a_wait(reply, d.now)
-    d.speech.reply = reply = msgspec.structs.replace(playout.resumed(reply, d.now), stamps=sounds(reply, d.now), tts_away=0)
-    _put_piece(d, index, msgspec.structs.replace(reply.pieces[index], ms=input.ms, done=input.done))
+    d.speech.reply = reply = replace(playout.resumed(reply, d.now), stamps=sounds(reply, d.now), tts_away=0)
+    _put_piece(d, index, replace(reply.pieces[index], ms=input.ms, done=input.done))
     _watch_voice(d)
     if input.done:
         speak(d)
@@ -179,9 +179,9 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
 
 def sounds(reply: Reply, now: int) -> Stamps:
     """Return the stamps of a reply whose first words have audio. Behind a filler, these words are sent after the filler's audio."""
-    stamps = msgspec.structs.replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or now)
+    stamps = replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or now)
     if reply.sent is not None and stamps.first_audio_sent is None:
-        stamps = msgspec.structs.replace(stamps, first_audio_sent=max(now, reply.sent + playout.made_ms(reply) * 1_000))
+        stamps = replace(stamps, first_audio_sent=max(now, reply.sent + playout.made_ms(reply) * 1_000))
     return stamps
 
 
@@ -205,8 +205,8 @@ def audio_sent(d: Draft, generation: int, sequence: int) -> None:
         turns.announce(d, playout.text(reply.pieces))
     stamps = reply.stamps
     if playout.has_words(reply.pieces):
-        stamps = msgspec.structs.replace(stamps, first_audio_sent=stamps.first_audio_sent or d.now)
-    d.speech.reply = msgspec.structs.replace(reply, sent=d.now, stamps=stamps, playing=not d.client.reports_playback)
+        stamps = replace(stamps, first_audio_sent=stamps.first_audio_sent or d.now)
+    d.speech.reply = replace(reply, sent=d.now, stamps=stamps, playing=not d.client.reports_playback)
     end_speech(d)
 
 
@@ -217,9 +217,9 @@ def close(d: Draft, ms: int) -> None:
     if reply is None:
         return
     earlier, last = playout.newest(reply.pieces)
-    last = msgspec.structs.replace(last, text=last.text.strip(), ms=max(last.ms, ms - playout.model_ms(earlier)))
+    last = replace(last, text=last.text.strip(), ms=max(last.ms, ms - playout.model_ms(earlier)))
     pieces = tuple(piece for piece in (*earlier, last) if piece.text or piece.ms)
-    d.speech.reply = msgspec.structs.replace(reply, closed=True, pieces=pieces)
+    d.speech.reply = replace(reply, closed=True, pieces=pieces)
     if not transcripts.line_of(d).over:
         connection.change(d, counted_ms=ms)
     if not transcripts.line_of(d).asking:
@@ -253,7 +253,7 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
             return
         away = model_retry.wait(d, "llm", input.error, reply.llm_away, reply.turn) if not reply.uses else 0
         if away:
-            d.speech.reply = msgspec.structs.replace(reply, effect=None, llm_away=away)
+            d.speech.reply = replace(reply, effect=None, llm_away=away)
         else:
             _failed(d, "llm", input.error)
 
@@ -263,7 +263,7 @@ def _ask_with_less(d: Draft, reply: Reply, error: ev.Failure) -> bool:
     if reply.halved >= HALVINGS:
         return False
     d.append(ev.ProviderFailed(part="llm", error=error, turn=reply.turn, handled=True))
-    d.speech.reply = msgspec.structs.replace(reply, halved=reply.halved + 1)
+    d.speech.reply = replace(reply, halved=reply.halved + 1)
     turns.ask_again(d)
     return True
 
@@ -275,8 +275,8 @@ def _voice_failed(d: Draft, reply: Reply, index: int, error: ev.Failure) -> None
         _failed(d, "tts", error)
         return
     begun = reply.pieces[index].ms > 0
-    d.speech.reply = msgspec.structs.replace(reply, tts_away=away, retrying=True)
-    _put_piece(d, index, msgspec.structs.replace(reply.pieces[index], effect=None))
+    d.speech.reply = replace(reply, tts_away=away, retrying=True)
+    _put_piece(d, index, replace(reply.pieces[index], effect=None))
     if begun:
         interruption.pause(d, "failure")
 
@@ -286,7 +286,7 @@ def try_again(d: Draft) -> None:
     reply = d.reply
     if reply is None:
         return
-    d.speech.reply = msgspec.structs.replace(reply, retrying=False)
+    d.speech.reply = replace(reply, retrying=False)
     if reply.llm_away and reply.effect is None and not reply.closed:
         turns.ask_again(d)
     speak(d)
@@ -320,7 +320,7 @@ def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
         d.display.trouble = UNSAID if reply.failed else UNSPOKEN
         return
     d.cancel(reply.effect)
-    d.speech.reply = msgspec.structs.replace(reply, llm_away=0)
+    d.speech.reply = replace(reply, llm_away=0)
     apology = APOLOGIES["silence" if error.code == "TIMED_OUT" else "llm"]
     turns.apologise(d, apology)
     speak(d)
@@ -341,4 +341,4 @@ def _put_piece(d: Draft, index: int, piece: Piece) -> None:
     if reply is not None:
         pieces = list(reply.pieces)
         pieces[index] = piece
-        d.speech.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))
+        d.speech.reply = replace(reply, pieces=tuple(pieces))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import prompt
@@ -58,7 +59,7 @@ def remember_user(d: Draft, text: str, *, at: int | None = None) -> None:
 def remember_more(d: Draft, text: str) -> None:
     """Append what the user went on to say to the last message of the history, which holds the earlier part of the turn."""
     *before, last = d.conversation.history
-    d.conversation.history = (*before, msgspec.structs.replace(last, text=f"{last.text} {text}"))
+    d.conversation.history = (*before, replace(last, text=f"{last.text} {text}"))
 
 
 def remember_note(d: Draft, text: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core.outputs import Message
 from voxbridge.services.voice.core.prompt import token_estimate
@@ -181,7 +181,7 @@ def _short(message: Message, most: int) -> Message:
     else:
         room = (room - token_estimate.size(MIDDLE)) // 2
         text = MIDDLE.format(token_estimate.first(message.text, room), token_estimate.last(message.text, room))
-    return msgspec.structs.replace(message, text=text)
+    return replace(message, text=text)
 
 
 def _lines(history: Sequence[Message]) -> list[str]:

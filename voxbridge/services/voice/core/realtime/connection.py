@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import capabilities, provider_events
 from voxbridge.services.voice.core import outputs as out
@@ -68,7 +68,7 @@ def begin(d: Draft, agent: Agent) -> None:
             leave(d)
         line = Line(provider=chosen.provider, model=model, calls=line.calls if line is not None else ())
     elif not can(line).resumes_with_changes:
-        line = msgspec.structs.replace(line, handle="", resumable=False, active=False)
+        line = replace(line, handle="", resumable=False, active=False)
     d.state.line = line
     connect(d)
 
@@ -266,7 +266,7 @@ def break_off(d: Draft) -> None:
     text = " ".join(piece.text for piece in reply.pieces).strip()
     line = _line(d)
     mine = line.going_on in (0, reply.turn)  # else the model goes on with another turn
-    d.speech.reply = msgspec.structs.replace(reply, closed=True, goes_on=mine)
+    d.speech.reply = replace(reply, closed=True, goes_on=mine)
     turns.stop_playing(d, reply.line)  # audio that still comes over this connection is not part of this reply
     waits = line.called and bool(line.calls)  # the model goes on with the result of the call
     change(d, go_on=not waits, written="")
@@ -311,7 +311,7 @@ def taken_over(d: Draft) -> None:
 
 def change(d: Draft, **changes: Any) -> None:
     """Change fields of the connection's state."""
-    d.state.line = msgspec.structs.replace(_line(d), **changes)
+    d.state.line = replace(_line(d), **changes)
 
 
 def watch(d: Draft) -> None:

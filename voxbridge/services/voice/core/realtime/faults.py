@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core import provider_events
@@ -30,7 +30,7 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
         turns.cut_trailing(d)
         return
     if d.speech.paused is not None:  # the installation's own voice had failed during this reply
-        d.speech.paused = msgspec.structs.replace(d.speech.paused, blind=d.speech.paused.blind or by == "disconnect")
+        d.speech.paused = replace(d.speech.paused, blind=d.speech.paused.blind or by == "disconnect")
         interruption.settle(d, None)
         reply = d.reply
         if reply is None or interruption.was_heard(reply):
@@ -45,12 +45,12 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
     d.cancel_timers("turn", "played", ANSWER)
     if reply.line:
         turns.stop_playing(d, reply.line)
-    reply = msgspec.structs.replace(reply, left_ms=left_ms)
+    reply = replace(reply, left_ms=left_ms)
     mine = line.going_on in (0, reply.turn)  # else the model goes on with another turn
     being_made = line.ready and reply.line == line.effect and not line.over
     connection.change(d, muted=line.muted or being_made, go_on=True, going_on=line.going_on or reply.turn)
     d.speech.reply = None
-    d.speech.cut = msgspec.structs.replace(reply, goes_on=mine)
+    d.speech.cut = replace(reply, goes_on=mine)
     d.speech.cut_by_speech = False
     if by == "disconnect" or reply.sent is None:
         turns.resolve_cut(d, reply.played_ms)
@@ -122,7 +122,7 @@ def _end_what_nothing_follows(d: Draft) -> None:
     if reply is None or not (reply.goes_on and reply.closed):
         return
     if line is None or not (line.go_on or line.notice or (line.going_on and line.going_on == reply.turn)):
-        d.speech.reply = msgspec.structs.replace(reply, goes_on=False)
+        d.speech.reply = replace(reply, goes_on=False)
         turns.end_of_sound(d)
 
 

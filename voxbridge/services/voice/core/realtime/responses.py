@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core import provider_events
@@ -58,9 +58,9 @@ def agent_audio(d: Draft, input: provider_events.AgentAudio) -> None:
     before_ms = transcripts.line_of(d).counted_ms
     reply, begins = _response(d, input.audio_ms)
     earlier, last = playout.newest(reply.pieces)
-    last = msgspec.structs.replace(last, ms=max(last.ms, _sounded_ms(input, begins, before_ms) - playout.model_ms(earlier)))
+    last = replace(last, ms=max(last.ms, _sounded_ms(input, begins, before_ms) - playout.model_ms(earlier)))
     reply = playout.resumed(reply, d.now)
-    d.speech.reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=speaking.sounds(reply, d.now))
+    d.speech.reply = replace(reply, pieces=(*earlier, last), stamps=speaking.sounds(reply, d.now))
     # A connection opened during a long answer need not hear the microphone audio of that whole answer again.
     connection.change(d, audio_ms=max(transcripts.line_of(d).audio_ms, input.audio_ms))
     transcripts.wait_for_an_answer(d)
@@ -82,9 +82,9 @@ def agent_words(d: Draft, input: provider_events.AgentWords) -> None:
     earlier, last = playout.newest(reply.pieces)
     room = TEXT_LIMIT - sum(len(piece.text) for piece in reply.pieces)
     ms = max(last.ms, _sounded_ms(input, begins, before_ms) - playout.model_ms(earlier))
-    last = msgspec.structs.replace(last, text=(last.text + input.text[: max(0, room)]).lstrip(), ms=ms)
-    stamps = msgspec.structs.replace(reply.stamps, llm_first_token=reply.stamps.llm_first_token or d.now)
-    d.speech.reply = reply = msgspec.structs.replace(reply, pieces=(*earlier, last), stamps=stamps)
+    last = replace(last, text=(last.text + input.text[: max(0, room)]).lstrip(), ms=ms)
+    stamps = replace(reply.stamps, llm_first_token=reply.stamps.llm_first_token or d.now)
+    d.speech.reply = reply = replace(reply, pieces=(*earlier, last), stamps=stamps)
     turns.announce(d, " ".join(filter(None, (piece.text.strip() for piece in reply.pieces))))
 
 
@@ -206,7 +206,7 @@ def _said_all(d: Draft) -> None:
     spoke_up = bool(line.words) and not line.turn  # words that the model may still answer
     connection.change(d, tries=0, asking=line.asking and spoke_up, asked="", asked_again=False, said="", going_on=0)
     if reply is not None and reply.turn == turn:  # its audio is still being heard
-        d.speech.reply = msgspec.structs.replace(reply, goes_on=False)
+        d.speech.reply = replace(reply, goes_on=False)
         speaking.end_speech(d)
     else:
         ledger.complete(d, turn, "completed")
@@ -268,11 +268,11 @@ def _response(d: Draft, audio_ms: int) -> tuple[Reply, bool]:
     turn = 0 if line.notice else line.going_on or d.counters.turns
     stamps = Stamps(speech_ended=line.ended_at or None)
     if begun is not None:
-        reply = msgspec.structs.replace(begun, filler=False, goes_on=False)
+        reply = replace(begun, filler=False, goes_on=False)
     else:
         d.counters.generation += 1
         reply = Reply(generation=d.counters.generation, turn=turn)
-    reply = msgspec.structs.replace(reply, turn=turn, line=line.effect, agent=d.team.agent.name, voice=d.team.voice, stamps=stamps)
+    reply = replace(reply, turn=turn, line=line.effect, agent=d.team.agent.name, voice=d.team.voice, stamps=stamps)
     d.speech.reply, d.speech.unplayed = reply, None
     d.outputs.append(out.Play(line.effect, reply.generation))
     connection.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, announced="", over=False, cut=False, counted_ms=0)
@@ -305,7 +305,7 @@ def _written(d: Draft, text: str) -> None:
     if found is not None:
         ref = f"written-{d.counters.calls + 1}"
         tool_calls.call_requested(d, provider_events.CallRequested(effect=0, ref=ref, name=found[0], arguments=found[1]))
-        of_nobody = (msgspec.structs.replace(call, effect=0) if call.ref == ref else call for call in transcripts.line_of(d).calls)
+        of_nobody = (replace(call, effect=0) if call.ref == ref else call for call in transcripts.line_of(d).calls)
         connection.change(d, calls=tuple(of_nobody))
         return
     transcripts.begin_turn(d)

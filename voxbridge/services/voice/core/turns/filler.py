@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 from zlib import crc32
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.realtime import connection
@@ -120,7 +120,7 @@ def over(d: Draft) -> None:
     """Mark the reply as quiet once the filler was heard, so that the state shows the wait again."""
     reply = d.reply
     if reply is not None and d.display.waits and _left_to_play(d) <= 0:
-        d.speech.reply = msgspec.structs.replace(reply, quiet=True)
+        d.speech.reply = replace(reply, quiet=True)
 
 
 def made(d: Draft, index: int, ms: int) -> None:
@@ -129,8 +129,8 @@ def made(d: Draft, index: int, ms: int) -> None:
     if reply is not None:
         reply = playout.resumed(playout.after_a_wait(reply, d.now), d.now)
         pieces = list(reply.pieces)
-        pieces[index] = msgspec.structs.replace(pieces[index], ms=ms, done=True)
-        d.speech.reply = msgspec.structs.replace(reply, pieces=tuple(pieces))
+        pieces[index] = replace(pieces[index], ms=ms, done=True)
+        d.speech.reply = replace(reply, pieces=tuple(pieces))
         d.set_timer(QUIET, ms + 300)
 
 
@@ -141,7 +141,7 @@ def give_way(d: Draft) -> None:
         return
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
     pieces = tuple(piece for piece in reply.pieces if piece.done or not piece.filler)
-    d.speech.reply = msgspec.structs.replace(reply, pieces=pieces)
+    d.speech.reply = replace(reply, pieces=pieces)
 
 
 def drop(d: Draft) -> bool:
@@ -239,7 +239,7 @@ def _say(d: Draft, text: str, turn: int) -> None:
         )
     )
     piece = Piece(text="", filler=text, effect=effect)
-    d.speech.reply = msgspec.structs.replace(reply, pieces=(*reply.pieces, piece))
+    d.speech.reply = replace(reply, pieces=(*reply.pieces, piece))
     if not any(piece.text for piece in reply.pieces):
         d.tell(PartialTranscript("assistant", text, turn=turn, generation=reply.generation))
 

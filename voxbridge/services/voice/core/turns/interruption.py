@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.state import Reply
@@ -31,17 +31,17 @@ def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms
     d.cancel_timers("played")
     if reply.effect is None:
         d.cancel_timers("turn")
-    unspoken = tuple(msgspec.structs.replace(piece, effect=None, ms=0, done=False) for piece in reply.pieces)
+    unspoken = tuple(replace(piece, effect=None, ms=0, done=False) for piece in reply.pieces)
     if reply.held or (by == "takeover" and reply.sent is None and not left_ms):
         unspoken, first = (unspoken, reply.first_piece) if reply.held else playout.without_fillers(unspoken, reply.first_piece)
-        d.speech.reply = msgspec.structs.replace(reply, pieces=unspoken, first_piece=first)
+        d.speech.reply = replace(reply, pieces=unspoken, first_piece=first)
         _watch(d)
         return
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
     blind = by == "disconnect" or d.client.away_since != 0
-    d.speech.paused = msgspec.structs.replace(reply, calls=(), effect=None, left_ms=left_ms, sent=reply.sent or d.now, blind=blind)
+    d.speech.paused = replace(reply, calls=(), effect=None, left_ms=left_ms, sent=reply.sent or d.now, blind=blind)
     d.counters.generation += 1
-    d.speech.reply = msgspec.structs.replace(
+    d.speech.reply = replace(
         reply,
         generation=d.counters.generation,
         pieces=unspoken,
@@ -69,7 +69,7 @@ def lose_sight(d: Draft) -> None:
     """Pause the reply because the client is lost: audio that it did not report may be unheard."""
     pause(d, "disconnect")
     if d.speech.paused is not None:
-        d.speech.paused = msgspec.structs.replace(d.speech.paused, blind=True)
+        d.speech.paused = replace(d.speech.paused, blind=True)
         d.cancel_timers("paused")
 
 
@@ -81,7 +81,7 @@ def reported(d: Draft, generation: int, played_ms: int, *, done: bool) -> None:
     if done:
         settle(d, max(played_ms, paused.played_ms))  # a reloaded page reports 0
     else:
-        d.speech.paused = msgspec.structs.replace(paused, played_ms=max(paused.played_ms, played_ms), played_at=d.now)
+        d.speech.paused = replace(paused, played_ms=max(paused.played_ms, played_ms), played_at=d.now)
 
 
 def settle(d: Draft, played_ms: int | None) -> None:
@@ -100,7 +100,7 @@ def settle(d: Draft, played_ms: int | None) -> None:
     kept, first = playout.without_fillers(reply.pieces[again:], max(0, reply.first_piece - again))
     before = " ".join(filter(None, [reply.before, *(piece.text for piece in dropped[reply.first_piece :])]))
     whole = playout.text(paused.pieces[: max(again, reply.first_piece)])
-    d.speech.reply = reply = msgspec.structs.replace(
+    d.speech.reply = reply = replace(
         reply,
         pieces=kept,
         first_piece=first,

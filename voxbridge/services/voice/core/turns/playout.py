@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core.state import Piece, Reply
 
@@ -125,7 +125,7 @@ def after_a_wait(reply: Reply, now: int) -> Reply:
     """Return the reply when more of it gets audio. If all earlier audio was played, the silence since then is excluded by moving `sent`."""
     if reply.sent is None:
         return reply
-    return msgspec.structs.replace(reply, sent=max(reply.sent, now - made_ms(reply) * 1_000), quiet=False)
+    return replace(reply, sent=max(reply.sent, now - made_ms(reply) * 1_000), quiet=False)
 
 
 def resumed(reply: Reply, now: int) -> Reply:
@@ -136,7 +136,7 @@ def resumed(reply: Reply, now: int) -> Reply:
     made = made_ms(reply)
     if reply.played_ms + (now - since) // 1_000 < made + STARVED_MS:
         return reply
-    return msgspec.structs.replace(reply, played_ms=max(reply.played_ms, made), played_at=now)
+    return replace(reply, played_ms=max(reply.played_ms, made), played_at=now)
 
 
 def estimate(reply: Reply, now: int) -> int:

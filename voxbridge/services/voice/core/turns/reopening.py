@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory
@@ -41,7 +41,7 @@ def withdraw(d: Draft) -> bool:
     if reply.pieces:  # their words are shown already
         d.tell(PartialTranscript("assistant", "", turn=reply.turn, generation=reply.generation))
     d.speech.reply = None
-    d.speech.withdrawn = msgspec.structs.replace(reply, effect=None, reopens=reply.reopens - 1)
+    d.speech.withdrawn = replace(reply, effect=None, reopens=reply.reopens - 1)
     return True
 
 
@@ -65,7 +65,7 @@ def answer_after_all(d: Draft) -> bool:
     words = " ".join(filter(None, [*(piece.text for piece in before.pieces), before.unsplit.strip()]))
     if before.closed and words:
         reply = turns.say(d, words, turn=before.turn, stamps=before.stamps)
-        d.speech.reply = msgspec.structs.replace(reply, reopens=before.reopens, usage=before.usage)
+        d.speech.reply = replace(reply, reopens=before.reopens, usage=before.usage)
     else:
         asked = before.stamps
         _ask(d, before, Stamps(speech_ended=asked.speech_ended, end_of_turn=asked.end_of_turn, stt_final=asked.stt_final))

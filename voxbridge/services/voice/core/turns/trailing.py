@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core.state import Reply
 from voxbridge.services.voice.core.transition import Draft
@@ -60,14 +60,14 @@ def reported(d: Draft, generation: int, played_ms: int, state: str, close: Close
         elif reply.generation < generation if state != "finished" else reply.generation <= generation:
             _whole(d, reply, close)
         elif reply.generation == generation:
-            _put(d, msgspec.structs.replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now))
+            _put(d, replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now))
 
 
 def sent(d: Draft, generation: int, close: Close) -> None:
     """Record that the first frame of a generation was sent; without playback reports, earlier generations count as heard."""
     for reply in d.speech.trailing:
         if reply.generation == generation:
-            _put(d, msgspec.structs.replace(reply, sent=d.now, playing=not d.client.reports_playback))
+            _put(d, replace(reply, sent=d.now, playing=not d.client.reports_playback))
         elif reply.generation < generation and not d.client.reports_playback:
             _whole(d, reply, close)
 
@@ -83,7 +83,7 @@ def recall(d: Draft) -> None:
     if d.speech.reply is None and d.speech.trailing:
         *before, last = d.speech.trailing
         d.speech.trailing = tuple(before)
-        d.speech.reply = msgspec.structs.replace(last, goes_on=False)
+        d.speech.reply = replace(last, goes_on=False)
         if not before:
             d.cancel_timers(TIMER)
 
@@ -112,7 +112,7 @@ def _cut(d: Draft, reply: Reply, played_ms: int, close: Close) -> None:
         shorten(d, reply, text)
     line, whole = d.state.line, playout.text(reply.pieces)
     if line is not None and reply.goes_on and line.said.endswith(whole):
-        d.state.line = msgspec.structs.replace(line, said=f"{line.said.removesuffix(whole)}{text}".strip())
+        d.state.line = replace(line, said=f"{line.said.removesuffix(whole)}{text}".strip())
     if not reply.goes_on:
         close(d, reply, "interrupted")
 
@@ -124,7 +124,7 @@ def shorten(d: Draft, reply: Reply, text: str) -> None:
     history = list(d.conversation.history)
     for index in range(len(history) - 1, -1, -1):
         if history[index].role == "assistant" and history[index].text == whole and not history[index].uses:
-            history[index : index + 1] = [msgspec.structs.replace(history[index], text=heard_of_it)] if heard_of_it else []
+            history[index : index + 1] = [replace(history[index], text=heard_of_it)] if heard_of_it else []
             d.conversation.remembered += len(history) - len(d.conversation.history)
             d.conversation.history = tuple(history)
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.voice.core import agents, page_functions
 from voxbridge.services.voice.core import outputs as out
@@ -84,7 +84,7 @@ def leaves(d: Draft) -> bool:
 def ask(d: Draft, *, plain: bool = False) -> None:
     """Start one round of the language model for the current reply; a `plain` one offers no functions."""
     reply = new_round(_reply(d))
-    d.speech.reply = msgspec.structs.replace(reply, plain=plain, rounds=reply.rounds + 1, unsplit="", calls=(), closed=False)
+    d.speech.reply = replace(reply, plain=plain, rounds=reply.rounds + 1, unsplit="", calls=(), closed=False)
     d.pending.results = ()
     _complete(d)
 
@@ -93,7 +93,7 @@ def ask_again(d: Draft) -> None:
     """Start the current round once more, because its completion did not finish. The text it had written is kept, and text that the
     new completion writes beyond it follows."""
     reply = _reply(d)
-    d.speech.reply = msgspec.structs.replace(reply, known=reply.written, again="")
+    d.speech.reply = replace(reply, known=reply.written, again="")
     _complete(d)
 
 
@@ -108,13 +108,13 @@ def _complete(d: Draft) -> None:
     model = d.team.model if llm.provider in ("", "local") else llm.model
     shared = agents.shared(d.state)
     effect = d.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions, shared=shared))
-    d.speech.reply = msgspec.structs.replace(reply, effect=effect)
+    d.speech.reply = replace(reply, effect=effect)
     d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
 
 
 def new_round(reply: Reply) -> Reply:
     """Return the reply at the beginning of its next round: what it said so far is in the history."""
-    return msgspec.structs.replace(reply, uses=(), first_piece=len(reply.pieces), before="", part="", written="", known="", again="")
+    return replace(reply, uses=(), first_piece=len(reply.pieces), before="", part="", written="", known="", again="")
 
 
 def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed: bool = False) -> Reply:
@@ -147,8 +147,8 @@ def apologise(d: Draft, apology: str) -> None:
     if reply.uses:
         memory.remember_round(d, reply)
         reply = new_round(reply)
-    changed = msgspec.structs.replace(reply, effect=None, calls=(), unsplit=apology, closed=True, failed=True)
-    d.speech.reply = msgspec.structs.replace(changed, apology=d.settings.owns_up)
+    changed = replace(reply, effect=None, calls=(), unsplit=apology, closed=True, failed=True)
+    d.speech.reply = replace(changed, apology=d.settings.owns_up)
     d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
 
 
@@ -174,7 +174,7 @@ def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
     call_id, function, timeout_ms = open_call(d, name, arguments, turn=reply.turn)
     call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
     use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
-    d.speech.reply = msgspec.structs.replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use), reopens=0)
+    d.speech.reply = replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use), reopens=0)
     d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
 
 
@@ -183,7 +183,7 @@ def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, co
     reply = _reply(d)
     d.counters.calls += 1
     use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.counters.calls}", name=name, arguments=arguments)
-    d.speech.reply = msgspec.structs.replace(reply, uses=(*reply.uses, use), reopens=0)
+    d.speech.reply = replace(reply, uses=(*reply.uses, use), reopens=0)
     d.pending.results = (*d.pending.results, (use.call_id, failed_result(code.value, message)))
 
 
@@ -210,7 +210,7 @@ def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
     d.cancel_timers(f"call:{call_id}")
     d.append(ev.ToolDelivered(call_id=call_id, how="response"))
     d.pending.results = (*d.pending.results, (call_id, result))
-    d.speech.reply = msgspec.structs.replace(reply, calls=tuple(call for call in reply.calls if call.call_id != call_id))
+    d.speech.reply = replace(reply, calls=tuple(call for call in reply.calls if call.call_id != call_id))
     d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
     next_round(d)
 
@@ -234,9 +234,9 @@ def next_round(d: Draft) -> None:
     words = reply_in_result(d, reply)
     memory.remember_round(d, reply)
     if leaves(d):
-        d.speech.reply = msgspec.structs.replace(new_round(reply), closed=True)
+        d.speech.reply = replace(new_round(reply), closed=True)
     elif words:
-        d.speech.reply = msgspec.structs.replace(new_round(reply), unsplit=words, closed=True)
+        d.speech.reply = replace(new_round(reply), unsplit=words, closed=True)
     else:
         ask(d)
 
@@ -274,8 +274,8 @@ def played(d: Draft, played_ms: int) -> None:
     reply = _reply(d)
     stamps = reply.stamps
     if stamps.first_audio_heard is None and (playout.model_ms(reply.pieces, played_ms) or not playout.fillers(reply.pieces)):
-        stamps = msgspec.structs.replace(stamps, first_audio_heard=d.now)
-    d.speech.reply = msgspec.structs.replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now, stamps=stamps)
+        stamps = replace(stamps, first_audio_heard=d.now)
+    d.speech.reply = replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now, stamps=stamps)
 
 
 def spoken_out(reply: Reply) -> bool:
@@ -318,14 +318,14 @@ def finish_reply(d: Draft) -> None:
 def hand_on(d: Draft, *, goes_on: bool = True) -> None:
     """Close the reply and let another one follow as soon as it was played; with `goes_on`, that one continues the turn."""
     interruption.settle(d, None)
-    reply = msgspec.structs.replace(_reply(d), goes_on=goes_on, closed=True, calls=(), effect=None)
+    reply = replace(_reply(d), goes_on=goes_on, closed=True, calls=(), effect=None)
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
     if d.team.output == "audio":
         d.outputs.append(out.FinishSpeech(reply.generation))
     _remember_reply(d, reply)
     d.speech.reply = None
     d.cancel_timers("played", "turn")
-    trailing.follow(d, msgspec.structs.replace(reply, remembered=True), _close_turn)
+    trailing.follow(d, replace(reply, remembered=True), _close_turn)
 
 
 def _remember_reply(d: Draft, reply: Reply) -> None:
@@ -358,7 +358,7 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
     rest = " ".join(filter(None, [*(piece.text for piece in reply.pieces), reply.unsplit]))
     d.speech.redo = reply.turn if by == "barge_in" and not rest and d.state.line is None else 0
     d.speech.reply = None
-    d.speech.cut = msgspec.structs.replace(reply, calls=(), effect=None, failed=reply.failed or by == "failure", goes_on=False)
+    d.speech.cut = replace(reply, calls=(), effect=None, failed=reply.failed or by == "failure", goes_on=False)
     d.speech.cut_by_speech = by == "barge_in"
     if reply.sent is None:
         resolve_cut(d, 0)
@@ -370,7 +370,7 @@ def stop_playing(d: Draft, effect: int) -> None:
     """Stop playing a connection's audio as the current reply: further audio belongs to the next reply, and its ms are counted anew."""
     d.outputs.append(out.Play(effect, 0))
     if d.state.line is not None:
-        d.state.line = msgspec.structs.replace(d.state.line, counted_ms=0)
+        d.state.line = replace(d.state.line, counted_ms=0)
 
 
 def _cancel_calls(d: Draft, reply: Reply, by: CancelledBy) -> None:
@@ -434,7 +434,7 @@ def _goes_on(d: Draft, cut: Reply, said: str) -> bool:
     line = d.state.line
     if line is None or not (line.go_on or (line.going_on and line.going_on == cut.turn)):
         return False
-    d.state.line = msgspec.structs.replace(line, said=" ".join(filter(None, [line.said, said])))
+    d.state.line = replace(line, said=" ".join(filter(None, [line.said, said])))
     return True
 
 
@@ -456,9 +456,9 @@ def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
         ledger.complete(d, reply.turn, reason, latency=latency(reply.stamps), usage=usage)
         line = d.state.line
         if line is not None and line.going_on == reply.turn:
-            line = msgspec.structs.replace(line, going_on=0)
+            line = replace(line, going_on=0)
             if reason == "completed":  # the provider may report the end of the model's turn only later
-                line = msgspec.structs.replace(line, asked="", asked_again=False, said="", tries=0, deaths=0)
+                line = replace(line, asked="", asked_again=False, said="", tries=0, deaths=0)
             d.state.line = line
     d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
 
