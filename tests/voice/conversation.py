@@ -180,7 +180,7 @@ class Conversation:
                 return pieces
             effect = open_pieces[0].effect or 0
             self.take(inputs.AudioMade(effect=effect, ms=100, done=False))
-            if self.state.speech.reply is not None and self.state.speech.reply.sent is None:
+            if self.state.speech.reply is not None and self.state.speech.reply.playback.sent is None:
                 self.take(inputs.AudioSent(self.state.speech.reply.generation))
             self.take(inputs.AudioMade(effect=effect, ms=ms_each, done=True))
             pieces += 1

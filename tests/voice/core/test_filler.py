@@ -304,7 +304,7 @@ def test_somebody_who_speaks_over_it_silences_it_and_is_answered() -> None:
     world.executor_ms = 8_000
     world.says(2_000, "Q1 look it up")
     world.run(2_000)
-    while world.state.speech.reply is None or world.state.speech.reply.sent is None:
+    while world.state.speech.reply is None or world.state.speech.reply.playback.sent is None:
         world.run(world.now + 20)
     generation = world.state.speech.reply.generation
     world.speaks(world.now + 10, "Q2 leave it")
@@ -321,7 +321,7 @@ def test_what_was_heard_of_the_answer_behind_it_is_told_to_the_model_without_it(
     world.executor_ms = 3_000
     world.says(2_000, "Q1 look it up")
     world.run(2_000)
-    while not world.state.speech.reply or not world.state.speech.reply.line:
+    while not world.state.speech.reply or not world.state.speech.reply.connection:
         world.run(world.now + 20)
     world.speaks(world.now + 150, "Q2 stop")
     world.run(40_000)

@@ -69,7 +69,7 @@ def test_what_is_said_before_the_answer_is_heard_goes_on_with_the_turn(far: str)
         call.write("I am all ears. ", done=False)
     elif far == "made":
         made_but_not_sent(call)
-    running = {reply(call).effect, *(piece.effect for piece in reply(call).pieces if not piece.done)} - {None}
+    running = {reply(call).round.effect, *(piece.effect for piece in reply(call).pieces if not piece.done)} - {None}
     call.take(inputs.VoiceStarted(call.now_ms))
     assert running <= call.cancelled()
     assert out.Flush(1) in call.outputs

@@ -219,12 +219,12 @@ def _reply(reply: Reply | None) -> dict[str, Any] | None:
         "generation": reply.generation,
         "turn": reply.turn,
         "text": _cut(" ".join(piece.text for piece in reply.pieces)),
-        "unsplit": _cut(reply.unsplit),
+        "unsplit": _cut(reply.round.unsplit),
         "closed": reply.closed,
-        "playing": reply.playing,
+        "playing": reply.playback.playing,
         "made_ms": playout.made_ms(reply),
-        "played_ms": reply.played_ms,
-        "calls": [{"call_id": call.call_id, "name": call.name, "browser": call.browser} for call in reply.calls],
+        "played_ms": reply.playback.played_ms,
+        "calls": [{"call_id": call.call_id, "name": call.name, "browser": call.browser} for call in reply.round.calls],
     }
 
 

@@ -62,7 +62,7 @@ def asked_for(d: Draft, target: str, *, reason: str) -> None:
 def requested(d: Draft, input: inputs.ToolRequested) -> None:
     """Handle a handoff call by the language model of a cascade agent."""
     reply = d.reply
-    if reply is None or reply.effect != input.effect:
+    if reply is None or reply.round.effect != input.effect:
         return
     refusal = called(d, input.arguments)
     if refusal:
@@ -102,15 +102,15 @@ def unreached(d: Draft, error: ev.Failure) -> bool:
 def refused(d: Draft, input: inputs.EffectFailed) -> bool:
     """Return the conversation to the source if the language model of a cascade target refuses its first answer. Return whether it did."""
     reply, (source, turn) = d.reply, d.team.handed
-    if reply is None or reply.effect != input.effect or reply.turn != turn or d.team.returned == turn or d.team.handoff is not None:
+    if reply is None or reply.round.effect != input.effect or reply.turn != turn or d.team.returned == turn or d.team.handoff is not None:
         return False
-    begun = playout.has_words(reply.pieces) or reply.uses or reply.unsplit or reply.held or reply.failed
+    begun = playout.has_words(reply.pieces) or reply.round.uses or reply.round.unsplit or reply.synthesis.held or reply.failed
     # A model that refuses a request with functions is asked once more without them; see `speaking`.
-    final = not input.error.retryable and (reply.plain or input.error.code != Code.PROVIDER_REFUSED)
+    final = not input.error.retryable and (reply.round.plain or input.error.code != Code.PROVIDER_REFUSED)
     if begun or not final or agents.thinks_here(d.team.agent) or all(agent.name != source for agent in d.team.agents):
         return False
     d.append(ev.ProviderFailed(part="llm", error=input.error, turn=turn, handled=True))
-    d.speech.reply = replace(reply, effect=None)
+    d.speech.reply = replace(reply, round=replace(reply.round, effect=None))
     _give_back(d, source, input.error)
     return True
 
@@ -134,7 +134,7 @@ def settle(d: Draft) -> None:
     if d.reply is not None and d.reply.filler:
         filler.give_way(d)  # the handoff does not wait for filler words
     reply = d.reply
-    if reply is not None and not reply.line and (reply.calls or not turns.made(reply)):
+    if reply is not None and not reply.connection and (reply.round.calls or not turns.made(reply)):
         return
     agent = next(agent for agent in state.team.agents if agent.name == handoff.target)
     turn = _turn(d)

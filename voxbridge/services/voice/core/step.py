@@ -360,7 +360,7 @@ def _connected(d: Draft, event: gateway.ClientConnected) -> None:
     if d.reply is not None:
         return
     if event.resumed and unplayed is not None and d.utterance is None:
-        _, _, again = playout.resume(unplayed.pieces, unplayed.played_ms)
+        _, _, again = playout.resume(unplayed.pieces, unplayed.playback.played_ms)
         rest = " ".join(piece.text for piece in unplayed.pieces[again:])
         if state.line is not None and rest:  # the realtime model says it, in the same voice as before
             turns.notice(d, rest)
@@ -382,7 +382,9 @@ def _timer(d: Draft, name: str) -> None:
             d.pending.watched = False
             if d.state.line is not None:
                 responses.silent(d)
-        case "turn" if d.state.line is not None and (d.reply is None or d.reply.line or d.reply.filler):  # journals older than `ANSWER`
+        case "turn" if d.state.line is not None and (
+            d.reply is None or d.reply.connection or d.reply.filler
+        ):  # journals older than `ANSWER`
             responses.silent(d)
         case "turn":
             speaking.silent_model(d)
@@ -422,7 +424,7 @@ def _played_by_the_clock(d: Draft) -> None:
     if reply is None:
         return
     turns.finish_reply(d)
-    if d.client.reported and reply.turn and playout.made_ms(reply) - reply.played_ms > UNPLAYED_MS:
+    if d.client.reported and reply.turn and playout.made_ms(reply) - reply.playback.played_ms > UNPLAYED_MS:
         d.speech.unplayed = reply
 
 
@@ -443,7 +445,7 @@ def _next_notice(d: Draft) -> None:
     if reply is not None and not interruption.waits(d):
         if interruption.was_heard(reply):
             turns.finish_reply(d)
-        elif (reply.closed and reply.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
+        elif (reply.closed and reply.round.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
             speaking.speak(d)
     while d.pending.notices and _nobody_speaks(d):
         text, *rest = d.pending.notices

@@ -47,17 +47,17 @@ def _reply(d: Draft, input: inputs.TakenOver) -> None:
     reply = d.reply
     if reply is None:
         return
-    effect = reply.effect
+    effect = reply.round.effect
     d.cancel(effect)
     interruption.pause(d, "takeover", left_ms=input.left_ms if input.generation == reply.generation else 0)
     reply = d.reply
     if effect is None or reply is None:
         return
-    if not reply.uses:
+    if not reply.round.uses:
         turns.ask_again(d)
         return
     # Calls come last in a completion: repeating it would make them twice.
-    d.speech.reply = replace(reply, effect=None)
+    d.speech.reply = replace(reply, round=replace(reply.round, effect=None))
     turns.next_round(d)
 
 

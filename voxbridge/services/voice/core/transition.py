@@ -157,11 +157,11 @@ def shown_state(state: State) -> moments.State:
     if state.utterance is not None and state.utterance.to_ms is None:
         return "user_speaking"
     reply, line = state.speech.reply, state.line
-    if reply is not None and reply.playing and not reply.quiet:
+    if reply is not None and reply.playback.playing and not reply.playback.quiet:
         return "speaking"
     if line is not None and line.active:
         return "user_speaking"
-    if (reply is not None and reply.calls) or (line is not None and line.calls):
+    if (reply is not None and reply.round.calls) or (line is not None and line.calls):
         return "calling_tool"
     waited_for = reply is not None or state.utterance is not None or (line is not None and line.awaited)
     return "thinking" if waited_for else "listening"
@@ -172,8 +172,8 @@ def shown_reason(state: State) -> str:
     utterance, reply = state.utterance, state.speech.reply
     if utterance is not None and utterance.stt_away:
         return _AWAY.format("speech recognition")
-    if reply is not None and (reply.llm_away or reply.tts_away):
-        return _AWAY.format("language model" if reply.llm_away else "voice")
+    if reply is not None and (reply.round.away_since or reply.synthesis.away_since):
+        return _AWAY.format("language model" if reply.round.away_since else "voice")
     late, waiting = state.display.late, waited_for(state)
     if late is not None and late.cause and waiting is not None and waiting.effect == late.effect:
         return _LATE.format(late.cause[0].upper() + late.cause[1:])
@@ -187,10 +187,10 @@ def waited_for(state: State) -> Late | None:
         if utterance.to_ms is None or utterance.final_effect is None:
             return None
         return Late(effect=utterance.final_effect, part="stt")
-    if reply is None or reply.calls or reply.uses:
+    if reply is None or reply.round.calls or reply.round.uses:
         return None
     words = [piece for piece in reply.pieces if not piece.filler]
-    if reply.effect is not None and not words and not reply.unsplit:
-        return Late(effect=reply.effect, part="llm")
-    silent = next((piece for piece in words if not piece.done), None) if not reply.playing else None
+    if reply.round.effect is not None and not words and not reply.round.unsplit:
+        return Late(effect=reply.round.effect, part="llm")
+    silent = next((piece for piece in words if not piece.done), None) if not reply.playback.playing else None
     return Late(effect=silent.effect, part="tts") if silent is not None and silent.effect is not None and not silent.ms else None

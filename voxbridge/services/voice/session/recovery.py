@@ -43,12 +43,12 @@ class Past:
         state = self.folded.state
         reply = state.speech.reply
         left = kept.left_ms(state.counters.generation)
-        if reply is None or reply.sent is None or now - reply.sent < KEPT_MS * 1_000:
+        if reply is None or reply.playback.sent is None or now - reply.playback.sent < KEPT_MS * 1_000:
             return left
         if not kept.spoken:
-            return max(left, (self.alive_at - reply.sent) // 1_000 + LEAD_MS)
+            return max(left, (self.alive_at - reply.playback.sent) // 1_000 + LEAD_MS)
         last_at = now // 1_000 - frames.age_ms(frames.parse(kept.spoken[-1]).time_ms, wall_ms32())
-        return max(left, last_at - reply.sent // 1_000 + LEAD_MS)
+        return max(left, last_at - reply.playback.sent // 1_000 + LEAD_MS)
 
     def next_sequence(self, kept: catch_up.Kept) -> int:
         """Return the number of the next frame for the client."""

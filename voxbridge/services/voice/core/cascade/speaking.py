@@ -46,18 +46,21 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
     if stamps.llm_first_token is None:
         stamps = replace(stamps, llm_first_token=d.now)
     reply, text = _beyond(reply, input.text)
-    room = REPLY_LIMIT - sum(len(piece.text) + 1 for piece in reply.pieces) - len(reply.unsplit)
+    room = REPLY_LIMIT - sum(len(piece.text) + 1 for piece in reply.pieces) - len(reply.round.unsplit)
     closed = len(text) >= room
     if closed:
-        d.cancel(reply.effect)
+        d.cancel(reply.round.effect)
     d.speech.reply = replace(
         reply,
-        unsplit=reply.unsplit + text[:room],
-        written=reply.written + text[:room],
-        llm_away=0,
+        round=replace(
+            reply.round,
+            unsplit=reply.round.unsplit + text[:room],
+            written=reply.round.written + text[:room],
+            away_since=0,
+            effect=None if closed else reply.round.effect,
+        ),
         stamps=stamps,
         closed=closed,
-        effect=None if closed else reply.effect,
     )
     d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
     speak(d)
@@ -65,24 +68,24 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
 
 def _beyond(reply: Reply, text: str) -> tuple[Reply, str]:
     """Return the reply and the new text; of a model that was asked again, only the text beyond what it had written before."""
-    if not reply.known:
+    if not reply.round.known:
         return reply, text
-    again = (reply.again + text)[: 2 * REPLY_LIMIT]
-    if again.startswith(reply.known):
-        return replace(reply, known="", again=""), again[len(reply.known) :]
-    return replace(reply, again=again), ""
+    again = (reply.round.again + text)[: 2 * REPLY_LIMIT]
+    if again.startswith(reply.round.known):
+        return replace(reply, round=replace(reply.round, known="", again="")), again[len(reply.round.known) :]
+    return replace(reply, round=replace(reply.round, again=again)), ""
 
 
 def _otherwise(reply: Reply) -> Reply:
     """Complete the reply of a model that was asked again and used other words: append the new sentences after those already begun."""
-    if not reply.known:
+    if not reply.round.known:
         return reply
-    written, begun = reply.again, replace(reply, known="", again="")
-    if reply.known.startswith(written):
+    written, begun = reply.round.again, replace(reply, round=replace(reply.round, known="", again=""))
+    if reply.round.known.startswith(written):
         return begun
     sentences, rest = segmenter.cut(written, first=False)
-    count = len(segmenter.cut(reply.known, first=False)[0])
-    return replace(begun, unsplit=" ".join(filter(None, [*sentences[count:], rest.strip()])))
+    count = len(segmenter.cut(reply.round.known, first=False)[0])
+    return replace(begun, round=replace(begun.round, unsplit=" ".join(filter(None, [*sentences[count:], rest.strip()]))))
 
 
 def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
@@ -100,11 +103,15 @@ def completed(d: Draft, input: inputs.Completed) -> None:
     if reply is None:
         return
     usage = turns_usage.added(reply.usage, turns_usage.counted(d.state, input.input_tokens, input.output_tokens))
-    d.speech.reply = reply = replace(_otherwise(reply), effect=None, usage=usage, closed=not reply.uses, llm_away=0)
-    if reply.uses:
+    reply = _otherwise(reply)
+    reply = replace(reply, round=replace(reply.round, effect=None, away_since=0), usage=usage, closed=not reply.round.uses)
+    d.speech.reply = reply
+    if reply.round.uses:
         speak(d)
         turns.next_round(d)
-    elif not (playout.has_words(reply.pieces) or reply.unsplit.strip() or reply.before or reply.held or turns.leaves(d)):
+    elif not (
+        playout.has_words(reply.pieces) or reply.round.unsplit.strip() or reply.round.before or reply.synthesis.held or turns.leaves(d)
+    ):
         _failed(d, "llm", ev.Failure(code="PROVIDER_REFUSED", message="The language model ended its turn without a word.", retryable=True))
     else:
         speak(d)
@@ -115,9 +122,9 @@ def speak(d: Draft) -> None:
     reply = d.reply
     if reply is None:
         return
-    text = reply.unsplit
+    text = reply.round.unsplit
     pieces, rest = segmenter.cut(text, first=not playout.has_words(reply.pieces))
-    if reply.closed or reply.uses:
+    if reply.closed or reply.round.uses:
         pieces, rest = [*pieces, rest.strip()], ""
     spoken = [piece for piece in map(segmenter.written, pieces) if piece]
     stamps = reply.stamps
@@ -125,7 +132,7 @@ def speak(d: Draft) -> None:
         stamps = replace(stamps, first_sentence=d.now)
     done = d.team.output == "text"
     added = tuple(Piece(text=piece, done=done) for piece in spoken)
-    d.speech.reply = reply = replace(reply, unsplit=rest, pieces=(*reply.pieces, *added), stamps=stamps)
+    d.speech.reply = reply = replace(reply, round=replace(reply.round, unsplit=rest), pieces=(*reply.pieces, *added), stamps=stamps)
     if spoken:
         turns.announce(d, playout.text(reply.pieces))
     _synthesize_next(d, reply)
@@ -133,7 +140,7 @@ def speak(d: Draft) -> None:
 
 
 def _synthesize_next(d: Draft, reply: Reply) -> None:
-    if d.team.output == "audio" and (interruption.waits(d) or reply.retrying):
+    if d.team.output == "audio" and (interruption.waits(d) or reply.synthesis.retrying):
         return
     for index, piece in enumerate(reply.pieces):
         if piece.done:
@@ -170,7 +177,8 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
         return
     if not reply.pieces[index].ms:
         reply = playout.after_a_wait(reply, d.now)
-    d.speech.reply = reply = replace(playout.resumed(reply, d.now), stamps=sounds(reply, d.now), tts_away=0)
+    stamps, synthesis = sounds(reply, d.now), replace(reply.synthesis, away_since=0)
+    d.speech.reply = reply = replace(playout.resumed(reply, d.now), stamps=stamps, synthesis=synthesis)
     _put_piece(d, index, replace(reply.pieces[index], ms=input.ms, done=input.done))
     _watch_voice(d)
     if input.done:
@@ -180,8 +188,8 @@ def audio_made(d: Draft, input: inputs.AudioMade) -> None:
 def sounds(reply: Reply, now: int) -> Stamps:
     """Return the stamps of a reply whose first words have audio. Behind a filler, these words are sent after the filler's audio."""
     stamps = replace(reply.stamps, tts_first_audio=reply.stamps.tts_first_audio or now)
-    if reply.sent is not None and stamps.first_audio_sent is None:
-        stamps = replace(stamps, first_audio_sent=max(now, reply.sent + playout.made_ms(reply) * 1_000))
+    if reply.playback.sent is not None and stamps.first_audio_sent is None:
+        stamps = replace(stamps, first_audio_sent=max(now, reply.playback.sent + playout.made_ms(reply) * 1_000))
     return stamps
 
 
@@ -189,7 +197,7 @@ def _watch_voice(d: Draft) -> None:
     """Restart the turn timeout: the voice may be silent while audio is left to play, and then for the time a turn may take."""
     reply = d.reply
     if reply is not None:
-        played = (d.now - reply.sent) // 1_000 if reply.sent is not None else 0
+        played = (d.now - reply.playback.sent) // 1_000 if reply.playback.sent is not None else 0
         d.set_timer("turn", d.settings.turn_timeout_s * 1_000 + max(0, playout.made_ms(reply) - played))
 
 
@@ -200,13 +208,13 @@ def audio_sent(d: Draft, generation: int, sequence: int) -> None:
     if reply is None or reply.generation != generation:
         return
     d.client.sequence = sequence
-    if reply.stamps.first_audio_sent is not None and reply.sent is None and reply.pieces:
+    if reply.stamps.first_audio_sent is not None and reply.playback.sent is None and reply.pieces:
         # A new generation continues with existing words, which nothing else shows.
         turns.announce(d, playout.text(reply.pieces))
     stamps = reply.stamps
     if playout.has_words(reply.pieces):
         stamps = replace(stamps, first_audio_sent=stamps.first_audio_sent or d.now)
-    d.speech.reply = replace(reply, sent=d.now, stamps=stamps, playing=not d.client.reports_playback)
+    d.speech.reply = replace(reply, playback=replace(reply.playback, sent=d.now, playing=not d.client.reports_playback), stamps=stamps)
     end_speech(d)
 
 
@@ -230,7 +238,7 @@ def close(d: Draft, ms: int) -> None:
 def end_speech(d: Draft) -> None:
     """Mark the end of a reply once all of it was made, and wait until it was heard."""
     reply = d.reply
-    if reply is None or reply.held or d.team.handoff is not None or not turns.spoken_out(reply):
+    if reply is None or reply.synthesis.held or d.team.handoff is not None or not turns.spoken_out(reply):
         return
     if d.team.output == "text" or not reply.pieces:
         turns.finish_reply(d)
@@ -248,34 +256,34 @@ def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
         filler.give_way(d)
     elif index is not None:
         _voice_failed(d, reply, index, input.error)
-    elif input.effect == reply.effect:
+    elif input.effect == reply.round.effect:
         if input.error.code == "TOO_LARGE" and _ask_with_less(d, reply, input.error):
             return
-        away = model_retry.wait(d, "llm", input.error, reply.llm_away, reply.turn) if not reply.uses else 0
+        away = model_retry.wait(d, "llm", input.error, reply.round.away_since, reply.turn) if not reply.round.uses else 0
         if away:
-            d.speech.reply = replace(reply, effect=None, llm_away=away)
+            d.speech.reply = replace(reply, round=replace(reply.round, effect=None, away_since=away))
         else:
             _failed(d, "llm", input.error)
 
 
 def _ask_with_less(d: Draft, reply: Reply, error: ev.Failure) -> bool:
     """Start the round once more with half of the conversation, which did not fit into the model. Return False after `HALVINGS` tries."""
-    if reply.halved >= HALVINGS:
+    if reply.round.halved >= HALVINGS:
         return False
     d.append(ev.ProviderFailed(part="llm", error=error, turn=reply.turn, handled=True))
-    d.speech.reply = replace(reply, halved=reply.halved + 1)
+    d.speech.reply = replace(reply, round=replace(reply.round, halved=reply.round.halved + 1))
     turns.ask_again(d)
     return True
 
 
 def _voice_failed(d: Draft, reply: Reply, index: int, error: ev.Failure) -> None:
     """Handle a failed synthesis: say the piece again from its start, or give up."""
-    away = model_retry.wait(d, "tts", error, reply.tts_away, reply.turn) if not reply.failed else 0
+    away = model_retry.wait(d, "tts", error, reply.synthesis.away_since, reply.turn) if not reply.failed else 0
     if not away:
         _failed(d, "tts", error)
         return
     begun = reply.pieces[index].ms > 0
-    d.speech.reply = replace(reply, tts_away=away, retrying=True)
+    d.speech.reply = replace(reply, synthesis=replace(reply.synthesis, away_since=away, retrying=True))
     _put_piece(d, index, replace(reply.pieces[index], effect=None))
     if begun:
         interruption.pause(d, "failure")
@@ -286,8 +294,8 @@ def try_again(d: Draft) -> None:
     reply = d.reply
     if reply is None:
         return
-    d.speech.reply = replace(reply, retrying=False)
-    if reply.llm_away and reply.effect is None and not reply.closed:
+    d.speech.reply = replace(reply, synthesis=replace(reply.synthesis, retrying=False))
+    if reply.round.away_since and reply.round.effect is None and not reply.closed:
         turns.ask_again(d)
     speak(d)
 
@@ -297,11 +305,11 @@ def silent_model(d: Draft) -> None:
     reply = d.reply
     if reply is None:
         return
-    if reply.calls or (reply.effect is None and interruption.waits(d)):
+    if reply.round.calls or (reply.round.effect is None and interruption.waits(d)):
         d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
         return
     message = f"Nothing came for {d.settings.turn_timeout_s} s."
-    _failed(d, "llm" if reply.effect is not None else "tts", ev.Failure(code="TIMED_OUT", message=message, retryable=True))
+    _failed(d, "llm" if reply.round.effect is not None else "tts", ev.Failure(code="TIMED_OUT", message=message, retryable=True))
 
 
 def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
@@ -309,8 +317,8 @@ def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
     reply = d.reply
     if reply is None:
         return
-    begun = reply.failed or playout.has_words(reply.pieces) or reply.uses
-    if error.code in ("PROVIDER_REFUSED", "TOO_LARGE") and part == "llm" and not (reply.plain or begun):
+    begun = reply.failed or playout.has_words(reply.pieces) or reply.round.uses
+    if error.code in ("PROVIDER_REFUSED", "TOO_LARGE") and part == "llm" and not (reply.round.plain or begun):
         # A small model that fails at a call often answers in words if it may not call.
         turns.ask(d, plain=True)
         return
@@ -319,15 +327,15 @@ def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
         turns.cancel_reply(d, "failure")
         d.display.trouble = UNSAID if reply.failed else UNSPOKEN
         return
-    d.cancel(reply.effect)
-    d.speech.reply = replace(reply, llm_away=0)
+    d.cancel(reply.round.effect)
+    d.speech.reply = replace(reply, round=replace(reply.round, away_since=0))
     apology = APOLOGIES["silence" if error.code == "TIMED_OUT" else "llm"]
     turns.apologise(d, apology)
     speak(d)
 
 
 def _of(d: Draft, effect: int) -> Reply | None:
-    return d.reply if d.reply is not None and d.reply.effect == effect else None
+    return d.reply if d.reply is not None and d.reply.round.effect == effect else None
 
 
 def _piece_of(reply: Reply | None, effect: int) -> int | None:

@@ -26,12 +26,12 @@ RESULT_LIMIT: Final = 4_000
 
 def remember_round(d: Draft, reply: Reply) -> None:
     """Put a round's words, calls and results into the history, a result for every call."""
-    text = " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])]))
+    text = " ".join(filter(None, [reply.round.before, *(piece.text for piece in reply.pieces[reply.round.first_piece :])]))
     results = dict(d.pending.results)
     _remember(
         d,
-        out.Message(role="assistant", text=text, uses=reply.uses),
-        *(out.Message(role="tool", call_id=use.call_id, text=as_text(results.get(use.call_id, {}))) for use in reply.uses),
+        out.Message(role="assistant", text=text, uses=reply.round.uses),
+        *(out.Message(role="tool", call_id=use.call_id, text=as_text(results.get(use.call_id, {}))) for use in reply.round.uses),
     )
     d.pending.results = ()
 

@@ -253,7 +253,7 @@ def rotate(d: Draft) -> None:
         return
     will_resume = _is_good(d, line)
     change(d, lost_at=0 if will_resume else d.now, restoring=line.restoring or (not will_resume and d.conversation.asked > 0))
-    if d.reply is not None and d.reply.line == line.effect and not d.reply.closed:
+    if d.reply is not None and d.reply.connection == line.effect and not d.reply.closed:
         break_off(d)
     connect(d)
 
@@ -261,13 +261,13 @@ def rotate(d: Draft) -> None:
 def break_off(d: Draft) -> None:
     """End the response that is being made: its audio so far is heard, and the model is to go on after it."""
     reply = d.reply
-    if reply is None or not reply.line or reply.closed:
+    if reply is None or not reply.connection or reply.closed:
         return
     text = " ".join(piece.text for piece in reply.pieces).strip()
     line = _line(d)
     mine = line.going_on in (0, reply.turn)  # else the model goes on with another turn
     d.speech.reply = replace(reply, closed=True, goes_on=mine)
-    turns.stop_playing(d, reply.line)  # audio that still comes over this connection is not part of this reply
+    turns.stop_playing(d, reply.connection)  # audio that still comes over this connection is not part of this reply
     waits = line.called and bool(line.calls)  # the model goes on with the result of the call
     change(d, go_on=not waits, written="")
     if mine:

@@ -30,7 +30,8 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
         turns.cut_trailing(d)
         return
     if d.speech.paused is not None:  # the installation's own voice had failed during this reply
-        d.speech.paused = replace(d.speech.paused, blind=d.speech.paused.blind or by == "disconnect")
+        paused = d.speech.paused.playback
+        d.speech.paused = replace(d.speech.paused, playback=replace(paused, blind=paused.blind or by == "disconnect"))
         interruption.settle(d, None)
         reply = d.reply
         if reply is None or interruption.was_heard(reply):
@@ -43,17 +44,17 @@ def pause(d: Draft, by: Any, *, left_ms: int | None = None) -> None:
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
     d.outputs.append(out.Flush(reply.generation))
     d.cancel_timers("turn", "played", ANSWER)
-    if reply.line:
-        turns.stop_playing(d, reply.line)
-    reply = replace(reply, left_ms=left_ms)
+    if reply.connection:
+        turns.stop_playing(d, reply.connection)
+    reply = replace(reply, playback=replace(reply.playback, left_ms=left_ms))
     mine = line.going_on in (0, reply.turn)  # else the model goes on with another turn
-    being_made = line.ready and reply.line == line.effect and not line.over
+    being_made = line.ready and reply.connection == line.effect and not line.over
     connection.change(d, muted=line.muted or being_made, go_on=True, going_on=line.going_on or reply.turn)
     d.speech.reply = None
     d.speech.cut = replace(reply, goes_on=mine)
     d.speech.cut_by_speech = False
-    if by == "disconnect" or reply.sent is None:
-        turns.resolve_cut(d, reply.played_ms)
+    if by == "disconnect" or reply.playback.sent is None:
+        turns.resolve_cut(d, reply.playback.played_ms)
     else:
         d.set_timer("heard", turns.REPORT_WAIT_MS if d.client.reports_playback else 0)
 
@@ -84,9 +85,9 @@ def lost(d: Draft, input: provider_events.ProviderLost) -> None:
         return
     transcripts.final(d)
     line = transcripts.line_of(d)
-    if d.reply is not None and d.reply.line == line.effect and not d.reply.closed:
+    if d.reply is not None and d.reply.connection == line.effect and not d.reply.closed:
         connection.break_off(d)
-    elif (line.asked or line.said) and not line.calls and not (d.reply is not None and d.reply.line == line.effect):
+    elif (line.asked or line.said) and not line.calls and not (d.reply is not None and d.reply.connection == line.effect):
         _ask_again_later(d, line)
     connection.lost(d, input)
 

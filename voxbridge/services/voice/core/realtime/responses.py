@@ -16,7 +16,7 @@ from voxbridge.services.voice.core import provider_events
 from voxbridge.services.voice.core.cascade import segmenter, speaking
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection, textual_calls, tool_calls, transcripts
-from voxbridge.services.voice.core.state import Reply, Stamps
+from voxbridge.services.voice.core.state import Reply, Speaker, Stamps
 from voxbridge.services.voice.core.transition import ANSWER, Draft
 from voxbridge.services.voice.core.turns import filler, ledger, playout, turns, usage
 from voxbridge.shared.events import voice as ev
@@ -73,7 +73,7 @@ def agent_words(d: Draft, input: provider_events.AgentWords) -> None:
         return
     before_ms, begins = 0, False
     elsewhere = reply is not None and line.going_on not in (0, reply.turn)  # a call opened another turn since: its answer begins
-    if reply is None or reply.line != line.effect or (reply.closed and (line.over or elsewhere)):
+    if reply is None or reply.connection != line.effect or (reply.closed and (line.over or elsewhere)):
         before_ms = line.counted_ms
         reply, begins = _response(d, line.audio_ms)
         transcripts.wait_for_an_answer(d)
@@ -127,7 +127,7 @@ def stop(d: Draft) -> None:
     """Silence the model, as the user asked."""
     line = transcripts.line_of(d)
     due = line.ready and (line.notice or line.going_on != 0) and not line.go_on  # the model was asked and has not begun
-    if _mute(d) or (due and (d.reply is None or d.reply.line != line.effect)):
+    if _mute(d) or (due and (d.reply is None or d.reply.connection != line.effect)):
         d.outputs.append(out.Interrupt(line.effect))
         connection.change(d, muted=True)
     connection.change(d, awaited=False)
@@ -143,14 +143,14 @@ def stop(d: Draft) -> None:
 def generation_done(d: Draft, input: provider_events.GenerationDone) -> None:
     """Close the reply: the model has made all of its response."""
     reply = d.reply
-    if reply is not None and reply.line == transcripts.line_of(d).effect and not reply.closed and input.ms:
+    if reply is not None and reply.connection == transcripts.line_of(d).effect and not reply.closed and input.ms:
         speaking.close(d, input.ms)
 
 
 def model_turn_done(d: Draft, input: provider_events.ModelTurnDone) -> None:
     """Handle the end of the model's turn: close its reply, or deal with a turn that brought none."""
     line, reply = transcripts.line_of(d), d.reply
-    mine = reply if reply is not None and reply.line == line.effect and line.going_on in (0, reply.turn) else None
+    mine = reply if reply is not None and reply.connection == line.effect and line.going_on in (0, reply.turn) else None
     written = line.written
     count(d, input)
     connection.change(d, muted=False, cut=False, written="", called=False, over=True, counted_ms=0, answered_at=d.now)
@@ -219,11 +219,11 @@ def silent(d: Draft) -> None:
     """Handle the answer timer: nothing came from the model within the turn timeout."""
     connection.change(d, speaking=False)
     line, reply = transcripts.line_of(d), d.reply
-    if line.calls or not line.ready or (reply is not None and not (reply.line or reply.filler)):
+    if line.calls or not line.ready or (reply is not None and not (reply.connection or reply.filler)):
         transcripts.wait_for_an_answer(d)
         return
     connection.change(d, muted=False)
-    if reply is not None and not reply.closed and reply.line == line.effect:
+    if reply is not None and not reply.closed and reply.connection == line.effect:
         connection.break_off(d)
     elif line.words and line.asking and not line.turn and line.ended_at < line.answered_at:
         # Words said while the model spoke, which it did not answer.
@@ -253,12 +253,12 @@ def _sounded_ms(input: provider_events.AgentAudio | provider_events.AgentWords, 
 def _response(d: Draft, audio_ms: int) -> tuple[Reply, bool]:
     """Return the reply that the model is making and whether it begins here. A new reply is begun if there is none."""
     line, reply = transcripts.line_of(d), d.reply
-    if reply is not None and reply.line == line.effect and not reply.closed:
+    if reply is not None and reply.connection == line.effect and not reply.closed:
         return _comes(d, reply) if line.awaited else reply, False
     begun = None
     if reply is not None and reply.filler:
         begun, d.speech.reply = _comes(d, reply), None
-    elif reply is not None and not (reply.line or turns.made(reply)):
+    elif reply is not None and not (reply.connection or turns.made(reply)):
         turns.cancel_reply(d, "handoff")  # a reply of the installation's voice: the model speaks itself after all
     elif reply is not None:
         turns.hand_on(d, goes_on=reply.goes_on or reply.turn == line.going_on)
@@ -268,11 +268,11 @@ def _response(d: Draft, audio_ms: int) -> tuple[Reply, bool]:
     turn = 0 if line.notice else line.going_on or d.counters.turns
     stamps = Stamps(speech_ended=line.ended_at or None)
     if begun is not None:
-        reply = replace(begun, filler=False, goes_on=False)
+        reply = replace(begun, kind="words", goes_on=False)
     else:
         d.counters.generation += 1
         reply = Reply(generation=d.counters.generation, turn=turn)
-    reply = replace(reply, turn=turn, line=line.effect, agent=d.team.agent.name, voice=d.team.voice, stamps=stamps)
+    reply = replace(reply, turn=turn, connection=line.effect, speaker=Speaker(agent=d.team.agent.name, voice=d.team.voice), stamps=stamps)
     d.speech.reply, d.speech.unplayed = reply, None
     d.outputs.append(out.Play(line.effect, reply.generation))
     connection.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, announced="", over=False, cut=False, counted_ms=0)
@@ -291,7 +291,7 @@ def _comes(d: Draft, reply: Reply) -> Reply:
 def _mute(d: Draft) -> bool:
     """Mute the rest of the response that is being made. Return whether its reply was still open."""
     line, reply = transcripts.line_of(d), d.reply
-    if reply is None or reply.line != line.effect:
+    if reply is None or reply.connection != line.effect:
         return False
     if not line.over:
         connection.change(d, muted=True)
@@ -353,7 +353,7 @@ def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
     error = ev.Failure(code="TIMED_OUT" if reconnect else "PROVIDER_REFUSED", message=message, retryable=True)
     again = not line.asked_again
     d.append(ev.ProviderFailed(part="llm", error=error, turn=d.counters.turns, handled=again))
-    if reply is not None and reply.line == line.effect and not reply.closed:
+    if reply is not None and reply.connection == line.effect and not reply.closed:
         d.outputs.append(out.Flush(reply.generation))
         d.speech.reply = None
         turns.cut_trailing(d)

@@ -34,7 +34,12 @@ def call_requested(d: Draft, input: provider_events.CallRequested) -> None:
     transcripts.begin_turn(d)
     if not transcripts.are_due(d):
         transcripts.final(d)
-    if d.reply is not None and d.reply.line == transcripts.line_of(d).effect and not d.reply.closed and d.counters.turns != turns_before:
+    if (
+        d.reply is not None
+        and d.reply.connection == transcripts.line_of(d).effect
+        and not d.reply.closed
+        and d.counters.turns != turns_before
+    ):
         speaking.close(d, playout.made_ms(d.reply))  # it belongs to an earlier turn, or to none
     line = transcripts.line_of(d)
     connection.change(d, from_ms=max(line.from_ms, line.audio_ms))  # a call counts as an answer

@@ -77,7 +77,7 @@ def user_voice(d: Draft, input: provider_events.UserVoice) -> None:
 
 def _speaks_up(d: Draft) -> None:
     """Silence the installation's own voice: the model does not know that it speaks, so it reports no interruption of it."""
-    if d.reply is not None and not d.reply.line:
+    if d.reply is not None and not d.reply.connection:
         turns.cancel_reply(d, "barge_in")
 
 

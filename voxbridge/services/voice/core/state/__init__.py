@@ -14,8 +14,12 @@ from voxbridge.services.voice.core.state.realtime import Note as Note
 from voxbridge.services.voice.core.state.realtime import OpenCall as OpenCall
 from voxbridge.services.voice.core.state.reply import Call as Call
 from voxbridge.services.voice.core.state.reply import Piece as Piece
+from voxbridge.services.voice.core.state.reply import Playback as Playback
 from voxbridge.services.voice.core.state.reply import Reply as Reply
+from voxbridge.services.voice.core.state.reply import Round as Round
+from voxbridge.services.voice.core.state.reply import Speaker as Speaker
 from voxbridge.services.voice.core.state.reply import Stamps as Stamps
+from voxbridge.services.voice.core.state.reply import Synthesis as Synthesis
 from voxbridge.services.voice.core.state.session import Counters as Counters
 from voxbridge.services.voice.core.state.session import Display as Display
 from voxbridge.services.voice.core.state.session import Late as Late

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from voxbridge.services.voice.core.outputs import ToolUse
@@ -40,48 +42,27 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     browser: bool = False
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply of the agent: one generation."""
-
-    generation: int
-    turn: int
-    """Turn that it answers; 0 for a reply that answers no turn: a greeting or a notice."""
-
-    pieces: tuple[Piece, ...] = ()
-    unsplit: str = ""
-    """Text not yet cut into pieces."""
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """One round of the language model for a reply: what it writes until it ends, or calls functions whose results it is given next."""
 
     effect: int | None = None
     """Id of the running completion."""
 
-    rounds: int = 0
+    number: int = 0
+    """Number of rounds of this reply, this one included."""
+
     plain: bool = False
     """True if the model was asked once more, without functions."""
 
     calls: tuple[Call, ...] = ()
-    first_piece: int = 0
-    """Index of the first piece of the current round."""
-
     uses: tuple[ToolUse, ...] = ()
-    """Calls made in the current round."""
+    """Calls made in this round."""
 
-    closed: bool = False
-    """True if no more text will come."""
+    first_piece: int = 0
+    """Index of the first piece of this round."""
 
-    sent: int | None = None
-    """Time the first frame was sent, µs."""
-
-    playing: bool = False
-    played_ms: int = 0
-    played_at: int | None = None
-    """Time `played_ms` was reported, µs."""
-
-    failed: bool = False
-    apology: bool = False
-    """True if it ends in an apology for a missing answer."""
-
-    usage: Usage = Usage()
-    stamps: Stamps = Stamps()
+    unsplit: str = ""
+    """Text not yet cut into pieces."""
 
     written: str = ""
     """Unchanged text that the model wrote in this round."""
@@ -98,32 +79,75 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     part: str = ""
     """Words heard of the sentence that is being said again."""
 
-    held: bool = False
-    """True while it must not be spoken, because it is not known yet what was heard of its earlier generation."""
-
-    left_ms: int | None = None
-    """Milliseconds of audio that had left for the client, for a stopped reply whose worker died; None if unknown."""
-
-    llm_away: int = 0
-    """Time since which its completion fails, µs; 0 if it does not. See `model_retry`."""
-
-    tts_away: int = 0
-    """Time since which its synthesis fails, µs; 0 if it does not."""
+    away_since: int = 0
+    """Time since which the completion fails, µs; 0 if it does not. See `model_retry`."""
 
     halved: int = 0
-    """Number of times the conversation sent to its model was halved, because the model rejected it as too long."""
+    """Number of times the conversation sent to the model was halved, because the model rejected it as too long."""
+
+
+class Synthesis(msgspec.Struct, frozen=True, kw_only=True):
+    """State of the speech synthesis of a reply."""
+
+    held: bool = False
+    """True while it must not be spoken, because it is not known yet what was heard of its earlier generation."""
 
     retrying: bool = False
     """True if its synthesis failed and must not be retried before the timer fires."""
 
-    blind: bool = False
-    """True for a paused reply whose client may have been away: audio that it did not report does not count as heard."""
+    away_since: int = 0
+    """Time since which the synthesis fails, µs; 0 if it does not."""
 
-    line: int = 0
-    """Effect id of the realtime connection whose model speaks it; 0 for a reply of the cascade."""
+
+class Playback(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a reply was sent and heard. Times are µs of the Unix clock."""
+
+    sent: int | None = None
+    """Time the first frame was sent."""
+
+    playing: bool = False
+    played_ms: int = 0
+    played_at: int | None = None
+    """Time `played_ms` was reported."""
 
     quiet: bool = False
     """True if all audio made so far was heard and more is expected."""
+
+    left_ms: int | None = None
+    """Milliseconds of audio that had left for the client, for a stopped reply whose worker died; None if unknown."""
+
+    blind: bool = False
+    """True for a paused reply whose client may have been away: audio that it did not report does not count as heard."""
+
+
+class Speaker(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent that speaks a reply, and its voice; both are empty if the agent has no name."""
+
+    agent: str = ""
+    voice: str = ""
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply of the agent: one generation."""
+
+    generation: int
+    turn: int
+    """Turn that it answers; 0 for a reply that answers no turn: a greeting or a notice."""
+
+    kind: Literal["words", "filler", "failed", "apology"] = "words"
+    """`filler`: it holds only words that cover the wait for a realtime model, whose answer takes its place. `failed`: its model failed, and
+    it ends in words that say so; `apology`: the same, and the event says that these words are an apology."""
+
+    connection: int = 0
+    """Effect id of the realtime connection whose model speaks it; 0 for a reply of the cascade."""
+
+    speaker: Speaker = Speaker()
+    pieces: tuple[Piece, ...] = ()
+    round: Round = Round()
+    synthesis: Synthesis = Synthesis()
+    playback: Playback = Playback()
+    closed: bool = False
+    """True if no more text will come."""
 
     goes_on: bool = False
     """True if its turn continues with another reply."""
@@ -131,10 +155,18 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     remembered: bool = False
     """True if its words are in the history already, because another reply follows it."""
 
-    agent: str = ""
-    voice: str = ""
-    filler: bool = False
-    """True if it holds only words that cover the wait for a realtime model, whose answer takes its place."""
-
     reopens: int = 0
     """Number of times its turn may still be reopened, as long as none of its audio was sent; see `reopening`."""
+
+    usage: Usage = Usage()
+    stamps: Stamps = Stamps()
+
+    @property
+    def filler(self) -> bool:
+        """True if it holds only words that cover a wait."""
+        return self.kind == "filler"
+
+    @property
+    def failed(self) -> bool:
+        """True if it ends in words for a missing answer."""
+        return self.kind in ("failed", "apology")

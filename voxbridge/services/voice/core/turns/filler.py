@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.realtime import connection
-from voxbridge.services.voice.core.state import Piece, Reply
+from voxbridge.services.voice.core.state import Piece, Reply, Speaker
 from voxbridge.services.voice.core.transition import Draft
 from voxbridge.services.voice.core.turns import playout, turns
 from voxbridge.shared.bus.moments import PartialTranscript
@@ -120,7 +120,7 @@ def over(d: Draft) -> None:
     """Mark the reply as quiet once the filler was heard, so that the state shows the wait again."""
     reply = d.reply
     if reply is not None and d.display.waits and _left_to_play(d) <= 0:
-        d.speech.reply = replace(reply, quiet=True)
+        d.speech.reply = replace(reply, playback=replace(reply.playback, quiet=True))
 
 
 def made(d: Draft, index: int, ms: int) -> None:
@@ -179,9 +179,9 @@ def _waits(d: Draft) -> bool:
         return False
     if state.line is not None:
         return _for_the_model(d)
-    if reply is None or not reply.turn or reply.held or reply.failed or reply.closed or reply.unsplit.strip():
+    if reply is None or not reply.turn or reply.synthesis.held or reply.failed or reply.closed or reply.round.unsplit.strip():
         return False
-    waiting = reply.effect is not None or reply.calls or reply.llm_away
+    waiting = reply.round.effect is not None or reply.round.calls or reply.round.away_since
     return bool(waiting) and all(piece.done or piece.filler for piece in reply.pieces)
 
 
@@ -196,7 +196,7 @@ def _left_to_play(d: Draft) -> int:
     total = playout.made_ms(reply) if reply is not None else 0
     if reply is None or not total:
         return 0
-    played = (d.now - reply.sent) // 1_000 if reply.sent is not None else 0
+    played = (d.now - reply.playback.sent) // 1_000 if reply.playback.sent is not None else 0
     left = total - played
     return left + AFTER_MS if left > 0 else 0
 
@@ -222,8 +222,8 @@ def _say(d: Draft, text: str, turn: int) -> None:
     if reply is None:
         d.counters.generation += 1
         d.speech.unplayed = None
-        reply = Reply(generation=d.counters.generation, turn=turn, filler=True, goes_on=True, agent=d.team.agent.name)
-    elif reply.line and reply.closed:
+        reply = Reply(generation=d.counters.generation, turn=turn, kind="filler", speaker=Speaker(agent=d.team.agent.name), goes_on=True)
+    elif reply.connection and reply.closed:
         return  # the model's reply is complete, and the client has not reported its end yet
     tts = d.team.agent.tts
     voice = d.team.voice if d.team.agent.realtime is None else ""
@@ -248,7 +248,7 @@ def _finish(d: Draft, reply: Reply) -> None:
     """Finish a reply that holds only a filler: the wait is over and no answer came."""
     give_way(d)
     reply = d.reply or reply
-    if reply.sent is None:
+    if reply.playback.sent is None:
         drop(d)
         return
     d.outputs.append(out.FinishSpeech(reply.generation))

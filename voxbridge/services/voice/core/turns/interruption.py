@@ -29,29 +29,24 @@ def pause(d: Draft, by: Literal["takeover", "disconnect", "failure"], *, left_ms
         return
     d.cancel(*(piece.effect for piece in reply.pieces if not piece.done))
     d.cancel_timers("played")
-    if reply.effect is None:
+    if reply.round.effect is None:
         d.cancel_timers("turn")
     unspoken = tuple(replace(piece, effect=None, ms=0, done=False) for piece in reply.pieces)
-    if reply.held or (by == "takeover" and reply.sent is None and not left_ms):
-        unspoken, first = (unspoken, reply.first_piece) if reply.held else playout.without_fillers(unspoken, reply.first_piece)
-        d.speech.reply = replace(reply, pieces=unspoken, first_piece=first)
+    if reply.synthesis.held or (by == "takeover" and reply.playback.sent is None and not left_ms):
+        unspoken, first = (
+            (unspoken, reply.round.first_piece) if reply.synthesis.held else playout.without_fillers(unspoken, reply.round.first_piece)
+        )
+        d.speech.reply = replace(reply, pieces=unspoken, round=replace(reply.round, first_piece=first))
         _watch(d)
         return
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
     blind = by == "disconnect" or d.client.away_since != 0
-    d.speech.paused = replace(reply, calls=(), effect=None, left_ms=left_ms, sent=reply.sent or d.now, blind=blind)
+    stopped = replace(reply.playback, left_ms=left_ms, sent=reply.playback.sent or d.now, blind=blind)
+    d.speech.paused = replace(reply, round=replace(reply.round, calls=(), effect=None), playback=stopped)
     d.counters.generation += 1
-    d.speech.reply = replace(
-        reply,
-        generation=d.counters.generation,
-        pieces=unspoken,
-        sent=None,
-        playing=False,
-        played_ms=0,
-        played_at=None,
-        held=True,
-        reopens=0,
-    )
+    unheard = replace(reply.playback, sent=None, playing=False, played_ms=0, played_at=None)
+    synthesis = replace(reply.synthesis, held=True)
+    d.speech.reply = replace(reply, generation=d.counters.generation, pieces=unspoken, synthesis=synthesis, playback=unheard, reopens=0)
     ask(d)
 
 
@@ -69,7 +64,7 @@ def lose_sight(d: Draft) -> None:
     """Pause the reply because the client is lost: audio that it did not report may be unheard."""
     pause(d, "disconnect")
     if d.speech.paused is not None:
-        d.speech.paused = replace(d.speech.paused, blind=True)
+        d.speech.paused = replace(d.speech.paused, playback=replace(d.speech.paused.playback, blind=True))
         d.cancel_timers("paused")
 
 
@@ -79,9 +74,11 @@ def reported(d: Draft, generation: int, played_ms: int, *, done: bool) -> None:
     if paused is None or generation != paused.generation:
         return
     if done:
-        settle(d, max(played_ms, paused.played_ms))  # a reloaded page reports 0
+        settle(d, max(played_ms, paused.playback.played_ms))  # a reloaded page reports 0
     else:
-        d.speech.paused = replace(paused, played_ms=max(paused.played_ms, played_ms), played_at=d.now)
+        d.speech.paused = replace(
+            paused, playback=replace(paused.playback, played_ms=max(paused.playback.played_ms, played_ms), played_at=d.now)
+        )
 
 
 def settle(d: Draft, played_ms: int | None) -> None:
@@ -93,20 +90,18 @@ def settle(d: Draft, played_ms: int | None) -> None:
     d.cancel_timers("paused")
     if played_ms is None:
         played_ms = _by_the_clock(d, paused)
-    most = paused.left_ms if paused.left_ms is not None else playout.made_ms(paused)
+    most = paused.playback.left_ms if paused.playback.left_ms is not None else playout.made_ms(paused)
     said, unheard, again = playout.resume(paused.pieces, min(played_ms, most))
-    unheard = " ".join(filter(None, [unheard, paused.unsplit.strip()]))
+    unheard = " ".join(filter(None, [unheard, paused.round.unsplit.strip()]))
     dropped = reply.pieces[:again]
-    kept, first = playout.without_fillers(reply.pieces[again:], max(0, reply.first_piece - again))
-    before = " ".join(filter(None, [reply.before, *(piece.text for piece in dropped[reply.first_piece :])]))
-    whole = playout.text(paused.pieces[: max(again, reply.first_piece)])
+    kept, first = playout.without_fillers(reply.pieces[again:], max(0, reply.round.first_piece - again))
+    before = " ".join(filter(None, [reply.round.before, *(piece.text for piece in dropped[reply.round.first_piece :])]))
+    whole = playout.text(paused.pieces[: max(again, reply.round.first_piece)])
     d.speech.reply = reply = replace(
         reply,
         pieces=kept,
-        first_piece=first,
-        before=before,
-        part=said[len(whole) :].strip() or reply.part,
-        held=False,
+        round=replace(reply.round, first_piece=first, before=before, part=said[len(whole) :].strip() or reply.round.part),
+        synthesis=replace(reply.synthesis, held=False),
     )
     covered = playout.fillers(paused.pieces, min(played_ms, most))
     if said or covered:
@@ -128,21 +123,21 @@ def settle(d: Draft, played_ms: int | None) -> None:
 
 def was_heard(reply: Reply) -> bool:
     """Check whether nothing of a paused reply is left to say."""
-    return reply.closed and not reply.pieces and not reply.unsplit.strip() and not reply.held
+    return reply.closed and not reply.pieces and not reply.round.unsplit.strip() and not reply.synthesis.held
 
 
 def waits(d: Draft) -> bool:
     """Check whether speaking must wait: the client is away, or the heard part is not settled."""
-    return d.client.away_since != 0 or (d.reply is not None and d.reply.held)
+    return d.client.away_since != 0 or (d.reply is not None and d.reply.synthesis.held)
 
 
 def _by_the_clock(d: Draft, paused: Reply) -> int:
     if not d.client.reports_playback:
-        since = paused.played_at or paused.sent or d.now  # `played_at`: it had played everything before more came
-        return paused.played_ms + (d.now - since) // 1_000
-    if paused.played_at is None or paused.blind:
-        return paused.played_ms
-    return paused.played_ms + min(playout.REPORT_EVERY_MS, (d.now - paused.played_at) // 1_000)
+        since = paused.playback.played_at or paused.playback.sent or d.now  # `played_at`: it had played everything before more came
+        return paused.playback.played_ms + (d.now - since) // 1_000
+    if paused.playback.played_at is None or paused.playback.blind:
+        return paused.playback.played_ms
+    return paused.playback.played_ms + min(playout.REPORT_EVERY_MS, (d.now - paused.playback.played_at) // 1_000)
 
 
 def _watch(d: Draft) -> None:

@@ -123,29 +123,29 @@ def made_ms(reply: Reply) -> int:
 
 def after_a_wait(reply: Reply, now: int) -> Reply:
     """Return the reply when more of it gets audio. If all earlier audio was played, the silence since then is excluded by moving `sent`."""
-    if reply.sent is None:
+    if reply.playback.sent is None:
         return reply
-    return replace(reply, sent=max(reply.sent, now - made_ms(reply) * 1_000), quiet=False)
+    return replace(reply, playback=replace(reply.playback, sent=max(reply.playback.sent, now - made_ms(reply) * 1_000), quiet=False))
 
 
 def resumed(reply: Reply, now: int) -> Reply:
     """Return the reply when more of it was made just now. If all earlier audio was played well before, count playback from now on."""
-    since = reply.played_at if reply.played_at is not None else reply.sent
-    if since is None or not reply.playing:
+    since = reply.playback.played_at if reply.playback.played_at is not None else reply.playback.sent
+    if since is None or not reply.playback.playing:
         return reply
     made = made_ms(reply)
-    if reply.played_ms + (now - since) // 1_000 < made + STARVED_MS:
+    if reply.playback.played_ms + (now - since) // 1_000 < made + STARVED_MS:
         return reply
-    return replace(reply, played_ms=max(reply.played_ms, made), played_at=now)
+    return replace(reply, playback=replace(reply.playback, played_ms=max(reply.playback.played_ms, made), played_at=now))
 
 
 def estimate(reply: Reply, now: int) -> int:
     """Return the ms played by `now`, from the client's last report or by the clock since the first frame was sent."""
-    if reply.played_at is not None:
-        since = (now - reply.played_at) // 1_000 if reply.playing else 0
-        played = reply.played_ms + min(REPORT_EVERY_MS, since)
-    elif reply.sent is not None:
-        played = (now - reply.sent) // 1_000
+    if reply.playback.played_at is not None:
+        since = (now - reply.playback.played_at) // 1_000 if reply.playback.playing else 0
+        played = reply.playback.played_ms + min(REPORT_EVERY_MS, since)
+    elif reply.playback.sent is not None:
+        played = (now - reply.playback.sent) // 1_000
     else:
         played = 0
     return max(0, min(played, made_ms(reply)))

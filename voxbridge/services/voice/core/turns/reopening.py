@@ -32,16 +32,23 @@ about the longest text that may be typed at once."""
 def withdraw(d: Draft) -> bool:
     """Withdraw the answer to a turn that the user may be continuing. Return whether that was possible."""
     reply = d.reply
-    if reply is None or not reply.reopens or reply.sent is not None or reply.failed or d.speech.trailing or d.team.handoff is not None:
+    if (
+        reply is None
+        or not reply.reopens
+        or reply.playback.sent is not None
+        or reply.failed
+        or d.speech.trailing
+        or d.team.handoff is not None
+    ):
         return False
-    d.cancel(reply.effect, *(piece.effect for piece in reply.pieces if not piece.done))
+    d.cancel(reply.round.effect, *(piece.effect for piece in reply.pieces if not piece.done))
     d.cancel_timers("turn", "played")
     d.append(ev.GenerationCancelled(generation=reply.generation, by="barge_in"))
     d.outputs.append(out.Flush(reply.generation))
     if reply.pieces:  # their words are shown already
         d.tell(PartialTranscript("assistant", "", turn=reply.turn, generation=reply.generation))
     d.speech.reply = None
-    d.speech.withdrawn = replace(reply, effect=None, reopens=reply.reopens - 1)
+    d.speech.withdrawn = replace(reply, round=replace(reply.round, effect=None), reopens=reply.reopens - 1)
     return True
 
 
@@ -62,7 +69,7 @@ def answer_after_all(d: Draft) -> bool:
     if before is None:
         return False
     d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
-    words = " ".join(filter(None, [*(piece.text for piece in before.pieces), before.unsplit.strip()]))
+    words = " ".join(filter(None, [*(piece.text for piece in before.pieces), before.round.unsplit.strip()]))
     if before.closed and words:
         reply = turns.say(d, words, turn=before.turn, stamps=before.stamps)
         d.speech.reply = replace(reply, reopens=before.reopens, usage=before.usage)

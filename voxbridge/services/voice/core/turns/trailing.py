@@ -60,14 +60,20 @@ def reported(d: Draft, generation: int, played_ms: int, state: str, close: Close
         elif reply.generation < generation if state != "finished" else reply.generation <= generation:
             _whole(d, reply, close)
         elif reply.generation == generation:
-            _put(d, replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now))
+            _put(
+                d,
+                replace(
+                    reply,
+                    playback=replace(reply.playback, playing=True, played_ms=max(reply.playback.played_ms, played_ms), played_at=d.now),
+                ),
+            )
 
 
 def sent(d: Draft, generation: int, close: Close) -> None:
     """Record that the first frame of a generation was sent; without playback reports, earlier generations count as heard."""
     for reply in d.speech.trailing:
         if reply.generation == generation:
-            _put(d, replace(reply, sent=d.now, playing=not d.client.reports_playback))
+            _put(d, replace(reply, playback=replace(reply.playback, sent=d.now, playing=not d.client.reports_playback)))
         elif reply.generation < generation and not d.client.reports_playback:
             _whole(d, reply, close)
 
@@ -119,8 +125,8 @@ def _cut(d: Draft, reply: Reply, played_ms: int, close: Close) -> None:
 
 def shorten(d: Draft, reply: Reply, text: str) -> None:
     """Shorten a reply in the history to `text`."""
-    whole = " ".join(filter(None, [reply.before, playout.text(reply.pieces[reply.first_piece :])]))
-    heard_of_it = " ".join(filter(None, [reply.before, text]))
+    whole = " ".join(filter(None, [reply.round.before, playout.text(reply.pieces[reply.round.first_piece :])]))
+    heard_of_it = " ".join(filter(None, [reply.round.before, text]))
     history = list(d.conversation.history)
     for index in range(len(history) - 1, -1, -1):
         if history[index].role == "assistant" and history[index].text == whole and not history[index].uses:
@@ -142,9 +148,9 @@ def said(
         interrupted=interrupted,
         played_ms=played_ms,
         output=d.team.output,
-        agent=reply.agent,
-        voice=reply.voice,
-        apology=reply.apology,
+        agent=reply.speaker.agent,
+        voice=reply.speaker.voice,
+        apology=reply.kind == "apology",
         filler=filler,
     )
 

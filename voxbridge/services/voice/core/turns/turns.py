@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from voxbridge.services.voice.core import agents, page_functions
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory, prompt
-from voxbridge.services.voice.core.state import Call, Reply, Stamps
+from voxbridge.services.voice.core.state import Call, Reply, Round, Speaker, Stamps
 from voxbridge.services.voice.core.transition import Draft
 from voxbridge.services.voice.core.turns import interruption, ledger, playout, trailing
 from voxbridge.services.voice.core.turns import usage as turns_usage
@@ -60,13 +60,11 @@ def begin_reply(d: Draft, turn: int, stamps: Stamps, *, reopens: int = 0, usage:
     d.counters.generation += 1
     d.pending.results = ()
     d.speech.unplayed = None
-    name, voice = speaker(d)
     d.speech.reply = Reply(
         generation=d.counters.generation,
         turn=turn,
+        speaker=speaker(d),
         stamps=stamps,
-        agent=name,
-        voice=voice,
         closed=leaves(d),
         usage=usage or ev.Usage(),
         reopens=reopens,
@@ -84,7 +82,9 @@ def leaves(d: Draft) -> bool:
 def ask(d: Draft, *, plain: bool = False) -> None:
     """Start one round of the language model for the current reply; a `plain` one offers no functions."""
     reply = new_round(_reply(d))
-    d.speech.reply = replace(reply, plain=plain, rounds=reply.rounds + 1, unsplit="", calls=(), closed=False)
+    d.speech.reply = replace(
+        reply, round=replace(reply.round, plain=plain, number=reply.round.number + 1, unsplit="", calls=()), closed=False
+    )
     d.pending.results = ()
     _complete(d)
 
@@ -93,44 +93,43 @@ def ask_again(d: Draft) -> None:
     """Start the current round once more, because its completion did not finish. The text it had written is kept, and text that the
     new completion writes beyond it follows."""
     reply = _reply(d)
-    d.speech.reply = replace(reply, known=reply.written, again="")
+    d.speech.reply = replace(reply, round=replace(reply.round, known=reply.round.written, again=""))
     _complete(d)
 
 
 def _complete(d: Draft) -> None:
     reply = _reply(d)
-    functions = d.team.functions if reply.rounds <= (d.settings.tool_rounds or ROUNDS) and not reply.plain else ()
+    functions = d.team.functions if reply.round.number <= (d.settings.tool_rounds or ROUNDS) and not reply.round.plain else ()
     if reply.turn == d.team.handed[1]:
         functions = tuple(function for function in functions if function.name != HANDOFF)
-    limit = prompt.room(d.team.agent) >> reply.halved
+    limit = prompt.room(d.team.agent) >> reply.round.halved
     messages = prompt.window(d.team.instructions, d.conversation.history, limit=limit, earlier=d.conversation.earlier)
     llm = d.team.agent.llm
     model = d.team.model if llm.provider in ("", "local") else llm.model
     shared = agents.shared(d.state)
     effect = d.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions, shared=shared))
-    d.speech.reply = replace(reply, effect=effect)
+    d.speech.reply = replace(reply, round=replace(reply.round, effect=effect))
     d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
 
 
 def new_round(reply: Reply) -> Reply:
     """Return the reply at the beginning of its next round: what it said so far is in the history."""
-    return replace(reply, uses=(), first_piece=len(reply.pieces), before="", part="", written="", known="", again="")
+    return replace(
+        reply, round=replace(reply.round, uses=(), first_piece=len(reply.pieces), before="", part="", written="", known="", again="")
+    )
 
 
 def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed: bool = False) -> Reply:
     """Begin a reply whose words are known: a greeting, a notice, an apology."""
     d.counters.generation += 1
-    name, voice = speaker(d)
     d.speech.reply = reply = Reply(
         generation=d.counters.generation,
         turn=turn,
-        unsplit=text,
+        kind=_failed(d) if failed else "words",
+        speaker=speaker(d),
+        round=Round(unsplit=text),
         closed=True,
-        failed=failed,
-        apology=failed and d.settings.owns_up,
         stamps=stamps or Stamps(),
-        agent=name,
-        voice=voice,
     )
     d.speech.unplayed = None
     d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
@@ -140,15 +139,15 @@ def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed:
 def apologise(d: Draft, apology: str) -> None:
     """End the current reply with an apology, because the model cannot go on: its existing pieces are said first."""
     reply = _reply(d)
-    if not reply.pieces and not reply.uses:
+    if not reply.pieces and not reply.round.uses:
         say(d, apology, turn=reply.turn, stamps=reply.stamps, failed=True)
         return
     _cancel_calls(d, reply, "failure")
-    if reply.uses:
+    if reply.round.uses:
         memory.remember_round(d, reply)
         reply = new_round(reply)
-    changed = replace(reply, effect=None, calls=(), unsplit=apology, closed=True, failed=True)
-    d.speech.reply = replace(changed, apology=d.settings.owns_up)
+    written = replace(reply.round, effect=None, calls=(), unsplit=apology)
+    d.speech.reply = replace(reply, kind=_failed(d), round=written, closed=True)
     d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
 
 
@@ -167,14 +166,14 @@ def announce(d: Draft, spoken: str) -> None:
 def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
     """Open a call that the model requested, within the limits of a round."""
     reply = _reply(d)
-    if len(reply.uses) >= CALLS_LIMIT:
-        if len(reply.uses) < REFUSALS_LIMIT:
+    if len(reply.round.uses) >= CALLS_LIMIT:
+        if len(reply.round.uses) < REFUSALS_LIMIT:
             refuse_call(d, name, arguments, f"At most {CALLS_LIMIT} functions are called at once: this one was not.", Code.OVERLOADED)
         return
     call_id, function, timeout_ms = open_call(d, name, arguments, turn=reply.turn)
     call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
     use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
-    d.speech.reply = replace(reply, calls=(*reply.calls, call), uses=(*reply.uses, use), reopens=0)
+    d.speech.reply = replace(reply, round=replace(reply.round, calls=(*reply.round.calls, call), uses=(*reply.round.uses, use)), reopens=0)
     d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
 
 
@@ -183,7 +182,7 @@ def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, co
     reply = _reply(d)
     d.counters.calls += 1
     use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.counters.calls}", name=name, arguments=arguments)
-    d.speech.reply = replace(reply, uses=(*reply.uses, use), reopens=0)
+    d.speech.reply = replace(reply, round=replace(reply.round, uses=(*reply.round.uses, use)), reopens=0)
     d.pending.results = (*d.pending.results, (use.call_id, failed_result(code.value, message)))
 
 
@@ -202,7 +201,7 @@ def open_call(d: Draft, name: str, arguments: dict[str, Any], *, turn: int) -> t
 def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
     """Give a call's result to the model, or drop it if no reply waits for it any more."""
     reply = d.reply
-    if reply is None or all(call.call_id != call_id for call in reply.calls):
+    if reply is None or all(call.call_id != call_id for call in reply.round.calls):
         if call_id in d.pending.dropped:
             d.pending.dropped = tuple(dropped for dropped in d.pending.dropped if dropped != call_id)
             d.append(ev.ToolDelivered(call_id=call_id, how="dropped"))
@@ -210,7 +209,7 @@ def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
     d.cancel_timers(f"call:{call_id}")
     d.append(ev.ToolDelivered(call_id=call_id, how="response"))
     d.pending.results = (*d.pending.results, (call_id, result))
-    d.speech.reply = replace(reply, calls=tuple(call for call in reply.calls if call.call_id != call_id))
+    d.speech.reply = replace(reply, round=replace(reply.round, calls=tuple(call for call in reply.round.calls if call.call_id != call_id)))
     d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
     next_round(d)
 
@@ -218,7 +217,7 @@ def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
 def call_timed_out(d: Draft, call_id: str) -> None:
     """Cancel a call that no executor answered in time, and tell the model."""
     reply = d.reply
-    call = next((call for call in reply.calls if call.call_id == call_id), None) if reply is not None else None
+    call = next((call for call in reply.round.calls if call.call_id == call_id), None) if reply is not None else None
     if call is None:
         return
     d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
@@ -229,14 +228,15 @@ def call_timed_out(d: Draft, call_id: str) -> None:
 def next_round(d: Draft) -> None:
     """Let the model go on with the results, once it has stopped and every call is answered."""
     reply = _reply(d)
-    if reply.effect is not None or reply.calls or not reply.uses:
+    if reply.round.effect is not None or reply.round.calls or not reply.round.uses:
         return
     words = reply_in_result(d, reply)
     memory.remember_round(d, reply)
     if leaves(d):
         d.speech.reply = replace(new_round(reply), closed=True)
     elif words:
-        d.speech.reply = replace(new_round(reply), unsplit=words, closed=True)
+        reply = new_round(reply)
+        d.speech.reply = replace(reply, round=replace(reply.round, unsplit=words), closed=True)
     else:
         ask(d)
 
@@ -244,9 +244,9 @@ def next_round(d: Draft) -> None:
 def reply_in_result(d: Draft, reply: Reply) -> str:
     """Return the `spoken` text of the round's only result, if the session says it instead of asking the model again; else empty."""
     results = dict(d.pending.results)
-    if not d.settings.speak_results or len(reply.uses) != 1:
+    if not d.settings.speak_results or len(reply.round.uses) != 1:
         return ""
-    spoken = results.get(reply.uses[0].call_id, {}).get("spoken")
+    spoken = results.get(reply.round.uses[0].call_id, {}).get("spoken")
     return spoken if isinstance(spoken, str) else ""
 
 
@@ -261,7 +261,7 @@ def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
     if reply is None or generation != reply.generation:
         return
     played(d, played_ms)
-    if not spoken_out(_reply(d)) or not reply.pieces or reply.held or reply.goes_on:
+    if not spoken_out(_reply(d)) or not reply.pieces or reply.synthesis.held or reply.goes_on:
         return
     if state == "finished":
         finish_reply(d)
@@ -275,12 +275,16 @@ def played(d: Draft, played_ms: int) -> None:
     stamps = reply.stamps
     if stamps.first_audio_heard is None and (playout.model_ms(reply.pieces, played_ms) or not playout.fillers(reply.pieces)):
         stamps = replace(stamps, first_audio_heard=d.now)
-    d.speech.reply = replace(reply, playing=True, played_ms=max(reply.played_ms, played_ms), played_at=d.now, stamps=stamps)
+    d.speech.reply = replace(
+        reply,
+        playback=replace(reply.playback, playing=True, played_ms=max(reply.playback.played_ms, played_ms), played_at=d.now),
+        stamps=stamps,
+    )
 
 
 def spoken_out(reply: Reply) -> bool:
     """Check whether a reply is closed and completely synthesised."""
-    return reply.closed and not reply.unsplit and all(piece.done for piece in reply.pieces)
+    return reply.closed and not reply.round.unsplit and all(piece.done for piece in reply.pieces)
 
 
 def end_of_sound(d: Draft) -> None:
@@ -293,9 +297,11 @@ def end_of_sound(d: Draft) -> None:
 
 def _wait_until_heard(d: Draft) -> None:
     reply = _reply(d)
-    since = reply.played_at if reply.played_at is not None else reply.sent
-    elapsed = (reply.played_ms if reply.played_at is not None else 0) + ((d.now - since) // 1_000 if since is not None else 0)
-    waits = trailing.left_ms(d) if reply.sent is None else 0
+    since = reply.playback.played_at if reply.playback.played_at is not None else reply.playback.sent
+    elapsed = (reply.playback.played_ms if reply.playback.played_at is not None else 0) + (
+        (d.now - since) // 1_000 if since is not None else 0
+    )
+    waits = trailing.left_ms(d) if reply.playback.sent is None else 0
     d.set_timer("played", waits + playout.made_ms(reply) - elapsed + (REPORT_MARGIN_MS if d.client.reported else PLAYED_MARGIN_MS))
 
 
@@ -318,7 +324,8 @@ def finish_reply(d: Draft) -> None:
 def hand_on(d: Draft, *, goes_on: bool = True) -> None:
     """Close the reply and let another one follow as soon as it was played; with `goes_on`, that one continues the turn."""
     interruption.settle(d, None)
-    reply = replace(_reply(d), goes_on=goes_on, closed=True, calls=(), effect=None)
+    reply = _reply(d)
+    reply = replace(reply, round=replace(reply.round, calls=(), effect=None), closed=True, goes_on=goes_on)
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
     if d.team.output == "audio":
         d.outputs.append(out.FinishSpeech(reply.generation))
@@ -330,7 +337,9 @@ def hand_on(d: Draft, *, goes_on: bool = True) -> None:
 
 def _remember_reply(d: Draft, reply: Reply) -> None:
     if not (reply.failed or reply.remembered):  # a model would copy an apology in the history
-        memory.remember_text(d, " ".join(filter(None, [reply.before, *(piece.text for piece in reply.pieces[reply.first_piece :])])))
+        memory.remember_text(
+            d, " ".join(filter(None, [reply.round.before, *(piece.text for piece in reply.pieces[reply.round.first_piece :])]))
+        )
 
 
 def cancel_reply(d: Draft, by: CancelledBy) -> None:
@@ -344,23 +353,24 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
     if interruption.was_heard(reply):
         finish_reply(d)
         return
-    d.cancel(reply.effect, *(piece.effect for piece in reply.pieces if not piece.done))
+    d.cancel(reply.round.effect, *(piece.effect for piece in reply.pieces if not piece.done))
     d.append(ev.GenerationCancelled(generation=reply.generation, by=by))
     d.outputs.append(out.Flush(reply.generation))
-    if reply.line:
-        stop_playing(d, reply.line)
+    if reply.connection:
+        stop_playing(d, reply.connection)
     d.cancel_timers("turn", "played")
     cut_trailing(d)
     _cancel_calls(d, reply, by)
-    if reply.uses:
+    if reply.round.uses:
         memory.remember_round(d, reply)
         reply = new_round(reply)
-    rest = " ".join(filter(None, [*(piece.text for piece in reply.pieces), reply.unsplit]))
+    rest = " ".join(filter(None, [*(piece.text for piece in reply.pieces), reply.round.unsplit]))
     d.speech.redo = reply.turn if by == "barge_in" and not rest and d.state.line is None else 0
     d.speech.reply = None
-    d.speech.cut = replace(reply, calls=(), effect=None, failed=reply.failed or by == "failure", goes_on=False)
+    kind = "failed" if by == "failure" and not reply.failed else reply.kind
+    d.speech.cut = replace(reply, kind=kind, round=replace(reply.round, calls=(), effect=None), goes_on=False)
     d.speech.cut_by_speech = by == "barge_in"
-    if reply.sent is None:
+    if reply.playback.sent is None:
         resolve_cut(d, 0)
     else:
         d.set_timer("heard", REPORT_WAIT_MS if d.client.reports_playback else 0)
@@ -375,7 +385,7 @@ def stop_playing(d: Draft, effect: int) -> None:
 
 def _cancel_calls(d: Draft, reply: Reply, by: CancelledBy) -> None:
     why = "The reply failed." if by == "failure" else "Cancelled by the user."
-    for call in reply.calls:
+    for call in reply.round.calls:
         d.cancel_timers(f"call:{call.call_id}")
         d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason=by))
         d.forget_call(call.call_id)
@@ -392,22 +402,22 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
     if played_ms is None:
         played_ms = playout.estimate(cut, d.now)
     played_ms = min(played_ms, playout.made_ms(cut))
-    if cut.line and cut.left_ms is not None:
-        played_ms = min(played_ms, cut.left_ms)
+    if cut.connection and cut.playback.left_ms is not None:
+        played_ms = min(played_ms, cut.playback.left_ms)
     said, unheard = playout.split(cut.pieces, played_ms)
-    unheard, filler = " ".join(one for one in (unheard, cut.unsplit.strip()) if one), playout.fillers(cut.pieces, played_ms)
+    unheard, filler = " ".join(one for one in (unheard, cut.round.unsplit.strip()) if one), playout.fillers(cut.pieces, played_ms)
     if said or unheard or filler:
         d.append(trailing.said(d, cut, said, unheard=unheard, interrupted=True, played_ms=played_ms, filler=filler))
-    earlier = playout.split(cut.pieces[: cut.first_piece], played_ms)[0]
-    last = said[len(earlier) :].strip() or cut.part
+    earlier = playout.split(cut.pieces[: cut.round.first_piece], played_ms)[0]
+    last = said[len(earlier) :].strip() or cut.round.part
     if cut.remembered:
         trailing.shorten(d, cut, said)
     elif not cut.failed:
-        memory.remember_text(d, " ".join(filter(None, [cut.before, last])))
-    if cut.line:
+        memory.remember_text(d, " ".join(filter(None, [cut.round.before, last])))
+    if cut.connection:
         left = unheard or not cut.closed or playout.made_ms(cut) > played_ms
         d.speech.broken = (said, False) if d.speech.cut_by_speech and d.settings.owns_up and left else None
-        d.outputs.append(out.CutShort(cut.line, playout.model_ms(cut.pieces, played_ms)))
+        d.outputs.append(out.CutShort(cut.connection, playout.model_ms(cut.pieces, played_ms)))
     if cut.goes_on and _goes_on(d, cut, said):
         return
     d.speech.resume = unheard if d.speech.cut_by_speech and d.state.line is None else ""
@@ -453,7 +463,7 @@ def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
     if reply.turn:
         usage = turns_usage.added(reply.usage, d.conversation.uncounted)
         d.conversation.uncounted = ev.Usage()
-        ledger.complete(d, reply.turn, reason, latency=latency(reply.stamps), usage=usage)
+        ledger.complete(d, reply.turn, reason, latency=turns_usage.latency(reply.stamps), usage=usage)
         line = d.state.line
         if line is not None and line.going_on == reply.turn:
             line = replace(line, going_on=0)
@@ -463,24 +473,19 @@ def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
     d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
 
 
-def latency(stamps: Stamps) -> ev.Latency:
-    """Return the stamps as ms after the end of speech."""
-    start = stamps.speech_ended
-    if start is None:
-        return ev.Latency()
-    names = ("end_of_turn", "stt_final", "llm_first_token", "first_sentence", "tts_first_audio", "first_audio_sent", "first_audio_heard")
-    found = {name: getattr(stamps, name) for name in names}
-    return ev.Latency(**{name: (at - start) // 1_000 for name, at in found.items() if at is not None})
+def speaker(d: Draft) -> Speaker:
+    """Return the speaker of a reply; it is empty if the agent has no name."""
+    return Speaker(agent=d.team.agent.name, voice=d.team.voice) if d.team.agent.name else Speaker()
 
 
-def speaker(d: Draft) -> tuple[str, str]:
-    """Return `(agent, voice)` for a reply; both are empty if the agent has no name."""
-    return (d.team.agent.name, d.team.voice) if d.team.agent.name else ("", "")
+def _failed(d: Draft) -> Literal["failed", "apology"]:
+    """Return the kind of a reply whose model failed."""
+    return "apology" if d.settings.owns_up else "failed"
 
 
 def made(reply: Reply) -> bool:
     """Check whether a reply's completion has ended and all its text so far was synthesised."""
-    return reply.effect is None and not reply.unsplit and all(piece.done for piece in reply.pieces)
+    return reply.round.effect is None and not reply.round.unsplit and all(piece.done for piece in reply.pieces)
 
 
 def _reply(d: Draft) -> Reply:

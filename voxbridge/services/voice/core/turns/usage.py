@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from voxbridge.services.voice.core.state import State
+from voxbridge.services.voice.core.state import Stamps, State
+from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.voice import Usage
 
 
@@ -19,3 +20,13 @@ def added(one: Usage, other: Usage) -> Usage:
         output_tokens=one.output_tokens + other.output_tokens,
         microdollars=one.microdollars + other.microdollars,
     )
+
+
+def latency(stamps: Stamps) -> ev.Latency:
+    """Return the stamps as ms after the end of speech."""
+    start = stamps.speech_ended
+    if start is None:
+        return ev.Latency()
+    names = ("end_of_turn", "stt_final", "llm_first_token", "first_sentence", "tts_first_audio", "first_audio_sent", "first_audio_heard")
+    found = {name: getattr(stamps, name) for name in names}
+    return ev.Latency(**{name: (at - start) // 1_000 for name, at in found.items() if at is not None})
