@@ -33,19 +33,18 @@ TOLD_EARLY_MS: Final = 1_500
 STATE_LIMIT: Final = 120_000
 _encode = msgspec.msgpack.Encoder().encode
 _FLAGS: Final = (
-    "asking",
-    "asked",
-    "go_on",
-    "notice",
-    "announced",
-    "calls",
-    "going_on",
-    "muted",
-    "cut",
-    "active",
-    "turn",
-    "said",
-    "written",
+    "owed.asking",
+    "owed.question",
+    "owed.go_on",
+    "owed.announces",
+    "owed.turn",
+    "owed.said",
+    "tool_calls.open",
+    "response.muted",
+    "response.cut",
+    "response.written",
+    "hearing.active",
+    "hearing.turn",
 )
 _FLAGS_OF_STATE: Final = (
     "utterance",
@@ -104,12 +103,12 @@ def _at_rest(orders: Orders) -> Iterator[str]:
     for name in _FLAGS_OF_STATE:
         if attrgetter(name)(state):
             yield f"at rest `{name}` stands"
-    line = state.line
-    if line is not None:
+    realtime = state.realtime
+    if realtime is not None:
         for name in _FLAGS:
-            if attrgetter(name)(line):
-                yield f"at rest `line.{name}` stands"
-        if not line.ready:
+            if attrgetter(name)(realtime):
+                yield f"at rest `realtime.{name}` stands"
+        if not realtime.ready:
             yield "at rest there is no connection"
     if "idle" not in orders.timers:
         yield "nothing will end the session"

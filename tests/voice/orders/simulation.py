@@ -276,14 +276,14 @@ class Orders:
     # The connection.
 
     @property
-    def line(self) -> int:
+    def link(self) -> int:
         """The current connection."""
-        return self.state.line.effect if self.state.line is not None else 0
+        return self.state.realtime.effect if self.state.realtime is not None else 0
 
     @property
     def ready(self) -> bool:
         """True while the connection is open."""
-        return self.state.line is not None and self.state.line.ready and self.line in self.effects
+        return self.state.realtime is not None and self.state.realtime.ready and self.link in self.effects
 
     @property
     def listens(self) -> bool:
@@ -294,9 +294,9 @@ class Orders:
         """Have the connection's model speak: counted and played as by `uplink`."""
         self.in_turn = True
         if not self.made or self.made // 1_000 != (self.made + ms) // 1_000:
-            line = self.line
-            self.take(provider_events.AgentAudio(effect=line, ms=self.made + ms, audio_ms=self.now, piece_ms=ms))
-            if line != self.line:
+            link = self.link
+            self.take(provider_events.AgentAudio(effect=link, ms=self.made + ms, audio_ms=self.now, piece_ms=ms))
+            if link != self.link:
                 return  # this input moved the call to another connection
         self.made += ms
         if self.generation:
@@ -306,7 +306,7 @@ class Orders:
         """End the model's turn."""
         self.in_turn, made, self.made = False, self.made, 0
         turns = self.state.counters.turns
-        self.take(provider_events.ModelTurnDone(effect=self.line, ms=made, quiet=quiet and made > 0, waiting=waiting, output_tokens=1))
+        self.take(provider_events.ModelTurnDone(effect=self.link, ms=made, quiet=quiet and made > 0, waiting=waiting, output_tokens=1))
         if waiting:
             self.waiting_turns |= {turns, self.state.counters.turns}
 
@@ -317,13 +317,13 @@ class Orders:
         error = ev.Failure(code="PROVIDER_UNAVAILABLE", message="Gone.", retryable=retryable)
         refused = number % 5 == 0
         self.in_turn, self.made = False, 0
-        self.take(provider_events.ProviderLost(effect=self.line, code=1006, error=error, handle_refused=refused, audio_ms=self.now))
+        self.take(provider_events.ProviderLost(effect=self.link, code=1006, error=error, handle_refused=refused, audio_ms=self.now))
 
     def _responds(self, effect: int, text: str) -> None:
-        if effect != self.line or not self.ready or self.in_turn:
+        if effect != self.link or not self.ready or self.in_turn:
             return
         self.audio(700)
-        self.take(provider_events.AgentWords(effect=self.line, text=f" {text[-12:]}", ms=self.made, piece_ms=0))
+        self.take(provider_events.AgentWords(effect=self.link, text=f" {text[-12:]}", ms=self.made, piece_ms=0))
         if self.ready:
             self.done()
 
@@ -339,9 +339,9 @@ class Orders:
             self.after(150, lambda: self._ends_well(id))
 
     def _opens(self, id: int) -> None:
-        if id in self.effects and id == self.line and not self.ready:
+        if id in self.effects and id == self.link and not self.ready:
             self.take(provider_events.ProviderReady(effect=id, audio_ms=self.now))
-            if self.obliging and self.state.line is not None and self.state.line.asking:
+            if self.obliging and self.state.realtime is not None and self.state.realtime.owed.asking:
                 self.after(THINKS_MS, lambda: self._responds(id, "again"))
 
     def _ends_well(self, id: int) -> None:

@@ -114,7 +114,7 @@ def test_a_model_that_has_nothing_to_add_after_a_fault_has_ended_its_turn(obligi
 
 def test_a_transcript_that_comes_after_a_call_is_what_was_asked() -> None:
     orders = a_call("openai", ("ready", 1), ("audio", 5), ("done", 1), ("time", 20), ("voice", 1), ("voice", 2), ("call", 2))
-    orders.take(provider_events.UserWords(effect=orders.line, text="What is it?", item="i9", whole=True))
+    orders.take(provider_events.UserWords(effect=orders.link, text="What is it?", item="i9", whole=True))
     have(orders, [("result", 1), ("audio", 5), ("words", 1), ("done", 1)])
     at_rest(orders)
     assert [(one.text, one.turn) for _, one in orders.appended if isinstance(one, ev.UserSaid)] == [("What is it?", 1)]
@@ -125,7 +125,7 @@ def test_a_transcript_that_comes_after_a_call_is_what_was_asked() -> None:
 
 def test_a_transcript_that_comes_after_a_call_that_hands_over_is_what_the_next_one_is_asked() -> None:
     orders = a_call("openai", ("ready", 1), ("audio", 5), ("done", 1), ("time", 20), ("voice", 1), ("voice", 2), ("hand over", 1))
-    orders.take(provider_events.UserWords(effect=orders.line, text="What is it?", item="i9", whole=True))
+    orders.take(provider_events.UserWords(effect=orders.link, text="What is it?", item="i9", whole=True))
     assert orders.state.team.agent.name == "advisor"
     assert any(one.text == "What is it?" for one in orders.state.conversation.history)
     at_rest(orders)
@@ -172,8 +172,8 @@ def test_a_question_is_watched_while_the_cascade_says_the_rest_of_an_answer() ->
 
 def test_a_model_that_says_nothing_after_a_handoff_at_rest_leaves_room_for_announcements() -> None:
     orders = a_call("native", ("ready", 1), ("audio", 5), ("done", 1), ("time", 20), ("operator", 1), ("ready", 1), ("done", 1))
-    assert orders.state.line is not None
-    assert not orders.state.line.notice
+    assert orders.state.realtime is not None
+    assert not orders.state.realtime.owed.announces
     happens(orders, "announced", 1)
     assert any("n0-1." in text for text in orders.told)
     at_rest(orders)
@@ -247,8 +247,8 @@ def test_nothing_stays_muted_of_a_turn_that_the_model_has_ended() -> None:
         "native", ("ready", 1), ("audio", 5), ("done", 1), ("time", 20), ("typed", 1), ("exchange", 4), ("words", 1), ("done", 1)
     )
     happens(orders, "gateway lost", 1)
-    assert orders.state.line is not None
-    assert not orders.state.line.muted
+    assert orders.state.realtime is not None
+    assert not orders.state.realtime.response.muted
     at_rest(orders)
 
 
@@ -264,7 +264,7 @@ def test_a_reply_has_no_sound_of_the_one_before_it() -> None:
 def test_results_that_wait_for_a_connection_are_all_told() -> None:
     orders = a_call("gemini", ("ready", 1), ("audio", 5), ("done", 1), ("time", 20), ("typed", 1))
     for number in range(20):
-        orders.take(provider_events.CallRequested(effect=orders.line, ref=f"r{number}", name="take_long", arguments={}))
+        orders.take(provider_events.CallRequested(effect=orders.link, ref=f"r{number}", name="take_long", arguments={}))
     orders.lose(1)
     calls = [one.call_id for _, one in orders.appended if isinstance(one, ev.ToolCalled)]
     for number, call in enumerate(calls):

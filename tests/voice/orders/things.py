@@ -92,7 +92,7 @@ def happens(orders: Orders, what: str, number: int) -> None:
 
 
 def _over_the_connection(orders: Orders, what: str, number: int) -> None:
-    effect = orders.line
+    effect = orders.link
     match what:
         case "lost":
             orders.lose(number)
@@ -110,7 +110,7 @@ def _over_the_connection(orders: Orders, what: str, number: int) -> None:
         case "words":
             orders.in_turn = True
             orders.take(provider_events.AgentWords(effect=effect, text=f" a{number}", ms=orders.made, piece_ms=0))
-        case "text" if orders.state.line is not None and not orders.state.line.written:
+        case "text" if orders.state.realtime is not None and not orders.state.realtime.response.written:
             orders.in_turn = True
             orders.take(provider_events.AgentText(effect=effect, text="look_up()" if number % 2 else "Read this aloud."))
         case "call":
@@ -137,12 +137,12 @@ def _over_the_connection(orders: Orders, what: str, number: int) -> None:
 
 def _exchange(orders: Orders, number: int) -> None:
     """Play a spoken question with its answer, the most common exchange."""
-    orders.take(provider_events.UserWords(effect=orders.line, text=f" q{number}", audio_ms=orders.now))
+    orders.take(provider_events.UserWords(effect=orders.link, text=f" q{number}", audio_ms=orders.now))
     for index in range(1 + number % 3):
         if orders.ready:
             orders.audio(400 + number * 10)
         if orders.ready:
-            orders.take(provider_events.AgentWords(effect=orders.line, text=f" e{number}{index}", ms=orders.made, piece_ms=0))
+            orders.take(provider_events.AgentWords(effect=orders.link, text=f" e{number}{index}", ms=orders.made, piece_ms=0))
     if orders.ready and number % 4:
         orders.done()
 
@@ -189,11 +189,11 @@ def _fails(orders: Orders, number: int) -> None:
 
 
 def _ready(orders: Orders, number: int) -> None:
-    if orders.line in orders.effects and not orders.ready:
+    if orders.link in orders.effects and not orders.ready:
         if number % 10 == 9:
             orders.lose(number)
         else:
-            orders.take(provider_events.ProviderReady(effect=orders.line, resumed=bool(number % 2), audio_ms=orders.now))
+            orders.take(provider_events.ProviderReady(effect=orders.link, resumed=bool(number % 2), audio_ms=orders.now))
 
 
 def _speaks(orders: Orders, number: int) -> None:

@@ -93,10 +93,10 @@ def test_it_goes_on_over_a_lost_connection_and_a_lost_worker() -> None:
 @pytest.mark.parametrize("text", ["", "  "])
 def test_a_provider_that_says_there_were_no_words_is_believed_at_once(text: str) -> None:
     world = interrupted()
-    effect = world.state.line.effect if world.state.line else 0
+    effect = world.state.realtime.effect if world.state.realtime else 0
     world.run(3_700)
-    assert world.state.line is not None
-    effect = world.state.line.effect
+    assert world.state.realtime is not None
+    effect = world.state.realtime.effect
     world._take(provider_events.UserVoice(effect=effect, speaking=True, audio_ms=3_700))
     world._take(provider_events.UserVoice(effect=effect, speaking=False, audio_ms=3_900))
     asked: list[out.Say] = []
@@ -109,8 +109,8 @@ def test_a_provider_that_says_there_were_no_words_is_believed_at_once(text: str)
 def test_while_somebody_speaks_their_words_are_waited_for() -> None:
     world = interrupted()
     world.run(3_700)
-    assert world.state.line is not None
-    effect = world.state.line.effect
+    assert world.state.realtime is not None
+    effect = world.state.realtime.effect
     world._take(provider_events.UserVoice(effect=effect, speaking=True, audio_ms=3_700))
     world.run(3_700 + 3 * noises.WAIT_MS)
     assert len(world.told(ev.AgentSaid)) == 1

@@ -158,8 +158,8 @@ def test_a_model_that_goes_on_talking_after_it_was_stopped_is_not_heard() -> Non
     world.says(2_000, "Q1 tell me")
     world.run(3_500)
     generation = world.state.counters.generation
-    assert world.state.line is not None
-    effect = world.state.line.effect
+    assert world.state.realtime is not None
+    effect = world.state.realtime.effect
     world._take(provider_events.UserVoice(effect=effect, speaking=True, audio_ms=3_500))
     world._take(provider_events.Interrupted(effect=effect, audio_ms=3_500))
     world.run(3_600)

@@ -20,7 +20,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection, transcripts
-from voxbridge.services.voice.core.state import Handoff, Line, Reply, Stamps, State
+from voxbridge.services.voice.core.state import Handoff, RealtimeState, Reply, Stamps, State
 from voxbridge.services.voice.core.transition import ANSWER, Draft
 from voxbridge.services.voice.core.turns import filler, playout, turns
 from voxbridge.shared.agents.model import REASON_LIMIT, SUMMARY_LIMIT, Agent
@@ -81,20 +81,19 @@ def start(d: Draft, target: str, *, reason: str = "", summary: str = "", by: Lit
     note = f"(Note: {source or 'the agent before you'} has handed this conversation over to you, {target}. {said}".strip() + ")"
     state.team.handoff = Handoff(source=source, target=target, at=d.now, note=note)
     state.team.returned = -1
-    if state.line is not None and transcripts.are_due(d):
+    if state.realtime is not None and transcripts.are_due(d):
         d.set_timer(transcripts.WORDS, WORDS_MS)
 
 
 def unreached(d: Draft, error: ev.Failure) -> bool:
     """Return the conversation to the source if the target's model cannot be connected. Return False if no handoff was in progress."""
-    line, handoff = d.state.line, d.team.handoff
-    if line is None or handoff is None or not connection.arriving(d.state):
+    realtime, handoff = d.state.realtime, d.team.handoff
+    if realtime is None or handoff is None or not connection.arriving(d.state):
         return False
-    if line.worker:  # `session.restored` is due, and no connection of this agent will write it
-        gap_ms = (d.now - line.lost_at) // 1_000 if line.lost_at else 0
-        d.append(ev.SessionRestored(worker=line.worker, term=d.ownership.term, how="reseeded", gap_ms=gap_ms, lost=line.lost))
-    notes = tuple(note for note in line.notes if note.text != _arrival(d.team.agent))
-    connection.change(d, tries=0, deaths=0, notes=notes, restoring=False, worker="", lost=(), lost_at=0)
+    if realtime.outage is not None and realtime.outage.worker:  # `session.restored` is due, and no connection of this agent will write it
+        connection.restored(d, "reseeded", realtime.outage)
+    notes = tuple(note for note in realtime.notes if note.text != _arrival(d.team.agent))
+    d.realtime = replace(realtime, tries=0, notes=notes, outage=None, resumption=replace(realtime.resumption, deaths=0))
     _give_back(d, handoff.source, error)
     return True
 
@@ -129,7 +128,7 @@ def settle(d: Draft) -> None:
     state, handoff = d.state, d.team.handoff
     if handoff is None or state.team.agent.name == handoff.target or state.speech.cut is not None or _user_speaks(state):
         return
-    if state.line is not None and state.line.ready and transcripts.are_due(d):
+    if state.realtime is not None and state.realtime.ready and transcripts.are_due(d):
         return
     if d.reply is not None and d.reply.filler:
         filler.give_way(d)  # the handoff does not wait for filler words
@@ -144,7 +143,7 @@ def settle(d: Draft) -> None:
         turns.hand_on(d)
     elif reply is not None:  # it belongs to another turn
         turns.hand_on(d, goes_on=False)
-    line = state.line
+    realtime = state.realtime
     memory.remember_note(d, handoff.note)
     agents.enter(d, agent)
     d.outputs.append(out.Route(listening.route_of(d)))
@@ -153,13 +152,12 @@ def settle(d: Draft) -> None:
         connection.begin(d, agent)
         connection.say(d, arrival)
         asked = f"{handoff.note} {arrival}"
-        connection.change(
-            d, asking=False, asked=asked, go_on=False, said="", notice=not turn, announced="", going_on=turn, words=(), turn=0
-        )
+        d.owed = replace(d.owed, asking=False, question=asked, go_on=False, said="", turn=turn, announcement=None if turn else "")
+        d.hearing = replace(d.hearing, words=(), turn=0)
         d.set_timer(ANSWER, state.settings.turn_timeout_s * 1_000)
         return
-    if line is not None:
-        for call in line.calls:
+    if realtime is not None:
+        for call in realtime.tool_calls.open:
             d.cancel_timers(f"call:{call.call_id}")
             d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="handoff"))
             d.forget_call(call.call_id)
@@ -167,14 +165,14 @@ def settle(d: Draft) -> None:
     if agent.arrival and not handoff.back:
         memory.remember_note(d, f"(Note: {agent.arrival})")
     completed(d, "log")
-    turns.begin_reply(d, turn, _stamps(reply, line, turn))
+    turns.begin_reply(d, turn, _stamps(reply, realtime, turn))
     if d.reply is not None and reply is not None and reply.turn == turn:
         d.speech.reply = replace(d.reply, usage=reply.usage)
 
 
 def _user_speaks(state: State) -> bool:
     """Check whether the source is listening to the user; a handoff now would lose the end of the utterance."""
-    return state.utterance is not None or (state.line is not None and state.line.active)
+    return state.utterance is not None or (state.realtime is not None and state.realtime.hearing.active)
 
 
 def completed(d: Draft, history: Literal["handle", "seed", "summary", "log"]) -> None:
@@ -195,11 +193,11 @@ def completed(d: Draft, history: Literal["handle", "seed", "summary", "log"]) ->
     )
 
 
-def _stamps(reply: Reply | None, line: Line | None, turn: int) -> Stamps:
+def _stamps(reply: Reply | None, realtime: RealtimeState | None, turn: int) -> Stamps:
     """Return the stamps with which the target continues the turn. They are empty if the source spoke and it is not known yet when its
     words, the first of the turn, are heard."""
     if reply is None or reply.turn != turn:
-        return Stamps(speech_ended=line.ended_at or None) if line is not None and turn else Stamps()
+        return Stamps(speech_ended=realtime.hearing.ended_at or None) if realtime is not None and turn else Stamps()
     silent = not any(piece.text for piece in reply.pieces)
     return reply.stamps if silent or reply.stamps.first_audio_heard is not None else Stamps()
 
@@ -217,7 +215,7 @@ def _arrival(agent: Agent) -> str:
 
 def _turn(d: Draft) -> int:
     """Return the turn that the target continues; 0 if nothing was asked."""
-    line = d.state.line
-    if line is not None and line.going_on:
-        return line.going_on
+    realtime = d.state.realtime
+    if realtime is not None and realtime.owed.turn:
+        return realtime.owed.turn
     return d.reply.turn if d.reply is not None else 0

@@ -85,7 +85,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
             pass  # sent again: the client could not know that it had arrived
         case gateway.TextReceived() if d.pending.ending is not None:
             turns.cancel_reply(d, "text")  # no model is left to answer it
-        case gateway.TextReceived(text=text, text_id=text_id) if d.state.line is not None:
+        case gateway.TextReceived(text=text, text_id=text_id) if d.state.realtime is not None:
             _remember(d, text_id)
             responses.typed(d, text, text_id)
         case gateway.TextReceived(text=text, text_id=text_id) if d.state.request is not None and d.state.request.mode != "echo":
@@ -94,15 +94,15 @@ def _event(d: Draft, event: Any, ts: int) -> None:
             turns.cancel_reply(d, "text")
             turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now), text_id=text_id)
         case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):
-            if playback == "finished" and d.state.line is not None:
+            if playback == "finished" and d.state.realtime is not None:
                 transcripts.final(d)  # the user's words precede the reply that was heard
             turns.playback(d, generation, played_ms, playback)
-        case gateway.AudioEnded() if d.state.line is not None:
+        case gateway.AudioEnded() if d.state.realtime is not None:
             transcripts.activity_over(d)
-            d.outputs.append(out.EndAudio(d.state.line.effect))
+            d.outputs.append(out.EndAudio(d.state.realtime.effect))
         case gateway.AudioEnded():
             listening.microphone_closed(d)
-        case gateway.InterruptRequested() if d.state.line is not None:
+        case gateway.InterruptRequested() if d.state.realtime is not None:
             responses.stop(d)
         case gateway.InterruptRequested():
             reopening.give_up(d)
@@ -144,13 +144,12 @@ def _answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
 
 
 def _said_by_provider(d: Draft, input: Any) -> None:
-    line = d.state.line
-    if d.state.phase != "open" or line is None or input.effect != line.effect:
+    realtime = d.state.realtime
+    if d.state.phase != "open" or realtime is None or input.effect != realtime.effect:
         return
     match input:
         case provider_events.ProviderReady():
-            realtime_connection.ready(d, input)
-            handoff.completed(d, line.resumes or "log")
+            handoff.completed(d, realtime_connection.ready(d, input) or "log")
         case provider_events.ProviderLost():
             faults.lost(d, input)
             if realtime_connection.given_up(d) and not handoff.unreached(d, input.error):
@@ -190,9 +189,9 @@ def _input(d: Draft, input: Any) -> None:
     match input:
         case inputs.Opened():
             _open(d, input)
-        case inputs.VoiceStarted(audio_ms=audio_ms) if d.state.line is not None:
+        case inputs.VoiceStarted(audio_ms=audio_ms) if d.state.realtime is not None:
             transcripts.activity(d, speaking=True, audio_ms=audio_ms)
-        case inputs.VoiceStopped(audio_ms=audio_ms) if d.state.line is not None:
+        case inputs.VoiceStopped(audio_ms=audio_ms) if d.state.realtime is not None:
             transcripts.activity(d, speaking=False, audio_ms=audio_ms)
         case inputs.VoiceStarted(audio_ms=audio_ms):
             listening.voice_started(d, audio_ms)
@@ -328,7 +327,7 @@ def _away(d: Draft) -> None:
         return
     d.client.away_since = d.now
     d.set_timer("grace", _window_ms(d))
-    if d.state.line is not None:
+    if d.state.realtime is not None:
         faults.pause(d, "disconnect")
     else:
         interruption.lose_sight(d)
@@ -351,7 +350,7 @@ def _connected(d: Draft, event: gateway.ClientConnected) -> None:
     state = d.state
     state.client.gateway, state.client.connection = event.gateway, event.connection
     if event.resumed and not state.client.away_since:  # the loss of its previous socket was not noticed
-        if state.line is not None:
+        if state.realtime is not None:
             faults.pause(d, "disconnect")
         else:
             interruption.pause(d, "disconnect")
@@ -362,7 +361,7 @@ def _connected(d: Draft, event: gateway.ClientConnected) -> None:
     if event.resumed and unplayed is not None and d.utterance is None:
         _, _, again = playout.resume(unplayed.pieces, unplayed.playback.played_ms)
         rest = " ".join(piece.text for piece in unplayed.pieces[again:])
-        if state.line is not None and rest:  # the realtime model says it, in the same voice as before
+        if state.realtime is not None and rest:  # the realtime model says it, in the same voice as before
             turns.notice(d, rest)
         elif rest:
             turns.say(d, rest, turn=0)
@@ -380,17 +379,17 @@ def _timer(d: Draft, name: str) -> None:
             filler.over(d)
         case _ if name == ANSWER:
             d.pending.watched = False
-            if d.state.line is not None:
+            if d.state.realtime is not None:
                 responses.silent(d)
-        case "turn" if d.state.line is not None and (
+        case "turn" if d.state.realtime is not None and (
             d.reply is None or d.reply.connection or d.reply.filler
         ):  # journals older than `ANSWER`
             responses.silent(d)
         case "turn":
             speaking.silent_model(d)
-        case transcripts.PAUSE if d.state.line is not None:
+        case transcripts.PAUSE if d.state.realtime is not None:
             transcripts.activity_over(d)
-        case transcripts.WORDS if d.state.line is not None:
+        case transcripts.WORDS if d.state.realtime is not None:
             transcripts.final(d)
         case realtime_connection.LEAVE:
             realtime_connection.rotate(d)
@@ -430,8 +429,10 @@ def _played_by_the_clock(d: Draft) -> None:
 
 def _idle(d: Draft) -> None:
     """End an idle session; restart the timer of one that is busy. The timer runs for the whole session, so no code path can lose it."""
-    request, line = d.state.request, d.state.line
-    busy = line is not None and (line.asking or line.active or line.go_on or line.calls or line.notice)
+    request, realtime = d.state.request, d.state.realtime
+    busy = realtime is not None and (
+        realtime.owed.asking or realtime.hearing.active or realtime.owed.go_on or realtime.tool_calls.open or realtime.owed.announces
+    )
     if (request is not None and request.mode == "echo") or d.reply is not None or d.utterance is not None or busy:
         d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
     else:
@@ -450,7 +451,7 @@ def _next_notice(d: Draft) -> None:
     while d.pending.notices and _nobody_speaks(d):
         text, *rest = d.pending.notices
         d.pending.notices = tuple(rest)
-        if d.state.line is not None:
+        if d.state.realtime is not None:
             responses.notice(d, text)
         else:
             turns.say(d, text, turn=0)
@@ -459,10 +460,13 @@ def _next_notice(d: Draft) -> None:
 
 def _nobody_speaks(d: Draft) -> bool:
     """Check whether an announcement can start: no one is speaking, and no answer is pending."""
-    line = d.state.line
+    realtime = d.state.realtime
     if d.utterance is not None or d.reply is not None or d.speech.cut is not None or d.client.away_since or d.team.handoff is not None:
         return False
-    return line is None or (line.ready and not (line.asking or line.notice or line.go_on or line.going_on or line.active))
+    if realtime is None:
+        return True
+    owed = realtime.owed
+    return realtime.ready and not (owed.asking or owed.announces or owed.go_on or owed.turn or realtime.hearing.active)
 
 
 def _first_unspoken(reply: Reply) -> tuple[Piece, ...]:
@@ -474,7 +478,7 @@ def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:
     if utterance is not None:
         d.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect)
         d.state.utterance = None
-    if d.state.line is not None:
+    if d.state.realtime is not None:
         transcripts.final(d)
     reopening.give_up(d)
     turns.cancel_reply(d, "end")

@@ -26,16 +26,16 @@ def taken_over(d: Draft, input: inputs.TakenOver) -> None:
     lost = ["What was to be echoed meanwhile was not."] if echo and input.gap_ms else []
     if state.speech.cut is not None:
         turns.resolve_cut(d, playout.estimate(state.speech.cut, d.now - input.gap_ms * 1_000))
-    if state.line is None:
+    if state.realtime is None:
         turns.cut_trailing(d)
-    if state.line is not None:
+    if state.realtime is not None:
         faults.taken_over(d, left_ms=input.left_ms if d.reply is not None and input.generation == d.reply.generation else 0)
     else:
         _reply(d, input)
     lost += _utterance(d, input)
     if input.lost_ms:
         lost.append(f"{_seconds(input.lost_ms)} of the microphone's audio were lost.")
-    if state.line is None:
+    if state.realtime is None:
         restored = ev.SessionRestored(worker=input.worker, term=input.term, how="reseeded", gap_ms=input.gap_ms, lost=tuple(lost))
         d.append(restored)
     else:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.state import (
     Client,
     Conversation,
     Counters,
     Display,
+    Hearing,
     Late,
+    Owed,
     Ownership,
     Pending,
+    RealtimeState,
     Reply,
+    Response,
     Settings,
     Speech,
     State,
@@ -93,6 +99,44 @@ class Draft:
         return self.state.speech.reply
 
     @property
+    def realtime(self) -> RealtimeState:
+        """State of the agent's realtime model. Raises RuntimeError for a cascade agent; see `State.realtime`."""
+        if self.state.realtime is None:
+            raise RuntimeError("a realtime model was expected")
+        return self.state.realtime
+
+    @realtime.setter
+    def realtime(self, realtime: RealtimeState) -> None:
+        self.state.realtime = realtime
+
+    @property
+    def hearing(self) -> Hearing:
+        """What the realtime model heard of the user."""
+        return self.realtime.hearing
+
+    @hearing.setter
+    def hearing(self, hearing: Hearing) -> None:
+        self.realtime = replace(self.realtime, hearing=hearing)
+
+    @property
+    def owed(self) -> Owed:
+        """What the realtime model is to say next."""
+        return self.realtime.owed
+
+    @owed.setter
+    def owed(self, owed: Owed) -> None:
+        self.realtime = replace(self.realtime, owed=owed)
+
+    @property
+    def response(self) -> Response:
+        """The realtime model's current turn."""
+        return self.realtime.response
+
+    @response.setter
+    def response(self, response: Response) -> None:
+        self.realtime = replace(self.realtime, response=response)
+
+    @property
     def settings(self) -> Settings:
         """Settings of the session."""
         return self.state.settings
@@ -139,8 +183,8 @@ class Draft:
 
     def show(self) -> None:
         """Send the state and its reason to the client, if they changed."""
-        line = self.state.line
-        if self.reply is not None or self.utterance is not None or (line is not None and line.asking):
+        realtime = self.state.realtime
+        if self.reply is not None or self.utterance is not None or (realtime is not None and realtime.owed.asking):
             self.display.trouble = ""
         state, reason = shown_state(self.state), shown_reason(self.state)
         if (state, reason) != self.display.shown:
@@ -156,14 +200,14 @@ def shown_state(state: State) -> moments.State:
         return "connecting"
     if state.utterance is not None and state.utterance.to_ms is None:
         return "user_speaking"
-    reply, line = state.speech.reply, state.line
+    reply, realtime = state.speech.reply, state.realtime
     if reply is not None and reply.playback.playing and not reply.playback.quiet:
         return "speaking"
-    if line is not None and line.active:
+    if realtime is not None and realtime.hearing.active:
         return "user_speaking"
-    if (reply is not None and reply.round.calls) or (line is not None and line.calls):
+    if (reply is not None and reply.round.calls) or (realtime is not None and realtime.tool_calls.open):
         return "calling_tool"
-    waited_for = reply is not None or state.utterance is not None or (line is not None and line.awaited)
+    waited_for = reply is not None or state.utterance is not None or (realtime is not None and realtime.awaited)
     return "thinking" if waited_for else "listening"
 
 

@@ -137,7 +137,7 @@ class Session:
         for due in past.folded.missing:
             self._writer.submit(due.event, ts=due.ts, cause=due.cause)
         self._set_again(past.outstanding.timers)
-        if state.line is not None:
+        if state.realtime is not None:
             self._ears.skip_to(self._line().restore(placed.start, (*placed.heard, *placed.unheard)))
         self.take(
             inputs.TakenOver(
@@ -373,8 +373,8 @@ class Session:
 
     def asking(self) -> bool:
         """Tell whether the user says, or said, something that the model has not answered yet."""
-        line = self.state.line
-        return line is not None and (line.asking or line.active)
+        realtime = self.state.realtime
+        return realtime is not None and (realtime.owed.asking or realtime.hearing.active)
 
     def now_us(self) -> int:
         """Return the time, µs."""

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import model_retry, segmenter
-from voxbridge.services.voice.core.realtime import connection, transcripts
 from voxbridge.services.voice.core.state import Piece, Reply, Stamps
 from voxbridge.services.voice.core.transition import ANSWER, Draft
 from voxbridge.services.voice.core.turns import filler, interruption, playout, turns
@@ -228,9 +227,9 @@ def close(d: Draft, ms: int) -> None:
     last = replace(last, text=last.text.strip(), ms=max(last.ms, ms - playout.model_ms(earlier)))
     pieces = tuple(piece for piece in (*earlier, last) if piece.text or piece.ms)
     d.speech.reply = replace(reply, closed=True, pieces=pieces)
-    if not transcripts.line_of(d).over:
-        connection.change(d, counted_ms=ms)
-    if not transcripts.line_of(d).asking:
+    if not d.realtime.response.over:
+        d.response = replace(d.response, counted_ms=ms)
+    if not d.realtime.owed.asking:
         d.cancel_timers(ANSWER)
     end_speech(d)
 

@@ -10,14 +10,26 @@ content. A connection that is about to be closed is replaced in time: at a turn'
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from msgspec.structs import replace
 
 from voxbridge.services.voice.core import capabilities, provider_events
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import prompt
-from voxbridge.services.voice.core.state import Line, Note, State
+from voxbridge.services.voice.core.state import (
+    Closed,
+    Note,
+    Opening,
+    Outage,
+    Ready,
+    RealtimeState,
+    Response,
+    Resumes,
+    Resumption,
+    State,
+    ToolCalls,
+)
 from voxbridge.services.voice.core.transition import ANSWER, Draft
 from voxbridge.services.voice.core.turns import turns
 from voxbridge.shared.agents.model import Agent
@@ -62,57 +74,59 @@ def begin(d: Draft, agent: Agent) -> None:
     if chosen is None:
         raise RuntimeError("a realtime agent was expected")
     model = chosen.model or capabilities.DEFAULT_MODELS[chosen.provider]
-    line = d.state.line
-    if line is None or (line.provider, line.model) != (chosen.provider, model):
-        if line is not None:
+    realtime = d.state.realtime
+    if realtime is None or (realtime.provider, realtime.model) != (chosen.provider, model):
+        if realtime is not None:
             leave(d)
-        line = Line(provider=chosen.provider, model=model, calls=line.calls if line is not None else ())
-    elif not can(line).resumes_with_changes:
-        line = replace(line, handle="", resumable=False, active=False)
-    d.state.line = line
+        realtime = RealtimeState(
+            provider=chosen.provider, model=model, tool_calls=realtime.tool_calls if realtime is not None else ToolCalls()
+        )
+    elif not can(realtime).resumes_with_changes:
+        resumption = replace(realtime.resumption, handle="", resumable=False)
+        realtime = replace(realtime, resumption=resumption, hearing=replace(realtime.hearing, active=False))
+    d.state.realtime = realtime
     connect(d)
 
 
 def leave(d: Draft) -> None:
     """Close the connection and drop its state: its model takes no part any more."""
-    line = d.state.line
-    if line is not None:
-        d.cancel(line.effect)
+    realtime = d.state.realtime
+    if realtime is not None:
+        d.cancel(realtime.effect)
         d.cancel_timers(LEAVE, ANSWER, "words", "pause")
-        d.state.line = None
+        d.state.realtime = None
 
 
 def connect(d: Draft, *, delay_ms: int = 0) -> None:
     """Replace the connection by a new one, with the best method of the ladder that is still possible."""
-    state, line = d.state, _line(d)
-    able = can(line)
-    unfinished = line.notice and not line.announced and bool(line.said or line.asked)
+    state, realtime = d.state, d.realtime
+    able = can(realtime)
+    unfinished = realtime.owed.announcement == "" and bool(realtime.owed.said or realtime.owed.question)
     put_back_notice(d)
     if unfinished:
-        change(d, go_on=True)  # the model was asked to go on after a noise or a fault, and has not begun
-    line = _line(d)
-    d.cancel(line.effect or None)
+        d.owed = replace(d.owed, go_on=True)  # the model was asked to go on after a noise or a fault, and has not begun
+    realtime = d.realtime
+    d.cancel(realtime.effect or None)
     d.cancel_timers(LEAVE)
-    limit, earlier = prompt.room(state.team.agent), state.conversation.earlier
-    instructions, history = (
-        state.team.instructions,
-        prompt.window(state.team.instructions, state.conversation.history, limit=limit, earlier=earlier)[1:],
-    )
-    handle = line.handle if _is_good(d, line) else ""
+    limit, said, earlier = prompt.room(state.team.agent), state.conversation.history, state.conversation.earlier
+    instructions = state.team.instructions
+    history = prompt.window(instructions, said, limit=limit, earlier=earlier)[1:]
+    resumes: Resumes
+    handle = realtime.resumption.handle if _is_good(d, realtime) else ""
     if handle:
         resumes, history = "handle", ()
     elif not history:
         resumes = ""
-    elif line.tries < SEED_TRIES and able.seeds_history:
+    elif realtime.tries < SEED_TRIES and able.seeds_history:
         resumes = "seed"
     else:
         resumes, history = "summary", ()
-        instructions = prompt.with_summary(instructions, state.conversation.history, limit=limit, earlier=earlier)
-    replayed = line.from_ms if line.asking else max(line.from_ms, line.audio_ms - REPLAY_MS)
+        instructions = prompt.with_summary(instructions, said, limit=limit, earlier=earlier)
+    replayed = realtime.hearing.from_ms if realtime.owed.asking else max(realtime.hearing.from_ms, realtime.hearing.audio_ms - REPLAY_MS)
     effect = d.start(
         out.Connect(
-            provider=line.provider,
-            model=line.model,
+            provider=realtime.provider,
+            model=realtime.model,
             voice=state.team.voice,
             language=state.team.agent.language,
             instructions=instructions,
@@ -122,81 +136,80 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
             audio_from_ms=max(0, replayed),
             delay_ms=delay_ms,
             manual_activity=state.team.agent.manual_activity,
-            speaking=state.team.agent.manual_activity and line.active,
+            speaking=state.team.agent.manual_activity and realtime.hearing.active,
             search=state.team.agent.search,
         )
     )
-    change(
-        d,
-        effect=effect,
-        ready=False,
-        resumes=resumes,
-        shortened=resumes == "seed" and prompt.is_cut(state.conversation.history, limit=limit, earlier=earlier),
-        handle=handle,
-        resumable=bool(handle),
-        leaving_at=0,
-        muted=False,
-        cut=False,
-        speaking=False,
-        called=False,
-        over=True,
-        counted_ms=0,
-        written="",
-        words=() if line.asking and not line.turn else line.words,  # unanswered words are transcribed again
+    shortened = resumes == "seed" and prompt.is_cut(said, limit=limit, earlier=earlier)
+    unanswered = realtime.owed.asking and not realtime.hearing.turn  # words without an answer are transcribed again
+    d.realtime = replace(
+        realtime,
+        link=Opening(effect=effect, resumes=resumes, shortened=shortened),
+        resumption=replace(realtime.resumption, handle=handle, resumable=bool(handle)),
+        hearing=replace(realtime.hearing, speaking=False, words=() if unanswered else realtime.hearing.words),
+        response=Response(),
     )
 
 
-def ready(d: Draft, input: provider_events.ProviderReady) -> None:
-    """Record that the model listens, and tell it what it missed."""
-    line = _line(d)
+def ready(d: Draft, input: provider_events.ProviderReady) -> Resumes:
+    """Record that the model listens, and tell it what it missed. Return how it learned the conversation so far."""
+    realtime, link = d.realtime, d.realtime.link
+    if isinstance(link, Closed):
+        return ""
+    how = link.resumes
     d.append(
-        ev.ProviderConnected(provider=line.provider, model=line.model, agent=d.team.agent.name, voice=d.team.voice, resumed_by=line.resumes)
+        ev.ProviderConnected(provider=realtime.provider, model=realtime.model, agent=d.team.agent.name, voice=d.team.voice, resumed_by=how)
     )
-    if line.restoring:
-        only = ONLY_A_SUMMARY if line.resumes == "summary" else ONLY_THE_END if line.shortened else ""
-        lost = (*line.lost, only) if only else line.lost
-        gap_ms = (d.now - line.lost_at) // 1_000 if line.lost_at else 0
-        restored = ev.SessionRestored(worker=line.worker, term=d.ownership.term, how=_RUNGS[line.resumes], gap_ms=gap_ms, lost=lost)
-        d.append(restored)
-    notes = line.notes
-    missed = _missed(d, line) if line.resumes == "handle" else ""
+    if realtime.outage is not None and realtime.outage.restoring:
+        shortened = isinstance(link, Opening) and link.shortened
+        restored(d, _RUNGS[how], realtime.outage, ONLY_A_SUMMARY if how == "summary" else ONLY_THE_END if shortened else "")
+    notes = realtime.notes
+    missed = _missed(d, realtime) if how == "handle" else ""
     if missed:
         notes = _told(Note(MEANWHILE.format(missed), respond=False), notes)
-    change(d, ready=True, restoring=False, worker="", lost=(), lost_at=0, notes=(), audio_ms=input.audio_ms)
+    d.realtime = replace(realtime, link=Ready(effect=link.effect, resumes=how), outage=None, notes=())
+    d.hearing = replace(d.hearing, audio_ms=input.audio_ms)
     for note in _joined(notes):
         say(d, note.text, respond=note.respond)
-    if line.asking or line.going_on:
+    if realtime.owed.asking or realtime.owed.turn:
         d.set_timer(ANSWER, d.settings.turn_timeout_s * 1_000)
-    able = can(line)
+    able = can(realtime)
     if not able.warns:
         d.set_timer(LEAVE, (able.connection_s - EARLY_S) * 1_000)
+    return how
+
+
+def restored(d: Draft, how: Literal["handle", "reseeded", "fresh"], outage: Outage, only: str = "") -> None:
+    """Record that the conversation goes on, and what was lost; `only` is a further loss."""
+    lost = (*outage.lost, only) if only else outage.lost
+    gap_ms = (d.now - outage.since) // 1_000 if outage.since else 0
+    d.append(ev.SessionRestored(worker=outage.worker, term=d.ownership.term, how=how, gap_ms=gap_ms, lost=lost))
 
 
 def lost(d: Draft, input: provider_events.ProviderLost) -> None:
     """Replace a lost connection, by the next method of the ladder if the last one failed. Give up after `TRIES_LIMIT`."""
-    line = _line(d)
-    d.append(ev.ProviderLost(provider=line.provider, model=line.model, close_code=input.code, error=input.error))
-    tries = line.tries + 1
-    poisoned = input.handle_refused or (line.resumes == "handle" and not (line.ready and input.error.retryable))
-    deaths = line.deaths + 1 if line.handle else 0
-    handle = "" if poisoned or deaths >= DEATHS_LIMIT else line.handle
-    if not input.error.retryable and not line.handle:
-        tries = max(tries, SEED_TRIES) if line.resumes == "seed" else TRIES_LIMIT
-    change(
-        d,
-        ready=False,
+    realtime, link = d.realtime, d.realtime.link
+    if isinstance(link, Closed):
+        return
+    d.append(ev.ProviderLost(provider=realtime.provider, model=realtime.model, close_code=input.code, error=input.error))
+    tries = realtime.tries + 1
+    poisoned = input.handle_refused or (link.resumes == "handle" and not (realtime.ready and input.error.retryable))
+    deaths = realtime.resumption.deaths + 1 if realtime.resumption.handle else 0
+    handle = "" if poisoned or deaths >= DEATHS_LIMIT else realtime.resumption.handle
+    if not input.error.retryable and not realtime.resumption.handle:
+        tries = max(tries, SEED_TRIES) if link.resumes == "seed" else TRIES_LIMIT
+    outage = _outage(d, realtime)
+    d.realtime = replace(
+        realtime,
+        link=Closed(),
+        resumption=replace(realtime.resumption, deaths=deaths, handle=handle),
         tries=tries,
-        deaths=deaths,
-        handle=handle,
-        restoring=line.restoring or bool(d.conversation.asked or line.ready),
-        lost_at=line.lost_at or d.now,
-        audio_ms=max(line.audio_ms, input.audio_ms),
+        outage=replace(outage, restoring=outage.restoring or realtime.ready or d.conversation.asked > 0),
+        hearing=replace(realtime.hearing, audio_ms=max(realtime.hearing.audio_ms, input.audio_ms)),
     )
     if tries >= TRIES_LIMIT:
-        change(d, effect=0)
         d.append(ev.ProviderFailed(part="llm", error=input.error, turn=d.counters.turns, handled=arriving(d.state)))
         return
-    change(d, effect=0)
     connect(d, delay_ms=BACK_OFF_MS[min(tries, len(BACK_OFF_MS)) - 1])
 
 
@@ -210,50 +223,54 @@ def arriving(state: State) -> bool:
 
 def given_up(d: Draft) -> bool:
     """Check whether no further connection will be tried."""
-    line = d.state.line
-    return line is not None and line.tries >= TRIES_LIMIT
+    realtime = d.state.realtime
+    return realtime is not None and realtime.tries >= TRIES_LIMIT
 
 
 def going_away(d: Draft, input: provider_events.GoingAway) -> None:
     """Record that the provider will close the connection, and schedule leaving it before."""
-    line = _line(d)
-    d.append(ev.ProviderGoAway(provider=line.provider, model=line.model, time_left_ms=input.left_ms))
-    change(d, leaving_at=d.now + input.left_ms * 1_000)
+    realtime, link = d.realtime, d.realtime.link
+    d.append(ev.ProviderGoAway(provider=realtime.provider, model=realtime.model, time_left_ms=input.left_ms))
+    if isinstance(link, Ready):
+        d.realtime = replace(realtime, link=replace(link, leaving_at=d.now + input.left_ms * 1_000))
     d.set_timer(LEAVE, input.left_ms - MARGIN_MS)
 
 
 def handle_updated(d: Draft, input: provider_events.HandleUpdated) -> None:
     """Record a new handle, or whether the session can be resumed at the moment."""
-    line = _line(d)
+    realtime = d.realtime
     if input.handle:
-        change(d, handle=input.handle, handle_at=d.now, handle_knows=d.conversation.asked, resumable=True, deaths=0)
+        resumption = Resumption(handle=input.handle, issued_at=d.now, knows=d.conversation.asked, resumable=True)
+        d.realtime = replace(realtime, resumption=resumption)
         d.append(ev.ResumptionUpdated(handle=input.handle, resumable=True))
-    elif input.resumable != line.resumable:
-        change(d, resumable=input.resumable)
-        d.append(ev.ResumptionUpdated(handle=line.handle, resumable=input.resumable))
+    elif input.resumable != realtime.resumption.resumable:
+        d.realtime = replace(realtime, resumption=replace(realtime.resumption, resumable=input.resumable))
+        d.append(ev.ResumptionUpdated(handle=realtime.resumption.handle, resumable=input.resumable))
 
 
 def leave_if_due(d: Draft) -> None:
     """Leave a connection that is about to be closed, at a turn's boundary with a fresh handle and no open call."""
-    line = d.state.line
-    if line is None or not line.leaving_at or not line.ready:
+    realtime = d.state.realtime
+    if realtime is None or not isinstance(realtime.link, Ready) or not realtime.link.leaving_at:
         return
-    busy = not line.over or line.asking or line.asked or line.words or line.calls or line.go_on or line.notice
-    if not busy and d.speech.cut is None and (line.resumable or not can(line).resumes):
+    owed = realtime.owed
+    asked = owed.asking or owed.question or owed.go_on or owed.announces
+    busy = asked or not realtime.response.over or realtime.hearing.words or realtime.tool_calls.open
+    if not busy and d.speech.cut is None and (realtime.resumption.resumable or not can(realtime).resumes):
         rotate(d)
 
 
 def rotate(d: Draft) -> None:
     """Replace a connection that is near its end; a response that is being made is continued over the new one."""
-    line = d.state.line
-    if line is None:
+    realtime = d.state.realtime
+    if realtime is None:
         return
-    if not line.ready:
+    if not realtime.ready:
         d.set_timer(LEAVE, MARGIN_MS)
         return
-    will_resume = _is_good(d, line)
-    change(d, lost_at=0 if will_resume else d.now, restoring=line.restoring or (not will_resume and d.conversation.asked > 0))
-    if d.reply is not None and d.reply.connection == line.effect and not d.reply.closed:
+    will_resume = _is_good(d, realtime)
+    d.realtime = replace(realtime, outage=None if will_resume else Outage(since=d.now, restoring=d.conversation.asked > 0))
+    if d.reply is not None and d.reply.connection == realtime.effect and not d.reply.closed:
         break_off(d)
     connect(d)
 
@@ -264,80 +281,83 @@ def break_off(d: Draft) -> None:
     if reply is None or not reply.connection or reply.closed:
         return
     text = " ".join(piece.text for piece in reply.pieces).strip()
-    line = _line(d)
-    mine = line.going_on in (0, reply.turn)  # else the model goes on with another turn
+    realtime = d.realtime
+    mine = realtime.owed.turn in (0, reply.turn)  # else the model goes on with another turn
     d.speech.reply = replace(reply, closed=True, goes_on=mine)
     turns.stop_playing(d, reply.connection)  # audio that still comes over this connection is not part of this reply
-    waits = line.called and bool(line.calls)  # the model goes on with the result of the call
-    change(d, go_on=not waits, written="")
+    waits = realtime.response.called and bool(realtime.tool_calls.open)  # the model goes on with the result of the call
+    d.owed = replace(d.owed, go_on=not waits)
+    d.response = replace(d.response, written="")
     if mine:
-        change(d, said=" ".join(filter(None, [line.said, text])), going_on=reply.turn)
+        d.owed = replace(d.owed, said=" ".join(filter(None, [realtime.owed.said, text])), turn=reply.turn)
     else:
         turns.end_of_sound(d)
 
 
 def put_back_notice(d: Draft) -> None:
     """Put an announcement that the model has not begun back into the queue."""
-    line = _line(d)
-    if line.notice and line.announced:
-        d.pending.notices = (line.announced, *d.pending.notices)[: turns.NOTICES_LIMIT]
-    change(d, notice=False, announced="")
+    realtime = d.realtime
+    if realtime.owed.announcement:
+        d.pending.notices = (realtime.owed.announcement, *d.pending.notices)[: turns.NOTICES_LIMIT]
+    d.owed = replace(d.owed, announcement=None)
 
 
 def say(d: Draft, text: str, *, respond: bool = True) -> None:
     """Send text to the model, as soon as its connection is ready."""
-    line = _line(d)
-    if line.ready:
-        d.outputs.append(out.Say(line.effect, text, respond))
+    realtime = d.realtime
+    if realtime.ready:
+        d.outputs.append(out.Say(realtime.effect, text, respond))
     else:
-        change(d, notes=(*line.notes, Note(text, respond))[-NOTES_LIMIT:])
+        d.realtime = replace(d.realtime, notes=(*realtime.notes, Note(text, respond))[-NOTES_LIMIT:])
 
 
 def restored_later(d: Draft, worker: str, gap_ms: int, lost: tuple[str, ...]) -> None:
     """Have `session.restored` record a takeover once there is a connection."""
-    change(d, worker=worker, lost=lost, lost_at=d.now - gap_ms * 1_000)
+    outage = d.realtime.outage or Outage()
+    d.realtime = replace(d.realtime, outage=replace(outage, since=d.now - gap_ms * 1_000, worker=worker, lost=lost))
 
 
 def taken_over(d: Draft) -> None:
     """Open a connection after a takeover: the old one ended with its worker."""
-    line = d.state.line
-    if line is not None:
-        change(d, ready=False, restoring=True, lost_at=line.lost_at or d.now, deaths=line.deaths + 1 if line.handle else 0)
-        line = _line(d)
-        if line.deaths >= DEATHS_LIMIT:
-            change(d, handle="")
+    realtime = d.state.realtime
+    if realtime is not None:
+        resumption = replace(realtime.resumption, deaths=realtime.resumption.deaths + 1 if realtime.resumption.handle else 0)
+        if resumption.deaths >= DEATHS_LIMIT:
+            resumption = replace(resumption, handle="")
+        d.realtime = replace(realtime, resumption=resumption, outage=replace(_outage(d, realtime), restoring=True))
         connect(d)
 
 
-def change(d: Draft, **changes: Any) -> None:
-    """Change fields of the connection's state."""
-    d.state.line = replace(_line(d), **changes)
+def _outage(d: Draft, realtime: RealtimeState) -> Outage:
+    """Return the outage, which begins now if there was none."""
+    outage = realtime.outage or Outage()
+    return replace(outage, since=outage.since or d.now)
 
 
 def watch(d: Draft) -> None:
     """Start the answer timer if the model owes a response and the timer does not run."""
-    line, reply, cut = d.state.line, d.speech.reply, d.speech.cut
-    if line is None or not line.ready or d.pending.watched or d.client.away_since:
+    realtime, reply, cut = d.state.realtime, d.speech.reply, d.speech.cut
+    if realtime is None or not realtime.ready or d.pending.watched or d.client.away_since:
         return
-    unanswered = line.going_on and all(one is None or one.turn != line.going_on for one in (reply, cut))
-    if line.asking or line.notice or line.muted or unanswered:
+    unanswered = realtime.owed.turn and all(one is None or one.turn != realtime.owed.turn for one in (reply, cut))
+    if realtime.owed.asking or realtime.owed.announces or realtime.response.muted or unanswered:
         d.set_timer(ANSWER, d.settings.turn_timeout_s * 1_000)
 
 
-def _is_good(d: Draft, line: Line) -> bool:
+def _is_good(d: Draft, realtime: RealtimeState) -> bool:
     """Check whether to try the handle: it is not too old, and the model can be told what was said since."""
-    if not line.handle or d.now - line.handle_at >= HANDLE_S * 1_000_000:
+    if not realtime.resumption.handle or d.now - realtime.resumption.issued_at >= HANDLE_S * 1_000_000:
         return False
-    missed = _missed(d, line)
+    missed = _missed(d, realtime)
     # Some models answer every text: they can be told what they missed only if an answer is wanted.
-    wanted = can(line).late_content or d.team.handoff is not None
+    wanted = can(realtime).late_content or d.team.handoff is not None
     return not missed or (wanted and len(missed) < prompt.SUMMARY_CHARACTERS)
 
 
-def _missed(d: Draft, line: Line) -> str:
+def _missed(d: Draft, realtime: RealtimeState) -> str:
     """Return what was said since the handle was issued, without the question that will be asked again."""
-    newest = d.conversation.asked - line.handle_knows
-    if line.asked and line.go_on and d.team.handoff is None:
+    newest = d.conversation.asked - realtime.resumption.knows
+    if realtime.owed.question and realtime.owed.go_on and d.team.handoff is None:
         return prompt.told(d.conversation.history[:-1], newest=newest - 1) if newest > 1 else ""
     return prompt.told(d.conversation.history, newest=newest)
 
@@ -358,12 +378,6 @@ def _joined(notes: tuple[Note, ...]) -> tuple[Note, ...]:
     return (*(note for note in notes if not note.respond), Note("\n\n".join(wanted), respond=True))
 
 
-def can(line: Line) -> capabilities.Capabilities:
+def can(realtime: RealtimeState) -> capabilities.Capabilities:
     """Return the capabilities of a connection's model."""
-    return capabilities.of(line.provider, line.model)
-
-
-def _line(d: Draft) -> Line:
-    if d.state.line is None:
-        raise RuntimeError("a connection was expected")
-    return d.state.line
+    return capabilities.of(realtime.provider, realtime.model)

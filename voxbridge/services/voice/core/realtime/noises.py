@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from voxbridge.services.voice.core.realtime import connection
-from voxbridge.services.voice.core.state import Line
+from msgspec.structs import replace
+
+from voxbridge.services.voice.core.state import RealtimeState
 from voxbridge.services.voice.core.transition import Draft
 
 TIMER: Final = "noise"
@@ -23,11 +24,20 @@ SURE_MS: Final = 1_500
 
 def watch(d: Draft) -> None:
     """Check, after each input, whether an interruption is still without words."""
-    state, line = d.state, d.state.line
+    state, realtime = d.state, d.state.realtime
     if state.speech.broken is None:
         return
     settled = d.reply is not None or state.speech.cut is not None or state.team.handoff is not None or state.phase != "open"
-    if line is None or settled or line.asked or line.turn or line.calls or line.go_on or line.notice or _words(line):
+    if (
+        realtime is None
+        or settled
+        or realtime.owed.question
+        or realtime.hearing.turn
+        or realtime.tool_calls.open
+        or realtime.owed.go_on
+        or realtime.owed.announces
+        or _words(realtime)
+    ):
         state.speech.broken = None
         d.cancel_timers(TIMER)
     elif not state.speech.broken[1]:
@@ -35,16 +45,16 @@ def watch(d: Draft) -> None:
         d.set_timer(TIMER, WAIT_MS)
 
 
-def _words(line: Line) -> bool:
-    return any(text.strip() for _, text in line.words)
+def _words(realtime: RealtimeState) -> bool:
+    return any(text.strip() for _, text in realtime.hearing.words)
 
 
 def due(d: Draft) -> None:
     """Handle the timer: have the model go on, unless the user speaks or the model cannot be told yet."""
-    line = d.state.line
-    if d.speech.broken is None or line is None:
+    realtime = d.state.realtime
+    if d.speech.broken is None or realtime is None:
         return
-    if line.speaking or line.active or not line.ready or d.client.away_since:
+    if realtime.hearing.speaking or realtime.hearing.active or not realtime.ready or d.client.away_since:
         d.set_timer(TIMER, SURE_MS)
     else:
         go_on(d)
@@ -57,4 +67,6 @@ def go_on(d: Draft) -> None:
     heard, d.speech.broken = d.speech.broken[0], None
     d.cancel_timers(TIMER)
     asked = "" if heard else next((one.text for one in reversed(d.conversation.history) if one.role == "user"), "")
-    connection.change(d, go_on=True, said=heard, asked=asked, asked_again=False, asking=False, words=(), going_on=0, awaited=True)
+    d.owed = replace(d.owed, go_on=True, said=heard, question=asked, repeated=False, asking=False, turn=0)
+    d.hearing = replace(d.hearing, words=())
+    d.realtime = replace(d.realtime, awaited=True)

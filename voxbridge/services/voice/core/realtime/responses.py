@@ -1,8 +1,8 @@
 """Responses of a realtime model, recorded as turns like those of a cascade. Pure.
 
-The model decides about turns; this module records them. A response is a reply whose audio is the provider's (`State.reply` with `line`),
-so that playback, barge-in and history work as with the cascade. `transcripts` handles what the user says, `tool_calls` the model's calls,
-`faults` lost connections, workers and clients; `connection` keeps the connection.
+The model decides about turns; this module records them. A response is a reply whose audio is the provider's
+(`Reply.connection`), so that playback, barge-in and history work as with the cascade. `transcripts` handles what the user says,
+`tool_calls` the model's calls, `faults` lost connections, workers and clients; `connection` keeps the connection.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from voxbridge.services.voice.core import provider_events
 from voxbridge.services.voice.core.cascade import segmenter, speaking
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection, textual_calls, tool_calls, transcripts
-from voxbridge.services.voice.core.state import Reply, Speaker, Stamps
+from voxbridge.services.voice.core.state import Outage, Owed, Reply, Response, Speaker, Stamps
 from voxbridge.services.voice.core.transition import ANSWER, Draft
 from voxbridge.services.voice.core.turns import filler, ledger, playout, turns, usage
 from voxbridge.shared.events import voice as ev
@@ -36,48 +36,50 @@ def typed(d: Draft, text: str, text_id: str) -> None:
     d.append(ev.UserSaid(text=text, turn=turn, source="text", text_id=text_id))
     memory.remember_user(d, text)
     connection.put_back_notice(d)
-    connection.change(d, asked=text, asking=True, going_on=turn, go_on=False, said="", asked_again=False, awaited=True, ended_at=d.now)
-    if transcripts.line_of(d).ready:
+    d.owed = replace(d.owed, question=text, asking=True, turn=turn, go_on=False, said="", repeated=False)
+    d.realtime = replace(d.realtime, awaited=True)
+    d.hearing = replace(d.hearing, ended_at=d.now)
+    if d.realtime.ready:
         connection.say(d, text)
     else:
-        connection.change(d, go_on=True)
+        d.owed = replace(d.owed, go_on=True)
     transcripts.wait_for_an_answer(d)
 
 
 def notice(d: Draft, text: str) -> None:
     """Have the model make an announcement, which answers no turn."""
-    connection.change(d, notice=True, announced=text, asked="", asked_again=False)
+    d.owed = replace(d.owed, announcement=text, question="", repeated=False)
     connection.say(d, ANNOUNCE.format(text))
     transcripts.wait_for_an_answer(d)
 
 
 def agent_audio(d: Draft, input: provider_events.AgentAudio) -> None:
     """Record audio of the model, in the current reply or a new one."""
-    if transcripts.line_of(d).muted:
+    if d.realtime.response.muted:
         return
-    before_ms = transcripts.line_of(d).counted_ms
+    before_ms = d.realtime.response.counted_ms
     reply, begins = _response(d, input.audio_ms)
     earlier, last = playout.newest(reply.pieces)
     last = replace(last, ms=max(last.ms, _sounded_ms(input, begins, before_ms) - playout.model_ms(earlier)))
     reply = playout.resumed(reply, d.now)
     d.speech.reply = replace(reply, pieces=(*earlier, last), stamps=speaking.sounds(reply, d.now))
     # A connection opened during a long answer need not hear the microphone audio of that whole answer again.
-    connection.change(d, audio_ms=max(transcripts.line_of(d).audio_ms, input.audio_ms))
+    d.hearing = replace(d.hearing, audio_ms=max(d.realtime.hearing.audio_ms, input.audio_ms))
     transcripts.wait_for_an_answer(d)
 
 
 def agent_words(d: Draft, input: provider_events.AgentWords) -> None:
     """Record further transcript of what the model speaks. It may come after its audio."""
-    line, reply = transcripts.line_of(d), d.reply
-    if line.muted:
+    realtime, reply = d.realtime, d.reply
+    if realtime.response.muted:
         return
     before_ms, begins = 0, False
-    elsewhere = reply is not None and line.going_on not in (0, reply.turn)  # a call opened another turn since: its answer begins
-    if reply is None or reply.connection != line.effect or (reply.closed and (line.over or elsewhere)):
-        before_ms = line.counted_ms
-        reply, begins = _response(d, line.audio_ms)
+    elsewhere = reply is not None and realtime.owed.turn not in (0, reply.turn)  # a call opened another turn since: its answer begins
+    if reply is None or reply.connection != realtime.effect or (reply.closed and (realtime.response.over or elsewhere)):
+        before_ms = realtime.response.counted_ms
+        reply, begins = _response(d, realtime.hearing.audio_ms)
         transcripts.wait_for_an_answer(d)
-    elif line.awaited:
+    elif realtime.awaited:
         reply = _comes(d, reply)
     earlier, last = playout.newest(reply.pieces)
     room = TEXT_LIMIT - sum(len(piece.text) for piece in reply.pieces)
@@ -90,34 +92,33 @@ def agent_words(d: Draft, input: provider_events.AgentWords) -> None:
 
 def agent_text(d: Draft, input: provider_events.AgentText) -> None:
     """Record text that the model wrote and does not speak. It is used only if the model does not speak at all in this turn."""
-    line = transcripts.line_of(d)
-    if not line.muted:
-        connection.change(d, written=(line.written + input.text)[:TEXT_LIMIT])
+    realtime = d.realtime
+    if not realtime.response.muted:
+        d.response = replace(d.response, written=(realtime.response.written + input.text)[:TEXT_LIMIT])
 
 
 def interrupted(d: Draft, input: provider_events.Interrupted) -> None:
     """Handle an interruption: the user spoke over the model, or typed. If typed, it ends the response before the typed question."""
     transcripts.final(d)
     connection.put_back_notice(d)
-    line = transcripts.line_of(d)
-    typed_over = (line.muted or d.reply is None or d.reply.filler) and bool(line.asked) and not line.go_on
+    realtime = d.realtime
+    typed_over = (realtime.response.muted or d.reply is None or d.reply.filler) and bool(realtime.owed.question) and not realtime.owed.go_on
     if not typed_over:
         transcripts.leave_unanswered(d)
-    connection.change(
-        d,
-        cut=True,
-        counted_ms=0,
-        muted=False,
-        asking=True,
+    owed = realtime.owed
+    from_ms = max(realtime.hearing.from_ms, input.audio_ms - transcripts.BEFORE_ONSET_MS)
+    d.realtime = replace(
+        d.realtime,
+        hearing=replace(d.hearing, from_ms=from_ms, audio_ms=input.audio_ms),
+        owed=Owed(
+            asking=True,
+            question=owed.question if typed_over else "",
+            repeated=owed.repeated,
+            turn=owed.turn if typed_over else 0,
+            announcement=owed.announcement,
+        ),
         awaited=typed_over,
-        called=False,
-        go_on=False,
-        asked=line.asked if typed_over else "",
-        going_on=line.going_on if typed_over else 0,
-        said="",
-        written="",
-        audio_ms=input.audio_ms,
-        from_ms=max(line.from_ms, input.audio_ms - transcripts.BEFORE_ONSET_MS),
+        response=Response(stage="over" if realtime.response.over else "open", cut=True),
     )
     turns.cancel_reply(d, "barge_in")
     transcripts.wait_for_an_answer(d)
@@ -125,61 +126,69 @@ def interrupted(d: Draft, input: provider_events.Interrupted) -> None:
 
 def stop(d: Draft) -> None:
     """Silence the model, as the user asked."""
-    line = transcripts.line_of(d)
-    due = line.ready and (line.notice or line.going_on != 0) and not line.go_on  # the model was asked and has not begun
-    if _mute(d) or (due and (d.reply is None or d.reply.connection != line.effect)):
-        d.outputs.append(out.Interrupt(line.effect))
-        connection.change(d, muted=True)
-    connection.change(d, awaited=False)
+    realtime = d.realtime
+    owed = realtime.owed
+    due = realtime.ready and (owed.announces or owed.turn != 0) and not owed.go_on  # the model was asked and has not begun
+    if _mute(d) or (due and (d.reply is None or d.reply.connection != realtime.effect)):
+        d.outputs.append(out.Interrupt(realtime.effect))
+        d.response = replace(d.response, muted=True)
+    d.realtime = replace(d.realtime, awaited=False)
     turns.cancel_reply(d, "client")
-    connection.change(
-        d, go_on=False, asked="", asked_again=False, said="", notice=False, announced="", asking=bool(line.words) or line.active
+    d.owed = replace(
+        d.owed,
+        go_on=False,
+        question="",
+        repeated=False,
+        said="",
+        announcement=None,
+        asking=bool(realtime.hearing.words) or realtime.hearing.active,
     )
     transcripts.leave_unanswered(d)
-    if transcripts.line_of(d).asking or transcripts.line_of(d).muted:
+    if d.realtime.owed.asking or d.realtime.response.muted:
         transcripts.wait_for_an_answer(d)
 
 
 def generation_done(d: Draft, input: provider_events.GenerationDone) -> None:
     """Close the reply: the model has made all of its response."""
     reply = d.reply
-    if reply is not None and reply.connection == transcripts.line_of(d).effect and not reply.closed and input.ms:
+    if reply is not None and reply.connection == d.realtime.effect and not reply.closed and input.ms:
         speaking.close(d, input.ms)
 
 
 def model_turn_done(d: Draft, input: provider_events.ModelTurnDone) -> None:
     """Handle the end of the model's turn: close its reply, or deal with a turn that brought none."""
-    line, reply = transcripts.line_of(d), d.reply
-    mine = reply if reply is not None and reply.connection == line.effect and line.going_on in (0, reply.turn) else None
-    written = line.written
+    realtime, reply = d.realtime, d.reply
+    mine = reply if reply is not None and reply.connection == realtime.effect and realtime.owed.turn in (0, reply.turn) else None
+    written = realtime.response.written
     count(d, input)
-    connection.change(d, muted=False, cut=False, written="", called=False, over=True, counted_ms=0, answered_at=d.now)
-    if line.muted or line.cut:
+    d.realtime = replace(d.realtime, response=Response(), answered_at=d.now)
+    if realtime.response.muted or realtime.response.cut:
         return
-    connection.change(d, awaited=bool(line.calls))
+    d.realtime = replace(d.realtime, awaited=bool(realtime.tool_calls.open))
     if mine is not None:
         if input.quiet and input.ms:
             _unanswered(d, "The model's audio is silent.")
             return
-        if d.speech.cut is None and not connection.can(line).detects_voice:
+        if d.speech.cut is None and not connection.can(realtime).detects_voice:
             transcripts.final(d)
-        connection.change(d, tries=0, deaths=0, asked="", asked_again=False, said="", going_on=0)
+        d.realtime = replace(d.realtime, tries=0, resumption=replace(d.realtime.resumption, deaths=0))
+        d.owed = replace(d.owed, question="", repeated=False, said="", turn=0)
         if not mine.closed:
             speaking.close(d, input.ms)
-    elif written and not line.calls:
+    elif written and not realtime.tool_calls.open:
         _written(d, written)
-    elif line.said and line.going_on and not line.called:
+    elif realtime.owed.said and realtime.owed.turn and not realtime.response.called:
         _said_all(d)
-    elif not line.over:
+    elif not realtime.response.over:
         return  # its reply was finished before; an open question belongs to its next turn
-    elif line.notice and line.announced and not line.called:
-        _passed_over(d, "The model passed over what it was to announce.")
-    elif line.notice and not line.called:  # a continuation that answers no turn
-        connection.change(d, notice=False, asked="", asked_again=False, said="")
+    elif realtime.owed.announcement and not realtime.response.called:
+        _passed_over(d, realtime.owed.announcement, "The model passed over what it was to announce.")
+    elif realtime.owed.announces and not realtime.response.called:  # a continuation that answers no turn
+        d.owed = replace(d.owed, announcement=None, question="", repeated=False, said="")
         d.cancel_timers(ANSWER)
     elif input.waiting:
         _unfinished(d)
-    elif (line.asking or line.asked) and not line.called:
+    elif (realtime.owed.asking or realtime.owed.question) and not realtime.response.called:
         _unanswered(d, f"The model ended its turn without a word{': ' + input.reason if input.reason else ''}.")
 
 
@@ -191,55 +200,57 @@ def count(d: Draft, input: provider_events.ModelTurnDone | provider_events.Token
 def _unfinished(d: Draft) -> None:
     """Complete the turn without an answer: the model waits for the user to go on."""
     transcripts.finish(d)
-    going_on = transcripts.line_of(d).going_on
+    going_on = d.realtime.owed.turn
     if going_on:
         ledger.complete(d, going_on, "completed")
-    connection.change(d, asking=False, asked="", asked_again=False, tries=0, going_on=0)
+    d.owed = replace(d.owed, asking=False, question="", repeated=False, turn=0)
+    d.realtime = replace(d.realtime, tries=0)
     d.cancel_timers(ANSWER)
     d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
 
 
 def _said_all(d: Draft) -> None:
     """Complete a turn whose model was asked to go on after the heard words and has nothing to add."""
-    line, reply = transcripts.line_of(d), d.reply
-    turn = line.going_on
-    spoke_up = bool(line.words) and not line.turn  # words that the model may still answer
-    connection.change(d, tries=0, asking=line.asking and spoke_up, asked="", asked_again=False, said="", going_on=0)
+    realtime, reply = d.realtime, d.reply
+    turn = realtime.owed.turn
+    spoke_up = bool(realtime.hearing.words) and not realtime.hearing.turn  # words that the model may still answer
+    d.realtime = replace(d.realtime, tries=0)
+    d.owed = replace(d.owed, asking=realtime.owed.asking and spoke_up, question="", repeated=False, said="", turn=0)
     if reply is not None and reply.turn == turn:  # its audio is still being heard
         d.speech.reply = replace(reply, goes_on=False)
         speaking.end_speech(d)
     else:
         ledger.complete(d, turn, "completed")
-    if not transcripts.line_of(d).asking:
+    if not d.realtime.owed.asking:
         d.cancel_timers(ANSWER)
     d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
 
 
 def silent(d: Draft) -> None:
     """Handle the answer timer: nothing came from the model within the turn timeout."""
-    connection.change(d, speaking=False)
-    line, reply = transcripts.line_of(d), d.reply
-    if line.calls or not line.ready or (reply is not None and not (reply.connection or reply.filler)):
+    d.hearing = replace(d.hearing, speaking=False)
+    realtime, reply = d.realtime, d.reply
+    if realtime.tool_calls.open or not realtime.ready or (reply is not None and not (reply.connection or reply.filler)):
         transcripts.wait_for_an_answer(d)
         return
-    connection.change(d, muted=False)
-    if reply is not None and not reply.closed and reply.connection == line.effect:
+    d.response = replace(d.response, muted=False)
+    if reply is not None and not reply.closed and reply.connection == realtime.effect:
         connection.break_off(d)
-    elif line.words and line.asking and not line.turn and line.ended_at < line.answered_at:
+    elif realtime.hearing.words and realtime.owed.asking and not realtime.hearing.turn and realtime.hearing.ended_at < realtime.answered_at:
         # Words said while the model spoke, which it did not answer.
         transcripts.finish(d)
-        connection.change(d, asked="", going_on=0)
+        d.owed = replace(d.owed, question="", turn=0)
         ledger.complete(d, d.counters.turns, "no_speech")
         d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
         return
-    elif not (line.words or line.asked or line.go_on or line.notice or line.going_on):
+    elif not (realtime.hearing.words or realtime.owed.question or realtime.owed.go_on or realtime.owed.announces or realtime.owed.turn):
         transcripts.leave_reply(d)
-        connection.change(d, asking=False, said="")  # what sounded like speech had no words
+        d.owed = replace(d.owed, asking=False, said="")  # what sounded like speech had no words
         d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
         return
     message = f"Nothing came for {d.settings.turn_timeout_s} s."
-    if line.notice and line.announced:
-        _passed_over(d, message)
+    if realtime.owed.announcement:
+        _passed_over(d, realtime.owed.announcement, message)
     else:
         _unanswered(d, message, reconnect=True)
 
@@ -252,65 +263,73 @@ def _sounded_ms(input: provider_events.AgentAudio | provider_events.AgentWords, 
 
 def _response(d: Draft, audio_ms: int) -> tuple[Reply, bool]:
     """Return the reply that the model is making and whether it begins here. A new reply is begun if there is none."""
-    line, reply = transcripts.line_of(d), d.reply
-    if reply is not None and reply.connection == line.effect and not reply.closed:
-        return _comes(d, reply) if line.awaited else reply, False
+    realtime, reply = d.realtime, d.reply
+    if reply is not None and reply.connection == realtime.effect and not reply.closed:
+        return _comes(d, reply) if realtime.awaited else reply, False
     begun = None
     if reply is not None and reply.filler:
         begun, d.speech.reply = _comes(d, reply), None
     elif reply is not None and not (reply.connection or turns.made(reply)):
         turns.cancel_reply(d, "handoff")  # a reply of the installation's voice: the model speaks itself after all
     elif reply is not None:
-        turns.hand_on(d, goes_on=reply.goes_on or reply.turn == line.going_on)
+        turns.hand_on(d, goes_on=reply.goes_on or reply.turn == realtime.owed.turn)
     transcripts.expect(d)
     transcripts.begin_turn(d)
-    line = transcripts.line_of(d)
-    turn = 0 if line.notice else line.going_on or d.counters.turns
-    stamps = Stamps(speech_ended=line.ended_at or None)
+    realtime = d.realtime
+    turn = 0 if realtime.owed.announces else realtime.owed.turn or d.counters.turns
+    stamps = Stamps(speech_ended=realtime.hearing.ended_at or None)
     if begun is not None:
         reply = replace(begun, kind="words", goes_on=False)
     else:
         d.counters.generation += 1
         reply = Reply(generation=d.counters.generation, turn=turn)
-    reply = replace(reply, turn=turn, connection=line.effect, speaker=Speaker(agent=d.team.agent.name, voice=d.team.voice), stamps=stamps)
+    reply = replace(
+        reply, turn=turn, connection=realtime.effect, speaker=Speaker(agent=d.team.agent.name, voice=d.team.voice), stamps=stamps
+    )
     d.speech.reply, d.speech.unplayed = reply, None
-    d.outputs.append(out.Play(line.effect, reply.generation))
-    connection.change(d, from_ms=audio_ms, audio_ms=audio_ms, notice=False, announced="", over=False, cut=False, counted_ms=0)
-    connection.change(d, awaited=False, speaking=False)
+    d.outputs.append(out.Play(realtime.effect, reply.generation))
+    d.realtime = replace(
+        realtime,
+        hearing=replace(realtime.hearing, from_ms=audio_ms, audio_ms=audio_ms, speaking=False),
+        owed=replace(realtime.owed, announcement=None),
+        awaited=False,
+        response=replace(realtime.response, stage="called" if realtime.response.called else "open", cut=False, counted_ms=0),
+    )
     return reply, True
 
 
 def _comes(d: Draft, reply: Reply) -> Reply:
     """End the wait for the model: drop a filler without audio, and return the reply."""
     filler.give_way(d)
-    connection.change(d, awaited=False)
+    d.realtime = replace(d.realtime, awaited=False)
     d.speech.reply = playout.after_a_wait(d.reply or reply, d.now)
     return d.speech.reply
 
 
 def _mute(d: Draft) -> bool:
     """Mute the rest of the response that is being made. Return whether its reply was still open."""
-    line, reply = transcripts.line_of(d), d.reply
-    if reply is None or reply.connection != line.effect:
+    realtime, reply = d.realtime, d.reply
+    if reply is None or reply.connection != realtime.effect:
         return False
-    if not line.over:
-        connection.change(d, muted=True)
+    if not realtime.response.over:
+        d.response = replace(d.response, muted=True)
     return not reply.closed
 
 
 def _written(d: Draft, text: str) -> None:
     """Handle an answer in text alone: a call written as text is made, other text is spoken by the cascade's voice."""
-    line = transcripts.line_of(d)
+    realtime = d.realtime
     found = textual_calls.find(text, d.team.functions)
     if found is not None:
         ref = f"written-{d.counters.calls + 1}"
         tool_calls.call_requested(d, provider_events.CallRequested(effect=0, ref=ref, name=found[0], arguments=found[1]))
-        of_nobody = (replace(call, effect=0) if call.ref == ref else call for call in transcripts.line_of(d).calls)
-        connection.change(d, calls=tuple(of_nobody))
+        of_nobody = (replace(call, effect=0) if call.ref == ref else call for call in d.realtime.tool_calls.open)
+        d.realtime = replace(d.realtime, tool_calls=replace(d.realtime.tool_calls, open=tuple(of_nobody)))
         return
     transcripts.begin_turn(d)
-    turn = 0 if line.notice else d.counters.turns
-    connection.change(d, tries=0, asked="", asked_again=False, going_on=0, notice=False, announced="", said="")
+    turn = 0 if realtime.owed.announces else d.counters.turns
+    d.realtime = replace(d.realtime, tries=0)
+    d.owed = replace(d.owed, question="", repeated=False, turn=0, announcement=None, said="")
     d.append(
         ev.ProviderFailed(
             part="tts",
@@ -325,54 +344,56 @@ def _written(d: Draft, text: str) -> None:
     turns.say(d, segmenter.written(text), turn=turn)
 
 
-def _passed_over(d: Draft, message: str) -> None:
+def _passed_over(d: Draft, announcement: str, message: str) -> None:
     """Handle an announcement that the model did not make: ask it once more, then have the installation's own voice say it."""
-    line = transcripts.line_of(d)
-    again = not line.asked_again
     error = ev.Failure(code="PROVIDER_REFUSED", message=message, retryable=True)
     d.append(ev.ProviderFailed(part="llm", error=error, turn=0, handled=True))
-    if again:
-        connection.change(d, asked_again=True)
-        connection.say(d, ANNOUNCE.format(line.announced))
+    if not d.owed.repeated:
+        d.owed = replace(d.owed, repeated=True)
+        connection.say(d, ANNOUNCE.format(announcement))
         transcripts.wait_for_an_answer(d)
     else:
-        connection.change(d, notice=False, announced="", asked_again=False)
+        d.owed = replace(d.owed, announcement=None, repeated=False)
         d.cancel_timers(ANSWER)
         if d.settings.owns_up:
-            _own_up(d, "", 0, instead=line.announced)
+            _own_up(d, "", 0, instead=announcement)
 
 
 def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
     """Handle a model that does not answer: ask it once more, then apologise for it."""
-    line, reply = transcripts.line_of(d), d.reply
-    asking = line.asking or bool(line.asked) or line.go_on or line.notice or bool(line.going_on)
+    realtime, reply = d.realtime, d.reply
+    asking = (
+        realtime.owed.asking or bool(realtime.owed.question) or realtime.owed.go_on or realtime.owed.announces or bool(realtime.owed.turn)
+    )
     if not asking:
         return
     transcripts.finish(d)  # it is asked again in text, or apologised for
-    line = transcripts.line_of(d)
+    realtime = d.realtime
     error = ev.Failure(code="TIMED_OUT" if reconnect else "PROVIDER_REFUSED", message=message, retryable=True)
-    again = not line.asked_again
+    again = not realtime.owed.repeated
     d.append(ev.ProviderFailed(part="llm", error=error, turn=d.counters.turns, handled=again))
-    if reply is not None and reply.connection == line.effect and not reply.closed:
+    if reply is not None and reply.connection == realtime.effect and not reply.closed:
         d.outputs.append(out.Flush(reply.generation))
         d.speech.reply = None
         turns.cut_trailing(d)
     if again:
-        connection.change(d, asked_again=True, asked=line.asked or connection.ANSWER_AGAIN)
+        d.owed = replace(d.owed, repeated=True, question=realtime.owed.question or connection.ANSWER_AGAIN)
         if reconnect:
-            connection.change(d, lost_at=d.now, restoring=True, go_on=bool(line.asked or line.said or line.going_on) or line.go_on)
+            d.realtime = replace(d.realtime, outage=Outage(since=d.now, restoring=True))
+            d.owed = replace(d.owed, go_on=bool(realtime.owed.question or realtime.owed.said or realtime.owed.turn) or realtime.owed.go_on)
             connection.connect(d)
         else:
-            connection.say(d, line.asked or connection.ANSWER_AGAIN)
-        connection.change(d, awaited=True)
+            connection.say(d, realtime.owed.question or connection.ANSWER_AGAIN)
+        d.realtime = replace(d.realtime, awaited=True)
         transcripts.wait_for_an_answer(d)
         return
-    connection.change(d, asking=False, asked="", asked_again=False, go_on=False, said="", notice=False, announced="", awaited=False)
+    d.owed = replace(d.owed, asking=False, question="", repeated=False, go_on=False, said="", announcement=None)
+    d.realtime = replace(d.realtime, awaited=False)
     d.cancel_timers(ANSWER)
     transcripts.leave_reply(d)
-    turn = line.going_on or line.turn
+    turn = realtime.owed.turn or realtime.hearing.turn
     transcripts.final(d)
-    connection.change(d, going_on=0)
+    d.owed = replace(d.owed, turn=0)
     if d.settings.owns_up:
         _own_up(d, speaking.APOLOGIES["silence" if reconnect else "llm"], turn)
     elif turn:
@@ -392,13 +413,13 @@ def _own_up(d: Draft, apology: str, turn: int, *, instead: str = "") -> None:
 def owns_up_to_loss(d: Draft) -> bool:
     """Apologise for the final loss of the connection; the session ends when that was heard. Return False if the client is away or the
     session makes no such apologies."""
-    line = transcripts.line_of(d)
+    realtime = d.realtime
     if d.client.away_since or not d.settings.owns_up:
         return False
     transcripts.leave_reply(d)
-    turn = line.going_on or line.turn
+    turn = realtime.owed.turn or realtime.hearing.turn
     transcripts.final(d)
-    connection.change(d, asking=False, asked="", go_on=False, said="", notice=False, announced="", going_on=0)
+    d.owed = replace(d.owed, asking=False, question="", go_on=False, said="", announcement=None, turn=0)
     d.team.handoff = None  # it cannot complete any more, and would keep the apology from being finished
     _own_up(d, speaking.APOLOGIES["lost"], turn)
     return True

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from voxbridge.services.voice.core import handoff, page_functions, provider_events
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import speaking
@@ -34,49 +36,46 @@ def call_requested(d: Draft, input: provider_events.CallRequested) -> None:
     transcripts.begin_turn(d)
     if not transcripts.are_due(d):
         transcripts.final(d)
-    if (
-        d.reply is not None
-        and d.reply.connection == transcripts.line_of(d).effect
-        and not d.reply.closed
-        and d.counters.turns != turns_before
-    ):
+    if d.reply is not None and d.reply.connection == d.realtime.effect and not d.reply.closed and d.counters.turns != turns_before:
         speaking.close(d, playout.made_ms(d.reply))  # it belongs to an earlier turn, or to none
-    line = transcripts.line_of(d)
-    connection.change(d, from_ms=max(line.from_ms, line.audio_ms))  # a call counts as an answer
+    realtime = d.realtime
+    d.hearing = replace(d.hearing, from_ms=max(realtime.hearing.from_ms, realtime.hearing.audio_ms))  # a call counts as an answer
     if input.name == HANDOFF:
         refusal = handoff.called(d, input.arguments)
         if refusal:
             error = failed_result(Code.INVALID_ARGUMENT.value, refusal)
-            d.outputs.append(out.Answer(effect=line.effect, ref=input.ref, name=input.name, result=error))
-            connection.change(d, called=True, over=False)
+            d.outputs.append(out.Answer(effect=realtime.effect, ref=input.ref, name=input.name, result=error))
+            d.response = replace(d.response, stage="called")
             transcripts.wait_for_an_answer(d)
         return
-    if len(line.calls) >= CALLS_LIMIT:
+    if len(realtime.tool_calls.open) >= CALLS_LIMIT:
         _refuse(d, input, f"At most {CALLS_LIMIT} calls may be open.")
         return
     if not _in_a_round(d):
         _refuse(d, input, ROUNDS.format(rounds=d.settings.tool_rounds))
-        connection.change(d, called=True, over=False)
+        d.response = replace(d.response, stage="called")
         transcripts.wait_for_an_answer(d)
         return
     call_id, function, timeout_ms = turns.open_call(d, input.name, input.arguments, turn=d.counters.turns)
     browser = function is not None and function.kind == "browser"
-    call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=line.effect, browser=browser)
-    connection.change(d, calls=(*transcripts.line_of(d).calls, call), called=True, over=False, awaited=True)
+    call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=realtime.effect, browser=browser)
+    d.realtime = replace(d.realtime, tool_calls=replace(d.realtime.tool_calls, open=(*d.realtime.tool_calls.open, call)))
+    d.response = replace(d.response, stage="called")
+    d.realtime = replace(d.realtime, awaited=True)
     d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, turns.CALL_MARGIN_MS))
 
 
 def _in_a_round(d: Draft) -> bool:
     """Count the round that a call belongs to. Return whether the turn may have that round."""
-    line = transcripts.line_of(d)
-    turn, rounds = line.rounds
+    realtime = d.realtime
+    turn, rounds = realtime.tool_calls.rounds
     if turn != d.counters.turns:
         rounds = 0
-    if not rounds or line.answered:
+    if not rounds or realtime.tool_calls.answered:
         rounds += 1
     if rounds > d.settings.tool_rounds > 0:
         return False
-    connection.change(d, rounds=(d.counters.turns, rounds), answered=False)
+    d.realtime = replace(d.realtime, tool_calls=replace(d.realtime.tool_calls, rounds=(d.counters.turns, rounds), answered=False))
     return True
 
 
@@ -90,31 +89,32 @@ def _refuse(d: Draft, input: provider_events.CallRequested, message: str) -> Non
 
 def waits_for(d: Draft, call_id: str) -> bool:
     """Check whether this is an open call of a realtime model."""
-    return d.state.line is not None and any(call.call_id == call_id for call in d.state.line.calls)
+    return d.state.realtime is not None and any(call.call_id == call_id for call in d.state.realtime.tool_calls.open)
 
 
 def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
     """Give a call's result to the model: as a response on the connection that requested it, as content on any other. Of several calls of
     lost connections, only the last result asks for an answer: the model would answer each request separately."""
-    line = transcripts.line_of(d)
-    call = next(call for call in line.calls if call.call_id == call_id)
-    connection.change(d, calls=tuple(other for other in line.calls if other is not call), answered=True)
+    realtime = d.realtime
+    call = next(call for call in realtime.tool_calls.open if call.call_id == call_id)
+    left = tuple(other for other in realtime.tool_calls.open if other is not call)
+    d.realtime = replace(realtime, tool_calls=replace(realtime.tool_calls, open=left, answered=True))
     d.cancel_timers(f"call:{call_id}")
     memory.remember_call(d, out.ToolUse(call_id=call_id, name=call.name, arguments=call.arguments), result)
-    if line.ready and call.effect == line.effect:
+    if realtime.ready and call.effect == realtime.effect:
         d.append(ev.ToolDelivered(call_id=call_id, how="response"))
-        d.outputs.append(out.Answer(effect=line.effect, ref=call.ref, name=call.name, result=result))
+        d.outputs.append(out.Answer(effect=realtime.effect, ref=call.ref, name=call.name, result=result))
     else:
         d.append(ev.ToolDelivered(call_id=call_id, how="content"))
-        connection.change(d, go_on=False)
-        others = line.ready and any(other.effect != line.effect for other in transcripts.line_of(d).calls)
+        d.owed = replace(d.owed, go_on=False)
+        others = realtime.ready and any(other.effect != realtime.effect for other in left)
         connection.say(d, RESULT.format(name=call.name, result=memory.as_text(result)), respond=not others)
     transcripts.wait_for_an_answer(d)
 
 
 def call_timed_out(d: Draft, call_id: str) -> None:
     """Cancel a call that no executor answered in time, and give the model an error as its result."""
-    call = next(call for call in transcripts.line_of(d).calls if call.call_id == call_id)
+    call = next(call for call in d.realtime.tool_calls.open if call.call_id == call_id)
     d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
     answered(d, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
     d.forget_call(call_id)
@@ -122,13 +122,14 @@ def call_timed_out(d: Draft, call_id: str) -> None:
 
 def calls_cancelled(d: Draft, input: provider_events.CallsCancelled) -> None:
     """Cancel calls that the provider took back: their results are recorded and given to no model."""
-    line = transcripts.line_of(d)
-    for call in line.calls:
-        if call.ref in input.refs and call.effect == line.effect:
+    realtime = d.realtime
+    for call in realtime.tool_calls.open:
+        if call.ref in input.refs and call.effect == realtime.effect:
             d.cancel_timers(f"call:{call.call_id}")
             d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="provider"))
             d.forget_call(call.call_id)
-    kept = tuple(call for call in line.calls if call.call_id not in d.pending.dropped)
-    connection.change(d, calls=kept, awaited=line.awaited and bool(kept))
-    if line.going_on:
+    kept = tuple(call for call in realtime.tool_calls.open if call.call_id not in d.pending.dropped)
+    d.realtime = replace(d.realtime, tool_calls=replace(d.realtime.tool_calls, open=kept))
+    d.realtime = replace(d.realtime, awaited=realtime.awaited and bool(kept))
+    if realtime.owed.turn:
         transcripts.wait_for_an_answer(d)

@@ -27,29 +27,50 @@ class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
     browser: bool = False
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """State of the connection to a realtime model. `connection` keeps it open, `responses` holds the conversation over it."""
+Resumes = Literal["", "handle", "seed", "summary"]
+"""Way in which a model learns the conversation so far; empty if there is none."""
 
-    provider: str
-    model: str
-    effect: int = 0
+
+class Closed(msgspec.Struct, frozen=True, tag="closed"):
+    """No connection: the first one is not opened yet, or none will be tried any more."""
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True, tag="opening"):
+    """A connection is being opened."""
+
+    effect: int
     """Id of the running `Connect` effect."""
 
-    ready: bool = False
-    resumes: Literal["", "handle", "seed", "summary"] = ""
-    """Way in which the model learns the conversation so far over the running connection."""
+    resumes: Resumes
 
     shortened: bool = False
-    """True if that connection gives the model only a summary of the conversation's beginning."""
+    """True if it is given only a summary of the conversation's beginning."""
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True, tag="ready"):
+    """The model listens. The timer `connection.LEAVE` belongs to this phase."""
+
+    effect: int
+    resumes: Resumes
+    leaving_at: int = 0
+    """Time at which the provider will close the connection, µs; 0 until it announces that."""
+
+
+Link = Closed | Opening | Ready
+"""Phase of the connection."""
+
+
+class Resumption(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about resuming the provider's session."""
 
     handle: str = ""
     """Reference of the last good handle. It is kept while the provider reports that the session cannot be resumed at the moment."""
 
-    handle_at: int = 0
+    issued_at: int = 0
     """Time the handle was issued, µs."""
 
-    handle_knows: int = 0
-    """Number of user messages (`State.asked`) that the model knew when the handle was issued."""
+    knows: int = 0
+    """Number of user messages (`Conversation.asked`) that the model knew when the handle was issued."""
 
     resumable: bool = False
     """True if the provider would resume the conversation as it is now."""
@@ -57,11 +78,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     deaths: int = 0
     """Connections lost while this handle was held, since it was issued or the last turn was completed."""
 
-    tries: int = 0
-    """Consecutive connections that completed no turn."""
 
-    lost_at: int = 0
-    """Time since which the conversation waits for a connection, µs; 0 while it has one, and before the first."""
+class Outage(msgspec.Struct, frozen=True, kw_only=True):
+    """The conversation waits for a connection again."""
+
+    since: int = 0
+    """Time since which it waits, µs; 0 if unknown."""
 
     restoring: bool = False
     """True if `session.restored` is to be written when a connection is ready."""
@@ -72,14 +94,24 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     lost: tuple[str, ...] = ()
     """Descriptions of what was lost, for that event."""
 
-    leaving_at: int = 0
-    """Time at which the provider will close the connection, µs; 0 until it announces that."""
+
+class Hearing(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model heard of the user. Positions are ms of microphone audio."""
 
     from_ms: int = 0
-    """Position in the microphone audio, ms, from which on nothing was answered."""
+    """Position from which on nothing was answered."""
 
     audio_ms: int = 0
-    """Milliseconds of microphone audio heard at the connection's last report."""
+    """Audio heard at the connection's last report."""
+
+    pause_ms: int = 0
+    """Position at which the speech that the installation's own detector hears last paused."""
+
+    active: bool = False
+    """True while the installation's own detector hears the user speak; the model was told so."""
+
+    speaking: bool = False
+    """True while the provider's detector hears the user speak."""
 
     words: tuple[tuple[str, str], ...] = ()
     """Words of the user that are in no event yet, as `(provider's item, text)`."""
@@ -91,72 +123,115 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """Turn that `words` belong to; 0 until the model begins to answer them."""
 
     asked_at: int = 0
-    """Value of `State.remembered` when that turn began."""
+    """Value of `Conversation.remembered` when that turn began."""
 
     ended_at: int = 0
     """Time of the user's last words or end of speech, µs."""
 
-    answered_at: int = 0
-    """End of the model's last turn, µs."""
 
-    active: bool = False
-    """True while the installation's own detector hears the user speak; the model was told so."""
-
-    pause_ms: int = 0
-    """Position in the microphone audio, ms, at which that speech last paused."""
+class Owed(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model is to say next."""
 
     asking: bool = False
     """True if the user said something that the model has not begun to answer."""
 
-    speaking: bool = False
-    """True while the provider's detector hears the user speak."""
-
-    awaited: bool = False
-    """True while the user waits for the model to speak, whatever the answer depends on."""
-
-    asked: str = ""
+    question: str = ""
     """Last known question of the user that was not answered completely."""
 
-    asked_again: bool = False
+    repeated: bool = False
     """True if the model stayed silent and was asked again."""
 
-    notice: bool = False
-    """True if the next response answers no turn: a greeting or a notice."""
+    turn: int = 0
+    """Turn that is still to be answered, or whose answer is still to be continued; 0 if there is none."""
 
-    announced: str = ""
-    """Text that this response is to say."""
-
-    cut: bool = False
-    """True if the model's response was interrupted: the end of its turn then counts as no answer."""
-
-    muted: bool = False
-    """True if the rest of the response is to be ignored."""
-
-    rounds: tuple[int, int] = (0, 0)
-    """`(turn, count)`: rounds of calls in this turn. A round ends with its first result."""
-
-    answered: bool = True
-    """True if a result was given since the last call."""
-
-    called: bool = False
-    """True if the model requested a call in its current turn, which counts as an answer."""
-
-    over: bool = True
-    """True if the model is in no turn."""
-
-    counted_ms: int = 0
-    """Milliseconds of audio in the model's current turn, as the connection counts it, that belong to a reply that is closed."""
-
-    written: str = ""
-    """Text of the response that the model wrote and did not speak."""
-
-    notes: tuple[Note, ...] = ()
-    calls: tuple[OpenCall, ...] = ()
     go_on: bool = False
     """True if a fault cut a response off or left a question unanswered: the model is told to go on as soon as it can be told."""
 
     said: str = ""
     """Words heard of that response."""
 
-    going_on: int = 0
-    """Turn that is still to be answered, or whose answer is still to be continued; 0 if there is none."""
+    announcement: str | None = None
+    """Text to be announced by the next response, which answers no turn; empty for the continuation of such a response. None if the next
+    response answers a turn."""
+
+    @property
+    def announces(self) -> bool:
+        """True if the next response answers no turn: a greeting, a notice, or the continuation of one."""
+        return self.announcement is not None
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    """The model's current turn."""
+
+    stage: Literal["over", "open", "called"] = "over"
+    """`over`: the model is in no turn. `called`: it requested a call in its turn, which counts as an answer."""
+
+    cut: bool = False
+    """True if it was interrupted: its end then counts as no answer."""
+
+    muted: bool = False
+    """True if the rest of it is to be ignored."""
+
+    counted_ms: int = 0
+    """Milliseconds of its audio, as the connection counts it, that belong to a reply that is closed."""
+
+    written: str = ""
+    """Text of it that the model wrote and did not speak."""
+
+    @property
+    def over(self) -> bool:
+        """True if the model is in no turn."""
+        return self.stage == "over"
+
+    @property
+    def called(self) -> bool:
+        """True if the model requested a call in this turn."""
+        return self.stage == "called"
+
+
+class ToolCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls of the model that wait for their results."""
+
+    open: tuple[OpenCall, ...] = ()
+    rounds: tuple[int, int] = (0, 0)
+    """`(turn, count)`: rounds of calls in this turn. A round ends with its first result."""
+
+    answered: bool = True
+    """True if a result was given since the last call."""
+
+
+class RealtimeState(msgspec.Struct, frozen=True, kw_only=True):
+    """State of an agent's realtime model. `connection` keeps it connected, `responses` holds the conversation with it."""
+
+    provider: str
+    model: str
+    link: Link = Closed()
+    resumption: Resumption = Resumption()
+    tries: int = 0
+    """Consecutive connections that completed no turn."""
+
+    outage: Outage | None = None
+    """None while there is a connection, and before the first."""
+
+    hearing: Hearing = Hearing()
+    owed: Owed = Owed()
+    awaited: bool = False
+    """True while the user waits for the model to speak, whatever the answer depends on."""
+
+    response: Response = Response()
+    answered_at: int = 0
+    """End of the model's last turn, µs."""
+
+    tool_calls: ToolCalls = ToolCalls()
+    notes: tuple[Note, ...] = ()
+    """Texts for the model that wait for a connection."""
+
+    @property
+    def effect(self) -> int:
+        """Id of the running `Connect` effect; 0 if there is none."""
+        return 0 if isinstance(self.link, Closed) else self.link.effect
+
+    @property
+    def ready(self) -> bool:
+        """True if the model listens."""
+        return isinstance(self.link, Ready)

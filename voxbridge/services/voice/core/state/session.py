@@ -9,7 +9,7 @@ import msgspec
 
 from voxbridge.services.voice.core.state.client import Client
 from voxbridge.services.voice.core.state.conversation import Conversation
-from voxbridge.services.voice.core.state.realtime import Line
+from voxbridge.services.voice.core.state.realtime import RealtimeState
 from voxbridge.services.voice.core.state.speech import Speech, Utterance
 from voxbridge.services.voice.core.state.team import Team
 from voxbridge.shared.events.gateway import SessionRequested
@@ -133,8 +133,8 @@ class State(msgspec.Struct, kw_only=True):
     """What the user is saying to a cascade agent."""
 
     speech: Speech = msgspec.field(default_factory=Speech)
-    line: Line | None = None
-    """Connection of an agent with a realtime model; None for a cascade agent."""
+    realtime: RealtimeState | None = None
+    """State of the agent's realtime model; None for a cascade agent."""
 
     pending: Pending = msgspec.field(default_factory=Pending)
     display: Display = msgspec.field(default_factory=Display)

@@ -85,9 +85,13 @@ def phrase(language: str, sid: str, turn: int, count: int) -> str:
 
 def watch(d: Draft) -> None:
     """Check, after each input, whether a wait begins or is over."""
-    line, reply = d.state.line, d.reply
-    if line is not None and line.awaited and not (line.asking or line.going_on or line.calls or line.go_on or line.notice):
-        connection.change(d, awaited=False)  # the model owes nothing
+    realtime, reply = d.state.realtime, d.reply
+    if (
+        realtime is not None
+        and realtime.awaited
+        and not (realtime.owed.asking or realtime.owed.turn or realtime.tool_calls.open or realtime.owed.go_on or realtime.owed.announces)
+    ):
+        d.realtime = replace(d.realtime, awaited=False)  # the model owes nothing
     if reply is not None and reply.filler and not _for_the_model(d):
         _finish(d, reply)
     waits = _waits(d)
@@ -177,7 +181,7 @@ def _waits(d: Draft) -> bool:
         or state.ownership.released
     ):
         return False
-    if state.line is not None:
+    if state.realtime is not None:
         return _for_the_model(d)
     if reply is None or not reply.turn or reply.synthesis.held or reply.failed or reply.closed or reply.round.unsplit.strip():
         return False
@@ -186,8 +190,8 @@ def _waits(d: Draft) -> bool:
 
 
 def _for_the_model(d: Draft) -> bool:
-    line = d.state.line
-    return line is not None and line.awaited and not (line.active or line.speaking)
+    realtime = d.state.realtime
+    return realtime is not None and realtime.awaited and not (realtime.hearing.active or realtime.hearing.speaking)
 
 
 def _left_to_play(d: Draft) -> int:
@@ -203,18 +207,18 @@ def _left_to_play(d: Draft) -> int:
 
 def _since_words(d: Draft) -> int:
     """Return the ms until a realtime model counts as late."""
-    line = d.state.line
-    if line is None or line.calls:
+    realtime = d.state.realtime
+    if realtime is None or realtime.tool_calls.open:
         return 0
-    unsure = bool(line.words) and not d.team.agent.manual_activity and not connection.can(line).detects_voice
-    return AFTER_MS + (UNSURE_MS if unsure else 0) - (d.now - line.ended_at) // 1_000
+    unsure = bool(realtime.hearing.words) and not d.team.agent.manual_activity and not connection.can(realtime).detects_voice
+    return AFTER_MS + (UNSURE_MS if unsure else 0) - (d.now - realtime.hearing.ended_at) // 1_000
 
 
 def _turn(d: Draft) -> int:
-    line, reply = d.state.line, d.reply
-    if line is None:
+    realtime, reply = d.state.realtime, d.reply
+    if realtime is None:
         return reply.turn if reply is not None else 0
-    return line.going_on or line.turn or d.counters.turns + 1
+    return realtime.owed.turn or realtime.hearing.turn or d.counters.turns + 1
 
 
 def _say(d: Draft, text: str, turn: int) -> None:

@@ -37,6 +37,6 @@ def settle(d: Draft) -> None:
 
 def _owned(state: State) -> set[int]:
     owned = {one.turn for one in (state.speech.reply, state.speech.cut, state.speech.withdrawn, *state.speech.trailing) if one is not None}
-    if state.line is not None:
-        owned.add(state.line.going_on)
+    if state.realtime is not None:
+        owned.add(state.realtime.owed.turn)
     return owned

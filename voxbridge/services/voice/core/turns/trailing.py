@@ -116,9 +116,9 @@ def _cut(d: Draft, reply: Reply, played_ms: int, close: Close) -> None:
         d.append(said(d, reply, text, unheard=unheard, interrupted=True, played_ms=played_ms, filler=filler))
     if unheard:
         shorten(d, reply, text)
-    line, whole = d.state.line, playout.text(reply.pieces)
-    if line is not None and reply.goes_on and line.said.endswith(whole):
-        d.state.line = replace(line, said=f"{line.said.removesuffix(whole)}{text}".strip())
+    realtime, whole = d.state.realtime, playout.text(reply.pieces)
+    if realtime is not None and reply.goes_on and realtime.owed.said.endswith(whole):
+        d.state.realtime = replace(realtime, owed=replace(realtime.owed, said=f"{realtime.owed.said.removesuffix(whole)}{text}".strip()))
     if not reply.goes_on:
         close(d, reply, "interrupted")
 

@@ -365,7 +365,7 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
         memory.remember_round(d, reply)
         reply = new_round(reply)
     rest = " ".join(filter(None, [*(piece.text for piece in reply.pieces), reply.round.unsplit]))
-    d.speech.redo = reply.turn if by == "barge_in" and not rest and d.state.line is None else 0
+    d.speech.redo = reply.turn if by == "barge_in" and not rest and d.state.realtime is None else 0
     d.speech.reply = None
     kind = "failed" if by == "failure" and not reply.failed else reply.kind
     d.speech.cut = replace(reply, kind=kind, round=replace(reply.round, calls=(), effect=None), goes_on=False)
@@ -379,8 +379,8 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
 def stop_playing(d: Draft, effect: int) -> None:
     """Stop playing a connection's audio as the current reply: further audio belongs to the next reply, and its ms are counted anew."""
     d.outputs.append(out.Play(effect, 0))
-    if d.state.line is not None:
-        d.state.line = replace(d.state.line, counted_ms=0)
+    if d.state.realtime is not None:
+        d.state.realtime = replace(d.state.realtime, response=replace(d.state.realtime.response, counted_ms=0))
 
 
 def _cancel_calls(d: Draft, reply: Reply, by: CancelledBy) -> None:
@@ -420,7 +420,7 @@ def resolve_cut(d: Draft, played_ms: int | None) -> None:
         d.outputs.append(out.CutShort(cut.connection, playout.model_ms(cut.pieces, played_ms)))
     if cut.goes_on and _goes_on(d, cut, said):
         return
-    d.speech.resume = unheard if d.speech.cut_by_speech and d.state.line is None else ""
+    d.speech.resume = unheard if d.speech.cut_by_speech and d.state.realtime is None else ""
     _close_turn(d, cut, "failed" if cut.failed else "interrupted")
 
 
@@ -441,10 +441,10 @@ def sent(d: Draft, generation: int) -> None:
 
 def _goes_on(d: Draft, cut: Reply, said: str) -> bool:
     """Keep what was heard for the realtime model that goes on after it. Return whether it will."""
-    line = d.state.line
-    if line is None or not (line.go_on or (line.going_on and line.going_on == cut.turn)):
+    realtime = d.state.realtime
+    if realtime is None or not (realtime.owed.go_on or (realtime.owed.turn and realtime.owed.turn == cut.turn)):
         return False
-    d.state.line = replace(line, said=" ".join(filter(None, [line.said, said])))
+    d.state.realtime = replace(realtime, owed=replace(realtime.owed, said=" ".join(filter(None, [realtime.owed.said, said]))))
     return True
 
 
@@ -464,12 +464,17 @@ def _close_turn(d: Draft, reply: Reply, reason: ev.TurnReason) -> None:
         usage = turns_usage.added(reply.usage, d.conversation.uncounted)
         d.conversation.uncounted = ev.Usage()
         ledger.complete(d, reply.turn, reason, latency=turns_usage.latency(reply.stamps), usage=usage)
-        line = d.state.line
-        if line is not None and line.going_on == reply.turn:
-            line = replace(line, going_on=0)
+        realtime = d.state.realtime
+        if realtime is not None and realtime.owed.turn == reply.turn:
+            realtime = replace(realtime, owed=replace(realtime.owed, turn=0))
             if reason == "completed":  # the provider may report the end of the model's turn only later
-                line = replace(line, asked="", asked_again=False, said="", tries=0, deaths=0)
-            d.state.line = line
+                realtime = replace(
+                    realtime,
+                    owed=replace(realtime.owed, question="", repeated=False, said=""),
+                    tries=0,
+                    resumption=replace(realtime.resumption, deaths=0),
+                )
+            d.state.realtime = realtime
     d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
 
 
