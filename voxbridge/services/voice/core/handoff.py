@@ -5,13 +5,13 @@ voice, instructions and functions: by resumption if the model can resume a conve
 conversation. A cascade target is asked for a completion. The target is told who handed over and why, and answers what the user had
 asked. An open call stays open if the same realtime model goes on; otherwise it is cancelled.
 
-A handoff to an agent whose provider has no key is refused. If the provider refuses or cannot be reached, the source gets the
+`handoff_request` begins a handoff; this module carries it out. If the provider refuses or cannot be reached, the source gets the
 conversation back, is told why, and goes on; the log shows this as another handoff.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from msgspec.structs import replace
 
@@ -19,70 +19,15 @@ from voxbridge.services.voice.core import agents, inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening
 from voxbridge.services.voice.core.prompt import memory
-from voxbridge.services.voice.core.realtime import connection, transcripts
+from voxbridge.services.voice.core.realtime import connection
 from voxbridge.services.voice.core.state import Handoff, RealtimeState, Reply, Stamps, State
 from voxbridge.services.voice.core.transition import ANSWER, Draft
-from voxbridge.services.voice.core.turns import filler, playout, turns
-from voxbridge.shared.agents.model import REASON_LIMIT, SUMMARY_LIMIT, Agent
+from voxbridge.services.voice.core.turns import filler, handoff_request, playout, turns
+from voxbridge.shared.agents.model import REASON_LIMIT, Agent
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
 
-WORDS_MS: Final = 1_500
-"""Milliseconds a handoff waits for the user's words that it is to answer: they do not arrive over the next connection."""
-
 ARRIVAL: Final = "(Note: It is your turn now. Go on with what the user wants.)"
-
-
-def called(d: Draft, arguments: dict[str, Any]) -> str:
-    """Start the handoff that an agent's function call asks for. Return the refusal to tell the agent; empty if the call was accepted."""
-    target, reason, summary = (str(arguments.get(name) or "").strip() for name in ("target", "reason", "summary"))
-    if target not in d.team.agent.handoffs or all(agent.name != target for agent in d.team.agents):
-        known = ", ".join(name for name in d.team.agent.handoffs)
-        return f"There is no agent {target[:64]!r} to hand over to. There is: {known}."
-    if (target, _turn(d)) == d.team.handed:
-        why = "could not be reached" if d.team.returned == _turn(d) else "has just handed this conversation over to you"
-        return f"{target} {why}: answer the user first."
-    keyless = _keyless(d.state, target)
-    if keyless:
-        return f"{keyless} Go on with the user yourself, and do not hand over to {target}."
-    start(d, target, reason=reason, summary=summary, by="agent")
-    return ""
-
-
-def asked_for(d: Draft, target: str, *, reason: str) -> None:
-    """Start the handoff that an operator asks for; if the target has no key, record that in the log."""
-    keyless = _keyless(d.state, target)
-    if not keyless:
-        start(d, target, reason=reason, by="operator")
-    elif target != d.team.agent.name:
-        error = ev.Failure(code=Code.PROVIDER_UNAVAILABLE, message=keyless)
-        d.append(ev.ProviderFailed(part="llm", error=error, turn=d.counters.turns, handled=True))
-
-
-def requested(d: Draft, input: inputs.ToolRequested) -> None:
-    """Handle a handoff call by the language model of a cascade agent."""
-    reply = d.reply
-    if reply is None or reply.round.effect != input.effect:
-        return
-    refusal = called(d, input.arguments)
-    if refusal:
-        turns.refuse_call(d, input.name, input.arguments, refusal)
-
-
-def start(d: Draft, target: str, *, reason: str = "", summary: str = "", by: Literal["agent", "operator"]) -> None:
-    """Start a handoff to an agent of this session. Do nothing if there is no such agent, it speaks already, or a handoff is in progress."""
-    state = d.state
-    source = state.team.agent.name
-    if state.team.handoff is not None or target == source or all(agent.name != target for agent in state.team.agents):
-        return
-    reason, summary = reason[:REASON_LIMIT], summary[:SUMMARY_LIMIT]
-    d.append(ev.HandoffStarted(source=source, target=target, reason=reason, summary=summary, by=by))
-    said = " ".join(filter(None, [f"Reason: {reason}." if reason else "", f"Summary: {summary}" if summary else ""]))
-    note = f"(Note: {source or 'the agent before you'} has handed this conversation over to you, {target}. {said}".strip() + ")"
-    state.team.handoff = Handoff(source=source, target=target, at=d.now, note=note)
-    state.team.returned = -1
-    if state.realtime is not None and transcripts.are_due(d):
-        d.set_timer(transcripts.WORDS, WORDS_MS)
 
 
 def unreached(d: Draft, error: ev.Failure) -> bool:
@@ -128,7 +73,7 @@ def settle(d: Draft) -> None:
     state, handoff = d.state, d.team.handoff
     if handoff is None or state.team.agent.name == handoff.target or state.speech.cut is not None or _user_speaks(state):
         return
-    if state.realtime is not None and state.realtime.ready and transcripts.are_due(d):
+    if state.realtime is not None and state.realtime.ready and state.realtime.words_due:
         return
     if d.reply is not None and d.reply.filler:
         filler.give_way(d)  # the handoff does not wait for filler words
@@ -136,7 +81,7 @@ def settle(d: Draft) -> None:
     if reply is not None and not reply.connection and (reply.round.calls or not turns.made(reply)):
         return
     agent = next(agent for agent in state.team.agents if agent.name == handoff.target)
-    turn = _turn(d)
+    turn = handoff_request.turn(d)
     state.team.handed = (handoff.source, turn)
     state.team.returned = turn if handoff.back else -1
     if reply is not None and reply.turn == turn:
@@ -202,20 +147,5 @@ def _stamps(reply: Reply | None, realtime: RealtimeState | None, turn: int) -> S
     return reply.stamps if silent or reply.stamps.first_audio_heard is not None else Stamps()
 
 
-def _keyless(state: State, target: str) -> str:
-    """Return why an agent cannot take over: the providers it needs that have no key. Empty if it can, or if there is no such agent."""
-    agent = next((agent for agent in state.team.agents if agent.name == target), None)
-    missing = sorted(agents.providers(agent) - set(state.team.providers)) if agent is not None and state.team.providers else []
-    return f"{target} cannot be reached: there is no key for {' and '.join(missing)} here." if missing else ""
-
-
 def _arrival(agent: Agent) -> str:
     return agent.arrival or ARRIVAL
-
-
-def _turn(d: Draft) -> int:
-    """Return the turn that the target continues; 0 if nothing was asked."""
-    realtime = d.state.realtime
-    if realtime is not None and realtime.owed.turn:
-        return realtime.owed.turn
-    return d.reply.turn if d.reply is not None else 0

@@ -22,7 +22,7 @@ from voxbridge.services.voice.core.realtime import connection as realtime_connec
 from voxbridge.services.voice.core.realtime import faults, noises, responses, tool_calls, transcripts
 from voxbridge.services.voice.core.state import Mark, Piece, Reply, Settings, Stamps, State
 from voxbridge.services.voice.core.transition import ANSWER, Draft
-from voxbridge.services.voice.core.turns import filler, interruption, ledger, playout, reopening, trailing, turns
+from voxbridge.services.voice.core.turns import filler, handoff_request, interruption, ledger, playout, reopening, trailing, turns
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF, Agent
 from voxbridge.shared.errors import Code
@@ -110,7 +110,7 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case gateway.BrowserCallAnswered(call_id=call_id, result=result):
             _answered(d, call_id, result)
         case gateway.HandoffRequested(target=target, reason=reason):
-            handoff.asked_for(d, target, reason=reason)
+            handoff_request.asked_for(d, target, reason=reason)
         case gateway.ClientConnected():
             _connected(d, event)
         case gateway.ClientDisconnected(connection=connection) if d.client.connection in ("", connection):
@@ -204,7 +204,7 @@ def _input(d: Draft, input: Any) -> None:
         case inputs.TextDelta():
             speaking.text_delta(d, input)
         case inputs.ToolRequested(name=name) if name == HANDOFF:
-            handoff.requested(d, input)
+            handoff_request.requested(d, input)
         case inputs.ToolRequested():
             speaking.tool_requested(d, input)
         case inputs.Completed():
@@ -389,7 +389,7 @@ def _timer(d: Draft, name: str) -> None:
             speaking.silent_model(d)
         case transcripts.PAUSE if d.state.realtime is not None:
             transcripts.activity_over(d)
-        case transcripts.WORDS if d.state.realtime is not None:
+        case transition.WORDS if d.state.realtime is not None:
             transcripts.final(d)
         case realtime_connection.LEAVE:
             realtime_connection.rotate(d)

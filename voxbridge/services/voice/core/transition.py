@@ -37,6 +37,9 @@ LATE: Final = "late"
 
 LATE_MS: Final = 3_000
 """Milliseconds without output after which a model counts as late; a warm model needs a third of that on an idle machine."""
+WORDS: Final = "words"
+"""Timer for the words of the user that a realtime model is answering."""
+
 ANSWER: Final = "answer"
 """Timer for an answer of a realtime model. A reply that the cascade speaks meanwhile has its own timer, `turn`."""
 

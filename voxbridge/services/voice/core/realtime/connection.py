@@ -81,7 +81,7 @@ def begin(d: Draft, agent: Agent) -> None:
         realtime = RealtimeState(
             provider=chosen.provider, model=model, tool_calls=realtime.tool_calls if realtime is not None else ToolCalls()
         )
-    elif not can(realtime).resumes_with_changes:
+    elif not realtime.can.resumes_with_changes:
         resumption = replace(realtime.resumption, handle="", resumable=False)
         realtime = replace(realtime, resumption=resumption, hearing=replace(realtime.hearing, active=False))
     d.state.realtime = realtime
@@ -100,7 +100,7 @@ def leave(d: Draft) -> None:
 def connect(d: Draft, *, delay_ms: int = 0) -> None:
     """Replace the connection by a new one, with the best method of the ladder that is still possible."""
     state, realtime = d.state, d.realtime
-    able = can(realtime)
+    able = realtime.can
     unfinished = realtime.owed.announcement == "" and bool(realtime.owed.said or realtime.owed.question)
     put_back_notice(d)
     if unfinished:
@@ -173,7 +173,7 @@ def ready(d: Draft, input: provider_events.ProviderReady) -> Resumes:
         say(d, note.text, respond=note.respond)
     if realtime.owed.asking or realtime.owed.turn:
         d.set_timer(ANSWER, d.settings.turn_timeout_s * 1_000)
-    able = can(realtime)
+    able = realtime.can
     if not able.warns:
         d.set_timer(LEAVE, (able.connection_s - EARLY_S) * 1_000)
     return how
@@ -256,7 +256,7 @@ def leave_if_due(d: Draft) -> None:
     owed = realtime.owed
     asked = owed.asking or owed.question or owed.go_on or owed.announces
     busy = asked or not realtime.response.over or realtime.hearing.words or realtime.tool_calls.open
-    if not busy and d.speech.cut is None and (realtime.resumption.resumable or not can(realtime).resumes):
+    if not busy and d.speech.cut is None and (realtime.resumption.resumable or not realtime.can.resumes):
         rotate(d)
 
 
@@ -350,7 +350,7 @@ def _is_good(d: Draft, realtime: RealtimeState) -> bool:
         return False
     missed = _missed(d, realtime)
     # Some models answer every text: they can be told what they missed only if an answer is wanted.
-    wanted = can(realtime).late_content or d.team.handoff is not None
+    wanted = realtime.can.late_content or d.team.handoff is not None
     return not missed or (wanted and len(missed) < prompt.SUMMARY_CHARACTERS)
 
 
@@ -376,8 +376,3 @@ def _joined(notes: tuple[Note, ...]) -> tuple[Note, ...]:
     if len(wanted) <= 1:
         return notes
     return (*(note for note in notes if not note.respond), Note("\n\n".join(wanted), respond=True))
-
-
-def can(realtime: RealtimeState) -> capabilities.Capabilities:
-    """Return the capabilities of a connection's model."""
-    return capabilities.of(realtime.provider, realtime.model)

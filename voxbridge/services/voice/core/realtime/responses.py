@@ -169,7 +169,7 @@ def model_turn_done(d: Draft, input: provider_events.ModelTurnDone) -> None:
         if input.quiet and input.ms:
             _unanswered(d, "The model's audio is silent.")
             return
-        if d.speech.cut is None and not connection.can(realtime).detects_voice:
+        if d.speech.cut is None and not realtime.can.detects_voice:
             transcripts.final(d)
         d.realtime = replace(d.realtime, tries=0, resumption=replace(d.realtime.resumption, deaths=0))
         d.owed = replace(d.owed, question="", repeated=False, said="", turn=0)

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from voxbridge.services.voice.core import handoff, page_functions, provider_events
 from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core import page_functions, provider_events
 from voxbridge.services.voice.core.cascade import speaking
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection, transcripts
 from voxbridge.services.voice.core.state import OpenCall
 from voxbridge.services.voice.core.transition import Draft
-from voxbridge.services.voice.core.turns import playout, turns
+from voxbridge.services.voice.core.turns import handoff_request, playout, turns
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.errors import Code
@@ -34,14 +34,14 @@ def call_requested(d: Draft, input: provider_events.CallRequested) -> None:
     turns_before = d.counters.turns
     transcripts.expect(d)
     transcripts.begin_turn(d)
-    if not transcripts.are_due(d):
+    if not d.realtime.words_due:
         transcripts.final(d)
     if d.reply is not None and d.reply.connection == d.realtime.effect and not d.reply.closed and d.counters.turns != turns_before:
         speaking.close(d, playout.made_ms(d.reply))  # it belongs to an earlier turn, or to none
     realtime = d.realtime
     d.hearing = replace(d.hearing, from_ms=max(realtime.hearing.from_ms, realtime.hearing.audio_ms))  # a call counts as an answer
     if input.name == HANDOFF:
-        refusal = handoff.called(d, input.arguments)
+        refusal = handoff_request.called(d, input.arguments)
         if refusal:
             error = failed_result(Code.INVALID_ARGUMENT.value, refusal)
             d.outputs.append(out.Answer(effect=realtime.effect, ref=input.ref, name=input.name, result=error))

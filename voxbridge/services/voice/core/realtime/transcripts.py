@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core import provider_events
 from voxbridge.services.voice.core.prompt import memory
-from voxbridge.services.voice.core.realtime import connection, noises
-from voxbridge.services.voice.core.transition import ANSWER, Draft
+from voxbridge.services.voice.core.realtime import noises
+from voxbridge.services.voice.core.transition import ANSWER, WORDS, Draft
 from voxbridge.services.voice.core.turns import ledger, turns
 from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import voice as ev
@@ -22,7 +22,6 @@ from voxbridge.shared.events import voice as ev
 PAUSE: Final = "pause"
 PAUSE_MS: Final = 450
 """Milliseconds of silence after which the user has finished, in addition to the 256 ms that the detector itself waits."""
-WORDS: Final = "words"
 WORDS_MS: Final = 800
 """Milliseconds after the beginning of an answer in which arriving words still belong to the question."""
 FINAL_WORDS_MS: Final = 5_000
@@ -134,12 +133,6 @@ def final(d: Draft) -> None:
             d.owed = replace(d.owed, question=text)
 
 
-def are_due(d: Draft) -> bool:
-    """Check whether the provider is still to send words of the user, or the rest of them."""
-    realtime = d.realtime
-    return realtime.hearing.turn != 0 and connection.can(realtime).detects_voice
-
-
 def finish(d: Draft) -> None:
     """Make the words transcribed so far a turn of their own: something else was said since."""
     realtime = d.realtime
@@ -170,7 +163,7 @@ def begin_turn(d: Draft) -> None:
     turn = ledger.begin(d)
     d.hearing = replace(d.hearing, asked_at=d.conversation.remembered, turn=turn)
     d.owed = replace(d.owed, asking=False, turn=turn, go_on=False, said="", announcement=None, repeated=False)
-    d.set_timer(WORDS, FINAL_WORDS_MS if connection.can(realtime).detects_voice else WORDS_MS)
+    d.set_timer(WORDS, FINAL_WORDS_MS if realtime.can.detects_voice else WORDS_MS)
 
 
 def leave_reply(d: Draft) -> None:

@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from voxbridge.services.voice.core import capabilities
+from voxbridge.services.voice.core.capabilities import Capabilities
+
 
 class Note(msgspec.Struct, frozen=True):
     """Text to be sent to a model once its connection is ready."""
@@ -235,3 +238,13 @@ class RealtimeState(msgspec.Struct, frozen=True, kw_only=True):
     def ready(self) -> bool:
         """True if the model listens."""
         return isinstance(self.link, Ready)
+
+    @property
+    def can(self) -> Capabilities:
+        """Capabilities of the model."""
+        return capabilities.of(self.provider, self.model)
+
+    @property
+    def words_due(self) -> bool:
+        """True if the provider is still to send words of the user, or the rest of them."""
+        return self.hearing.turn != 0 and self.can.detects_voice

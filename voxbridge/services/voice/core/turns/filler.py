@@ -14,7 +14,6 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
-from voxbridge.services.voice.core.realtime import connection
 from voxbridge.services.voice.core.state import Piece, Reply, Speaker
 from voxbridge.services.voice.core.transition import Draft
 from voxbridge.services.voice.core.turns import playout, turns
@@ -210,7 +209,7 @@ def _since_words(d: Draft) -> int:
     realtime = d.state.realtime
     if realtime is None or realtime.tool_calls.open:
         return 0
-    unsure = bool(realtime.hearing.words) and not d.team.agent.manual_activity and not connection.can(realtime).detects_voice
+    unsure = bool(realtime.hearing.words) and not d.team.agent.manual_activity and not realtime.can.detects_voice
     return AFTER_MS + (UNSURE_MS if unsure else 0) - (d.now - realtime.hearing.ended_at) // 1_000
 
 
