@@ -21,7 +21,7 @@ from voxbridge.services.voice.core import inputs, provider_events, step
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.outstanding import Outstanding
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
-from voxbridge.services.voice.core.realtime import responses
+from voxbridge.services.voice.core.realtime import unanswered
 from voxbridge.services.voice.core.state import State
 from voxbridge.shared import events
 from voxbridge.shared.agents.model import HANDOFF, Cast
@@ -332,7 +332,7 @@ class LiveWorld(World):
 
     def _answer(self, connection: Connection, text: str) -> Turn:
         """Return the model's turn for a text."""
-        if text == responses.ANNOUNCE.format(GREETING):
+        if text == unanswered.ANNOUNCE.format(GREETING):
             return Turn(words=GREETING.split())
         heard = re.search(realtime_connection.GO_ON.format("(.*)").replace("?", r"\?"), text)
         if heard is not None:

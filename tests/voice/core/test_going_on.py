@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.voice.conversation import Conversation
-from voxbridge.services.voice.core import inputs, step
+from voxbridge.services.voice.core import inputs, presence
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.turns import interruption
 from voxbridge.shared.bus.moments import PartialTranscript
@@ -301,7 +301,7 @@ def test_an_answer_is_prepared_while_the_client_is_away_and_a_call_goes_on() -> 
     assert call.last_effect(out.Synthesize)[1].text == "It is noon."
 
 
-@pytest.mark.parametrize(("protocol", "window_ms"), [("voxbridge.v1", 120_000), ("vox", step.GRACE_MS)])
+@pytest.mark.parametrize(("protocol", "window_ms"), [("voxbridge.v1", 120_000), ("vox", presence.GRACE_MS)])
 def test_a_lost_client_is_waited_for_as_long_as_it_can_resume(protocol: str, window_ms: int) -> None:
     call = Conversation(protocol=protocol, resume_window_s=120)
     call.log(gateway.ClientConnected(gateway="g", connection="c"))
@@ -334,7 +334,7 @@ def test_a_successor_waits_for_a_lost_client_as_long_as_is_left_and_ten_seconds_
     assert call.timer_left("grace") == 25_000
     call.pass_ms(24_000)
     carried_on(call)
-    assert call.timer_left("grace") == step.GRACE_MS
+    assert call.timer_left("grace") == presence.GRACE_MS
 
 
 def test_a_reply_whose_end_came_by_the_clock_while_nobody_told_is_finished_for_a_client_that_resumes() -> None:

@@ -12,7 +12,8 @@ from voxbridge.services.voice.core import inputs, step
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade.speaking import REPLY_LIMIT
 from voxbridge.services.voice.core.prompt.memory import HISTORY_KEPT, HISTORY_LIMIT, RESULT_LIMIT
-from voxbridge.services.voice.core.turns.turns import CALLS_LIMIT, NOTICES_LIMIT, REFUSALS_LIMIT
+from voxbridge.services.voice.core.turns.rounds import CALLS_LIMIT, REFUSALS_LIMIT
+from voxbridge.services.voice.core.turns.turns import NOTICES_LIMIT
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 

@@ -12,7 +12,7 @@ from tests.voice.realtime_calls import BARGE_IN, UTTERANCE, a_turn, asked_in_tex
 from tests.voice.replaying import replay, stored
 from voxbridge.services.voice.core.cascade.speaking import APOLOGIES
 from voxbridge.services.voice.core.realtime import connection
-from voxbridge.services.voice.core.turns import turns
+from voxbridge.services.voice.core.turns import rounds
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
@@ -149,7 +149,7 @@ async def test_a_timeout_after_an_intermediate_result(
     workers: Workers, page: Page, google: GeminiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Progress does not disarm the deadline: a call whose executor then falls silent is ended, and the model is told."""
-    monkeypatch.setattr(turns, "CALL_MARGIN_MS", 100)
+    monkeypatch.setattr(rounds, "CALL_MARGIN_MS", 100)
     async with workers.running() as worker:
         await worker._store.publish_functions([SLOW])
         await connected(page)

@@ -219,8 +219,8 @@ def test_a_recorded_call_becomes_a_test_that_fails_when_the_behaviour_is_changed
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": "/nonexistent"}
     passed = pytest_of()
     assert (passed.returncode, "1 passed" in passed.stdout) == (0, True), passed.stdout
-    (tmp_path / "changed.py").write_text("from voxbridge.services.voice.core import step\nstep.GRACE_MS = 1\nstep._open_was = step._open\n"
-        "def _open(d, input):\n    step._open_was(d, input)\n    d.state.turns = 40\nstep._open = _open\n")  # fmt: skip
+    (tmp_path / "changed.py").write_text("from voxbridge.services.voice.core import opening\nbefore = opening.open_session\n"
+        "def changed(d, input):\n    before(d, input)\n    d.counters.turns = 40\nopening.open_session = changed\n")  # fmt: skip
     env["PYTHONPATH"] += f":{tmp_path}"
     failed = pytest_of("-p", "changed")
     assert failed.returncode == 1

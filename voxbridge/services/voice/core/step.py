@@ -12,26 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
-
-from voxbridge.services.voice.core import agents as session_agents
-from voxbridge.services.voice.core import handoff, inputs, page_functions, provider_events, takeover, transition
+from voxbridge.services.voice.core import ending, handoff, inputs, opening, presence, provider_events, takeover, transition
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening, model_retry, slow_model, speaking
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
-from voxbridge.services.voice.core.realtime import faults, noises, responses, tool_calls, transcripts
-from voxbridge.services.voice.core.state import Mark, Piece, Reply, Settings, Stamps, State
+from voxbridge.services.voice.core.realtime import faults, noises, responses, tool_calls, transcripts, unanswered
+from voxbridge.services.voice.core.state import Mark, Piece, Reply, Stamps, State
 from voxbridge.services.voice.core.transition import ANSWER, Draft
-from voxbridge.services.voice.core.turns import filler, handoff_request, interruption, ledger, playout, reopening, trailing, turns
+from voxbridge.services.voice.core.turns import filler, handoff_request, interruption, ledger, playout, reopening, rounds, trailing, turns
 from voxbridge.shared.agents.functions import failed_result
-from voxbridge.shared.agents.model import HANDOFF, Agent
+from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.step.fold import LogInput
-
-GRACE_MS: Final = 10_000
-"""Milliseconds a session waits for a disconnected client that cannot resume it; a client that can has `resume_window_s`."""
 
 TEXTS_KEPT: Final = 64
 """Number of typed texts whose ids are remembered: as many as a client keeps to send again."""
@@ -62,7 +56,7 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
     else:
         _input(d, input)
     if d.pending.ending is not None and d.state.phase == "open" and d.reply is None and d.speech.cut is None:
-        _end(d, "provider_lost", d.pending.ending)
+        ending.end(d, "provider_lost", d.pending.ending)
     handoff.settle(d)
     faults.settle(d)
     realtime_connection.leave_if_due(d)
@@ -77,7 +71,7 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
 
 def _event(d: Draft, event: Any, ts: int) -> None:
     if d.client.presumed and isinstance(event, _FROM_A_CLIENT):
-        _back(d)
+        presence.back(d)
     match event:
         case gateway.SessionRequested():
             d.state.request, d.state.requested_at = event, ts
@@ -112,12 +106,12 @@ def _event(d: Draft, event: Any, ts: int) -> None:
         case gateway.HandoffRequested(target=target, reason=reason):
             handoff_request.asked_for(d, target, reason=reason)
         case gateway.ClientConnected():
-            _connected(d, event)
+            presence.connected(d, event)
         case gateway.ClientDisconnected(connection=connection) if d.client.connection in ("", connection):
             d.client.presumed = False
-            _away(d)
+            presence.away(d)
         case gateway.SessionEndRequested(reason=reason):
-            _end(d, reason)
+            ending.end(d, reason)
         case tools.ToolCompleted(call_id=call_id, result=result):
             _answered(d, call_id, result)
         case tools.ToolFailed(call_id=call_id, error=error):
@@ -140,7 +134,7 @@ def _answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
     if tool_calls.waits_for(d, call_id):
         tool_calls.answered(d, call_id, result)
     else:
-        turns.answered(d, call_id, result)
+        rounds.answered(d, call_id, result)
 
 
 def _said_by_provider(d: Draft, input: Any) -> None:
@@ -153,10 +147,10 @@ def _said_by_provider(d: Draft, input: Any) -> None:
         case provider_events.ProviderLost():
             faults.lost(d, input)
             if realtime_connection.given_up(d) and not handoff.unreached(d, input.error):
-                if responses.owns_up_to_loss(d):
+                if unanswered.owns_up_to_loss(d):
                     d.pending.ending = input.error
                 else:
-                    _end(d, "provider_lost", input.error)
+                    ending.end(d, "provider_lost", input.error)
         case provider_events.GoingAway():
             realtime_connection.going_away(d, input)
         case provider_events.HandleUpdated():
@@ -187,8 +181,6 @@ def _said_by_provider(d: Draft, input: Any) -> None:
 
 def _input(d: Draft, input: Any) -> None:
     match input:
-        case inputs.Opened():
-            _open(d, input)
         case inputs.VoiceStarted(audio_ms=audio_ms) if d.state.realtime is not None:
             transcripts.activity(d, speaking=True, audio_ms=audio_ms)
         case inputs.VoiceStopped(audio_ms=audio_ms) if d.state.realtime is not None:
@@ -221,156 +213,48 @@ def _input(d: Draft, input: Any) -> None:
                 speaking.effect_failed(d, input)
         case inputs.TimerFired(name=name):
             _timer(d, name)
+        case inputs.CauseFound():
+            slow_model.cause_found(d, input)
+        case _:
+            _of_the_worker(d, input)
+
+
+def _of_the_worker(d: Draft, input: Any) -> None:
+    match input:
+        case inputs.Opened():
+            opening.open_session(d, input)
         case inputs.Refused(worker=worker, term=term, error=error):
             if d.state.phase == "new":
                 d.append(ev.SessionOwned(worker=worker, term=term))
-            _end(d, "refused", error)
+            ending.end(d, "refused", error)
         case inputs.TakenOver():
             if d.state.phase == "open":
                 takeover.taken_over(d, input)
             if d.client.away_since:
-                d.set_timer("grace", max(GRACE_MS, _window_ms(d) - (d.now - d.client.away_since) // 1_000))
+                d.set_timer("grace", max(presence.GRACE_MS, presence.window_ms(d) - (d.now - d.client.away_since) // 1_000))
         case inputs.Released(worker=worker, term=term, reason=why):
             d.append(ev.SessionReleased(worker=worker, term=term, reason=why))
             d.ownership.released = True
             d.outputs.append(out.Close())
         case inputs.LimitReached(reason=reason, error=error):
             if d.state.phase == "open":
-                _end(d, reason, error)
+                ending.end(d, reason, error)
         case inputs.GatewayLost(gateway=lost):
             if d.client.gateway == lost and not d.client.away_since and d.state.phase == "open":
-                _away(d)
+                presence.away(d)
                 d.client.presumed = True
-        case inputs.CauseFound():
-            slow_model.cause_found(d, input)
         case inputs.Broken(error=error):
-            _end(d, "worker_lost", error)
+            ending.end(d, "worker_lost", error)
         case inputs.Orphaned():
-            _end(d, "worker_lost", ev.Failure(code="INTERRUPTED", message="The voice worker of this session died.", retryable=True))
+            ending.end(d, "worker_lost", ev.Failure(code="INTERRUPTED", message="The voice worker of this session died.", retryable=True))
         case _:
             _said_by_provider(d, input)
-
-
-def _open(d: Draft, input: inputs.Opened) -> None:
-    request = d.state.request
-    if request is None:
-        raise RuntimeError("a session is opened by its request")
-    d.ownership.term = input.term
-    d.append(ev.SessionOwned(worker=input.worker, term=input.term))
-    agents = session_agents.of(request, input)
-    code, message = _wrong(request.mode, agents[0], input.providers)
-    if not message and request.functions:
-        code, message = page_functions.wrong(request.functions, input.functions, agents)
-    if message:
-        _end(d, "refused", ev.Failure(code=code, message=f"Session start failed: {message}"))
-        return
-    d.state.phase = "open"
-    d.state.settings = Settings(
-        idle_timeout_s=input.idle_timeout_s,
-        turn_timeout_s=input.turn_timeout_s,
-        tool_rounds=input.tool_rounds,
-        reopens=input.reopens,
-        speak_results=input.speak_results,
-        filler=input.filler,
-        language=input.language,
-        prices=input.prices,
-        resume_window_s=input.resume_window_s,
-        model_patience_s=input.model_patience_s,
-        stt_patience_s=input.stt_patience_s or input.model_patience_s,
-        recorded=input.record,
-    )
-    d.client.reports_playback = request.client.protocol == "voxbridge.v1"
-    d.team.catalogue = (*input.functions, *request.functions) if request.mode != "echo" else ()
-    d.team.agents = agents if agents[0].name else ()
-    d.team.usual = input.model
-    d.team.providers = input.providers if input.tool_rounds else ()  # see `Opened.tool_rounds`
-    session_agents.enter(d, agents[0])
-    d.append(
-        ev.SessionStarted(
-            mode=request.mode,
-            model=d.team.model,
-            voice=d.team.voice,
-            output=d.team.output,
-            tools=tuple(function.name for function in d.team.functions),
-            agent=d.team.agent.name,
-            agents=tuple(agent.name for agent in d.team.agents),
-            pipeline=input.cast.pipeline if input.cast is not None else "",
-            recorded=input.record,
-        )
-    )
-    d.outputs.append(out.Route(listening.route_of(d)))
-    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
-    if agents[0].realtime is not None:
-        realtime_connection.begin(d, agents[0])
-    if agents[0].greeting and request.mode != "echo":
-        turns.notice(d, agents[0].greeting)
-
-
-def _wrong(mode: str, agent: Agent, providers: Sequence[str]) -> tuple[Code, str]:
-    """Return why a session cannot begin: an unsupported option, or a provider that is not configured here. Empty message: it can."""
-    if mode != "echo" and agent.realtime is not None and agent.output == "text":
-        model = session_agents.model_of(agent, "")
-        return Code.INVALID_ARGUMENT, f"`output` must be audio with {model}, which speaks itself; leave it out, or choose another model."
-    missing = sorted({mode} - set(providers) if mode == "echo" else session_agents.providers(agent) - set(providers))
-    if not missing:
-        return Code.PROVIDER_UNAVAILABLE, ""
-    message = f"no provider for mode {mode!r} is configured here; there is {', '.join(providers)}."
-    if mode != "echo":
-        keys = " and ".join(f"{name.upper()}_API_KEY" for name in missing)
-        message += f" Set {keys}, or give the key to POST /api/config/keys."
-    return Code.PROVIDER_UNAVAILABLE, message
-
-
-def _away(d: Draft) -> None:
-    """Record that the client is lost, and keep what it has not heard until it is back."""
-    if d.client.away_since or d.state.phase != "open":
-        return
-    d.client.away_since = d.now
-    d.set_timer("grace", _window_ms(d))
-    if d.state.realtime is not None:
-        faults.pause(d, "disconnect")
-    else:
-        interruption.lose_sight(d)
-
-
-def _back(d: Draft) -> None:
-    d.cancel_timers("grace")
-    away, d.client.away_since, d.client.presumed = d.client.away_since, 0, False
-    if away and d.reply is not None:
-        d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
-        interruption.ask(d)
-
-
-def _window_ms(d: Draft) -> int:
-    return d.settings.resume_window_s * 1_000 if d.client.reports_playback else GRACE_MS
-
-
-def _connected(d: Draft, event: gateway.ClientConnected) -> None:
-    """Attach a client's socket, and go on where the client stopped hearing."""
-    state = d.state
-    state.client.gateway, state.client.connection = event.gateway, event.connection
-    if event.resumed and not state.client.away_since:  # the loss of its previous socket was not noticed
-        if state.realtime is not None:
-            faults.pause(d, "disconnect")
-        else:
-            interruption.pause(d, "disconnect")
-    unplayed, state.speech.unplayed = state.speech.unplayed, None
-    _back(d)
-    if d.reply is not None:
-        return
-    if event.resumed and unplayed is not None and d.utterance is None:
-        _, _, again = playout.resume(unplayed.pieces, unplayed.playback.played_ms)
-        rest = " ".join(piece.text for piece in unplayed.pieces[again:])
-        if state.realtime is not None and rest:  # the realtime model says it, in the same voice as before
-            turns.notice(d, rest)
-        elif rest:
-            turns.say(d, rest, turn=0)
 
 
 def _timer(d: Draft, name: str) -> None:
     match name:
         case "idle":
-            _idle(d)
+            ending.idle(d)
         case filler.TIMER:
             filler.due(d)
         case noises.TIMER:
@@ -380,11 +264,11 @@ def _timer(d: Draft, name: str) -> None:
         case _ if name == ANSWER:
             d.pending.watched = False
             if d.state.realtime is not None:
-                responses.silent(d)
+                unanswered.timed_out(d)
         case "turn" if d.state.realtime is not None and (
             d.reply is None or d.reply.connection or d.reply.filler
         ):  # journals older than `ANSWER`
-            responses.silent(d)
+            unanswered.timed_out(d)
         case "turn":
             speaking.silent_model(d)
         case transcripts.PAUSE if d.state.realtime is not None:
@@ -411,11 +295,11 @@ def _timer(d: Draft, name: str) -> None:
         case "played":
             _played_by_the_clock(d)
         case "grace":
-            _end(d, "client_gone")
+            ending.end(d, "client_gone")
         case _ if name.startswith("call:") and tool_calls.waits_for(d, name.removeprefix("call:")):
             tool_calls.call_timed_out(d, name.removeprefix("call:"))
         case _ if name.startswith("call:"):
-            turns.call_timed_out(d, name.removeprefix("call:"))
+            rounds.call_timed_out(d, name.removeprefix("call:"))
 
 
 def _played_by_the_clock(d: Draft) -> None:
@@ -425,18 +309,6 @@ def _played_by_the_clock(d: Draft) -> None:
     turns.finish_reply(d)
     if d.client.reported and reply.turn and playout.made_ms(reply) - reply.playback.played_ms > UNPLAYED_MS:
         d.speech.unplayed = reply
-
-
-def _idle(d: Draft) -> None:
-    """End an idle session; restart the timer of one that is busy. The timer runs for the whole session, so no code path can lose it."""
-    request, realtime = d.state.request, d.state.realtime
-    busy = realtime is not None and (
-        realtime.owed.asking or realtime.hearing.active or realtime.owed.go_on or realtime.tool_calls.open or realtime.owed.announces
-    )
-    if (request is not None and request.mode == "echo") or d.reply is not None or d.utterance is not None or busy:
-        d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
-    else:
-        _end(d, "idle")
 
 
 def _next_notice(d: Draft) -> None:
@@ -471,25 +343,3 @@ def _nobody_speaks(d: Draft) -> bool:
 
 def _first_unspoken(reply: Reply) -> tuple[Piece, ...]:
     return next(((piece,) for piece in reply.pieces if not piece.done), ())
-
-
-def _end(d: Draft, reason: str, error: ev.Failure | None = None) -> None:
-    utterance = d.utterance
-    if utterance is not None:
-        d.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect)
-        d.state.utterance = None
-    if d.state.realtime is not None:
-        transcripts.final(d)
-    reopening.give_up(d)
-    turns.cancel_reply(d, "end")
-    turns.resolve_cut(d, None)
-    turns.cut_trailing(d)
-    realtime_connection.leave(d)
-    d.speech.redo = 0
-    ledger.settle(d)
-    duration_ms = (d.now - (d.state.requested_at or d.now)) // 1_000
-    usage = d.conversation.uncounted if d.conversation.uncounted != ev.Usage() else msgspec.UNSET
-    d.append(ev.SessionEnded(reason=reason, turns=d.counters.turns, duration_ms=duration_ms, error=error, usage=usage))
-    d.state.phase = "ended"
-    d.outputs.append(out.Route("nobody"))
-    d.outputs.append(out.Close())

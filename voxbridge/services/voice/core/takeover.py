@@ -13,7 +13,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening
 from voxbridge.services.voice.core.realtime import connection, faults
 from voxbridge.services.voice.core.transition import Draft
-from voxbridge.services.voice.core.turns import interruption, playout, turns
+from voxbridge.services.voice.core.turns import interruption, playout, rounds, turns
 from voxbridge.shared.events import voice as ev
 
 
@@ -54,11 +54,11 @@ def _reply(d: Draft, input: inputs.TakenOver) -> None:
     if effect is None or reply is None:
         return
     if not reply.round.uses:
-        turns.ask_again(d)
+        rounds.ask_again(d)
         return
     # Calls come last in a completion: repeating it would make them twice.
     d.speech.reply = replace(reply, round=replace(reply.round, effect=None))
-    turns.next_round(d)
+    rounds.next_round(d)
 
 
 def _utterance(d: Draft, input: inputs.TakenOver) -> list[str]:

@@ -102,6 +102,13 @@ class Draft:
         return self.state.speech.reply
 
     @property
+    def current_reply(self) -> Reply:
+        """Current reply of the agent. Raises RuntimeError if there is none."""
+        if self.state.speech.reply is None:
+            raise RuntimeError("a reply was expected")
+        return self.state.speech.reply
+
+    @property
     def realtime(self) -> RealtimeState:
         """State of the agent's realtime model. Raises RuntimeError for a cascade agent; see `State.realtime`."""
         if self.state.realtime is None:

@@ -14,7 +14,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import model_retry, segmenter
 from voxbridge.services.voice.core.state import Piece, Reply, Stamps
 from voxbridge.services.voice.core.transition import ANSWER, Draft
-from voxbridge.services.voice.core.turns import filler, interruption, playout, turns
+from voxbridge.services.voice.core.turns import filler, interruption, playout, rounds, turns
 from voxbridge.services.voice.core.turns import usage as turns_usage
 from voxbridge.shared.events import voice as ev
 
@@ -93,7 +93,7 @@ def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
     if reply is not None:
         if reply.stamps.llm_first_token is None:
             d.speech.reply = replace(reply, stamps=replace(reply.stamps, llm_first_token=d.now))
-        turns.call_function(d, input.name, input.arguments)
+        rounds.call_function(d, input.name, input.arguments)
 
 
 def completed(d: Draft, input: inputs.Completed) -> None:
@@ -107,9 +107,9 @@ def completed(d: Draft, input: inputs.Completed) -> None:
     d.speech.reply = reply
     if reply.round.uses:
         speak(d)
-        turns.next_round(d)
+        rounds.next_round(d)
     elif not (
-        playout.has_words(reply.pieces) or reply.round.unsplit.strip() or reply.round.before or reply.synthesis.held or turns.leaves(d)
+        playout.has_words(reply.pieces) or reply.round.unsplit.strip() or reply.round.before or reply.synthesis.held or rounds.leaves(d)
     ):
         _failed(d, "llm", ev.Failure(code="PROVIDER_REFUSED", message="The language model ended its turn without a word.", retryable=True))
     else:
@@ -271,7 +271,7 @@ def _ask_with_less(d: Draft, reply: Reply, error: ev.Failure) -> bool:
         return False
     d.append(ev.ProviderFailed(part="llm", error=error, turn=reply.turn, handled=True))
     d.speech.reply = replace(reply, round=replace(reply.round, halved=reply.round.halved + 1))
-    turns.ask_again(d)
+    rounds.ask_again(d)
     return True
 
 
@@ -295,7 +295,7 @@ def try_again(d: Draft) -> None:
         return
     d.speech.reply = replace(reply, synthesis=replace(reply.synthesis, retrying=False))
     if reply.round.away_since and reply.round.effect is None and not reply.closed:
-        turns.ask_again(d)
+        rounds.ask_again(d)
     speak(d)
 
 
@@ -319,7 +319,7 @@ def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
     begun = reply.failed or playout.has_words(reply.pieces) or reply.round.uses
     if error.code in ("PROVIDER_REFUSED", "TOO_LARGE") and part == "llm" and not (reply.round.plain or begun):
         # A small model that fails at a call often answers in words if it may not call.
-        turns.ask(d, plain=True)
+        rounds.ask(d, plain=True)
         return
     d.append(ev.ProviderFailed(part=part, error=error, turn=reply.turn))
     if part == "tts" or reply.failed:

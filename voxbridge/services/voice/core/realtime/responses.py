@@ -15,14 +15,13 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core import provider_events
 from voxbridge.services.voice.core.cascade import segmenter, speaking
 from voxbridge.services.voice.core.prompt import memory
-from voxbridge.services.voice.core.realtime import connection, textual_calls, tool_calls, transcripts
-from voxbridge.services.voice.core.state import Outage, Owed, Reply, Response, Speaker, Stamps
+from voxbridge.services.voice.core.realtime import connection, textual_calls, tool_calls, transcripts, unanswered
+from voxbridge.services.voice.core.state import Owed, Reply, Response, Speaker, Stamps
 from voxbridge.services.voice.core.transition import ANSWER, Draft
 from voxbridge.services.voice.core.turns import filler, ledger, playout, turns, usage
 from voxbridge.shared.events import voice as ev
 
 TEXT_LIMIT: Final = 8_000
-ANNOUNCE: Final = "Say this to the user now, in your own voice and nothing else: {}"
 
 
 def typed(d: Draft, text: str, text_id: str) -> None:
@@ -49,7 +48,7 @@ def typed(d: Draft, text: str, text_id: str) -> None:
 def notice(d: Draft, text: str) -> None:
     """Have the model make an announcement, which answers no turn."""
     d.owed = replace(d.owed, announcement=text, question="", repeated=False)
-    connection.say(d, ANNOUNCE.format(text))
+    connection.say(d, unanswered.ANNOUNCE.format(text))
     transcripts.wait_for_an_answer(d)
 
 
@@ -167,7 +166,7 @@ def model_turn_done(d: Draft, input: provider_events.ModelTurnDone) -> None:
     d.realtime = replace(d.realtime, awaited=bool(realtime.tool_calls.open))
     if mine is not None:
         if input.quiet and input.ms:
-            _unanswered(d, "The model's audio is silent.")
+            unanswered.ask_again(d, "The model's audio is silent.")
             return
         if d.speech.cut is None and not realtime.can.detects_voice:
             transcripts.final(d)
@@ -182,14 +181,14 @@ def model_turn_done(d: Draft, input: provider_events.ModelTurnDone) -> None:
     elif not realtime.response.over:
         return  # its reply was finished before; an open question belongs to its next turn
     elif realtime.owed.announcement and not realtime.response.called:
-        _passed_over(d, realtime.owed.announcement, "The model passed over what it was to announce.")
+        unanswered.passed_over(d, realtime.owed.announcement, "The model passed over what it was to announce.")
     elif realtime.owed.announces and not realtime.response.called:  # a continuation that answers no turn
         d.owed = replace(d.owed, announcement=None, question="", repeated=False, said="")
         d.cancel_timers(ANSWER)
     elif input.waiting:
         _unfinished(d)
     elif (realtime.owed.asking or realtime.owed.question) and not realtime.response.called:
-        _unanswered(d, f"The model ended its turn without a word{': ' + input.reason if input.reason else ''}.")
+        unanswered.ask_again(d, f"The model ended its turn without a word{': ' + input.reason if input.reason else ''}.")
 
 
 def count(d: Draft, input: provider_events.ModelTurnDone | provider_events.TokensCounted) -> None:
@@ -224,35 +223,6 @@ def _said_all(d: Draft) -> None:
     if not d.realtime.owed.asking:
         d.cancel_timers(ANSWER)
     d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
-
-
-def silent(d: Draft) -> None:
-    """Handle the answer timer: nothing came from the model within the turn timeout."""
-    d.hearing = replace(d.hearing, speaking=False)
-    realtime, reply = d.realtime, d.reply
-    if realtime.tool_calls.open or not realtime.ready or (reply is not None and not (reply.connection or reply.filler)):
-        transcripts.wait_for_an_answer(d)
-        return
-    d.response = replace(d.response, muted=False)
-    if reply is not None and not reply.closed and reply.connection == realtime.effect:
-        connection.break_off(d)
-    elif realtime.hearing.words and realtime.owed.asking and not realtime.hearing.turn and realtime.hearing.ended_at < realtime.answered_at:
-        # Words said while the model spoke, which it did not answer.
-        transcripts.finish(d)
-        d.owed = replace(d.owed, question="", turn=0)
-        ledger.complete(d, d.counters.turns, "no_speech")
-        d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
-        return
-    elif not (realtime.hearing.words or realtime.owed.question or realtime.owed.go_on or realtime.owed.announces or realtime.owed.turn):
-        transcripts.leave_reply(d)
-        d.owed = replace(d.owed, asking=False, said="")  # what sounded like speech had no words
-        d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
-        return
-    message = f"Nothing came for {d.settings.turn_timeout_s} s."
-    if realtime.owed.announcement:
-        _passed_over(d, realtime.owed.announcement, message)
-    else:
-        _unanswered(d, message, reconnect=True)
 
 
 def _sounded_ms(input: provider_events.AgentAudio | provider_events.AgentWords, begins: bool, before_ms: int) -> int:
@@ -342,84 +312,3 @@ def _written(d: Draft, text: str) -> None:
     if d.reply is not None:
         turns.hand_on(d, goes_on=d.reply.goes_on)
     turns.say(d, segmenter.written(text), turn=turn)
-
-
-def _passed_over(d: Draft, announcement: str, message: str) -> None:
-    """Handle an announcement that the model did not make: ask it once more, then have the installation's own voice say it."""
-    error = ev.Failure(code="PROVIDER_REFUSED", message=message, retryable=True)
-    d.append(ev.ProviderFailed(part="llm", error=error, turn=0, handled=True))
-    if not d.owed.repeated:
-        d.owed = replace(d.owed, repeated=True)
-        connection.say(d, ANNOUNCE.format(announcement))
-        transcripts.wait_for_an_answer(d)
-    else:
-        d.owed = replace(d.owed, announcement=None, repeated=False)
-        d.cancel_timers(ANSWER)
-        if d.settings.owns_up:
-            _own_up(d, "", 0, instead=announcement)
-
-
-def _unanswered(d: Draft, message: str, *, reconnect: bool = False) -> None:
-    """Handle a model that does not answer: ask it once more, then apologise for it."""
-    realtime, reply = d.realtime, d.reply
-    asking = (
-        realtime.owed.asking or bool(realtime.owed.question) or realtime.owed.go_on or realtime.owed.announces or bool(realtime.owed.turn)
-    )
-    if not asking:
-        return
-    transcripts.finish(d)  # it is asked again in text, or apologised for
-    realtime = d.realtime
-    error = ev.Failure(code="TIMED_OUT" if reconnect else "PROVIDER_REFUSED", message=message, retryable=True)
-    again = not realtime.owed.repeated
-    d.append(ev.ProviderFailed(part="llm", error=error, turn=d.counters.turns, handled=again))
-    if reply is not None and reply.connection == realtime.effect and not reply.closed:
-        d.outputs.append(out.Flush(reply.generation))
-        d.speech.reply = None
-        turns.cut_trailing(d)
-    if again:
-        d.owed = replace(d.owed, repeated=True, question=realtime.owed.question or connection.ANSWER_AGAIN)
-        if reconnect:
-            d.realtime = replace(d.realtime, outage=Outage(since=d.now, restoring=True))
-            d.owed = replace(d.owed, go_on=bool(realtime.owed.question or realtime.owed.said or realtime.owed.turn) or realtime.owed.go_on)
-            connection.connect(d)
-        else:
-            connection.say(d, realtime.owed.question or connection.ANSWER_AGAIN)
-        d.realtime = replace(d.realtime, awaited=True)
-        transcripts.wait_for_an_answer(d)
-        return
-    d.owed = replace(d.owed, asking=False, question="", repeated=False, go_on=False, said="", announcement=None)
-    d.realtime = replace(d.realtime, awaited=False)
-    d.cancel_timers(ANSWER)
-    transcripts.leave_reply(d)
-    turn = realtime.owed.turn or realtime.hearing.turn
-    transcripts.final(d)
-    d.owed = replace(d.owed, turn=0)
-    if d.settings.owns_up:
-        _own_up(d, speaking.APOLOGIES["silence" if reconnect else "llm"], turn)
-    elif turn:
-        ledger.complete(d, turn, "failed")
-    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
-
-
-def _own_up(d: Draft, apology: str, turn: int, *, instead: str = "") -> None:
-    """Have the installation's own voice apologise in the same turn for a missing answer, or say `instead`, an announcement that the
-    model did not make. No model is told of the apology."""
-    if d.reply is not None:
-        turns.hand_on(d, goes_on=d.reply.goes_on)
-    turns.say(d, instead or apology, turn=turn, failed=not instead)
-    speaking.speak(d)
-
-
-def owns_up_to_loss(d: Draft) -> bool:
-    """Apologise for the final loss of the connection; the session ends when that was heard. Return False if the client is away or the
-    session makes no such apologies."""
-    realtime = d.realtime
-    if d.client.away_since or not d.settings.owns_up:
-        return False
-    transcripts.leave_reply(d)
-    turn = realtime.owed.turn or realtime.hearing.turn
-    transcripts.final(d)
-    d.owed = replace(d.owed, asking=False, question="", go_on=False, said="", announcement=None, turn=0)
-    d.team.handoff = None  # it cannot complete any more, and would keep the apology from being finished
-    _own_up(d, speaking.APOLOGIES["lost"], turn)
-    return True

@@ -17,7 +17,7 @@ from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection, transcripts
 from voxbridge.services.voice.core.state import OpenCall
 from voxbridge.services.voice.core.transition import Draft
-from voxbridge.services.voice.core.turns import handoff_request, playout, turns
+from voxbridge.services.voice.core.turns import handoff_request, playout, rounds
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.errors import Code
@@ -56,13 +56,13 @@ def call_requested(d: Draft, input: provider_events.CallRequested) -> None:
         d.response = replace(d.response, stage="called")
         transcripts.wait_for_an_answer(d)
         return
-    call_id, function, timeout_ms = turns.open_call(d, input.name, input.arguments, turn=d.counters.turns)
+    call_id, function, timeout_ms = rounds.open_call(d, input.name, input.arguments, turn=d.counters.turns)
     browser = function is not None and function.kind == "browser"
     call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=realtime.effect, browser=browser)
     d.realtime = replace(d.realtime, tool_calls=replace(d.realtime.tool_calls, open=(*d.realtime.tool_calls.open, call)))
     d.response = replace(d.response, stage="called")
     d.realtime = replace(d.realtime, awaited=True)
-    d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, turns.CALL_MARGIN_MS))
+    d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, rounds.CALL_MARGIN_MS))
 
 
 def _in_a_round(d: Draft) -> bool:

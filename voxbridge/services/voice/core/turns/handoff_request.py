@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from voxbridge.services.voice.core import agents, inputs
 from voxbridge.services.voice.core.state import Handoff, State
 from voxbridge.services.voice.core.transition import WORDS, Draft
-from voxbridge.services.voice.core.turns import turns
+from voxbridge.services.voice.core.turns import rounds
 from voxbridge.shared.agents.model import REASON_LIMIT, SUMMARY_LIMIT
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
@@ -53,7 +53,7 @@ def requested(d: Draft, input: inputs.ToolRequested) -> None:
         return
     refusal = called(d, input.arguments)
     if refusal:
-        turns.refuse_call(d, input.name, input.arguments, refusal)
+        rounds.refuse_call(d, input.name, input.arguments, refusal)
 
 
 def _start(d: Draft, target: str, *, reason: str = "", summary: str = "", by: Literal["agent", "operator"]) -> None:

@@ -10,15 +10,13 @@ from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
-from voxbridge.services.voice.core import agents, page_functions
 from voxbridge.services.voice.core import outputs as out
-from voxbridge.services.voice.core.prompt import memory, prompt
-from voxbridge.services.voice.core.state import Call, Reply, Round, Speaker, Stamps
+from voxbridge.services.voice.core.prompt import memory
+from voxbridge.services.voice.core.state import Reply, Round, Speaker, Stamps
 from voxbridge.services.voice.core.transition import Draft
-from voxbridge.services.voice.core.turns import interruption, ledger, playout, trailing
+from voxbridge.services.voice.core.turns import interruption, ledger, playout, rounds, trailing
 from voxbridge.services.voice.core.turns import usage as turns_usage
-from voxbridge.shared.agents.functions import Function, failed_result
-from voxbridge.shared.agents.model import HANDOFF
+from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
@@ -30,13 +28,7 @@ PLAYED_MARGIN_MS: Final = 250
 REPORT_MARGIN_MS: Final = 3_000
 """Milliseconds to wait after the end of a reply by the clock: for a client without reports, and for one whose report is due."""
 
-CALL_MARGIN_MS: Final = 5_000
-ROUNDS: Final = 5
-"""Rounds of calls in a turn, for a session that was opened without a limit."""
 
-CALLS_LIMIT: Final = 8
-REFUSALS_LIMIT: Final = 2 * CALLS_LIMIT
-"""Calls in one round that get an answer: those that were made, then those that were refused; more are ignored."""
 NOTICES_LIMIT: Final = 16
 
 CancelledBy = Literal["barge_in", "client", "text", "end", "failure", "handoff"]
@@ -65,58 +57,12 @@ def begin_reply(d: Draft, turn: int, stamps: Stamps, *, reopens: int = 0, usage:
         turn=turn,
         speaker=speaker(d),
         stamps=stamps,
-        closed=leaves(d),
+        closed=rounds.leaves(d),
         usage=usage or ev.Usage(),
         reopens=reopens,
     )
-    if not leaves(d):
-        ask(d)
-
-
-def leaves(d: Draft) -> bool:
-    """Check whether a handoff to another agent can happen now. While the user speaks, the current agent stays."""
-    handoff = d.team.handoff
-    return handoff is not None and handoff.target != d.team.agent.name and d.utterance is None
-
-
-def ask(d: Draft, *, plain: bool = False) -> None:
-    """Start one round of the language model for the current reply; a `plain` one offers no functions."""
-    reply = new_round(_reply(d))
-    d.speech.reply = replace(
-        reply, round=replace(reply.round, plain=plain, number=reply.round.number + 1, unsplit="", calls=()), closed=False
-    )
-    d.pending.results = ()
-    _complete(d)
-
-
-def ask_again(d: Draft) -> None:
-    """Start the current round once more, because its completion did not finish. The text it had written is kept, and text that the
-    new completion writes beyond it follows."""
-    reply = _reply(d)
-    d.speech.reply = replace(reply, round=replace(reply.round, known=reply.round.written, again=""))
-    _complete(d)
-
-
-def _complete(d: Draft) -> None:
-    reply = _reply(d)
-    functions = d.team.functions if reply.round.number <= (d.settings.tool_rounds or ROUNDS) and not reply.round.plain else ()
-    if reply.turn == d.team.handed[1]:
-        functions = tuple(function for function in functions if function.name != HANDOFF)
-    limit = prompt.room(d.team.agent) >> reply.round.halved
-    messages = prompt.window(d.team.instructions, d.conversation.history, limit=limit, earlier=d.conversation.earlier)
-    llm = d.team.agent.llm
-    model = d.team.model if llm.provider in ("", "local") else llm.model
-    shared = agents.shared(d.state)
-    effect = d.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions, shared=shared))
-    d.speech.reply = replace(reply, round=replace(reply.round, effect=effect))
-    d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
-
-
-def new_round(reply: Reply) -> Reply:
-    """Return the reply at the beginning of its next round: what it said so far is in the history."""
-    return replace(
-        reply, round=replace(reply.round, uses=(), first_piece=len(reply.pieces), before="", part="", written="", known="", again="")
-    )
+    if not rounds.leaves(d):
+        rounds.ask(d)
 
 
 def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed: bool = False) -> Reply:
@@ -138,14 +84,14 @@ def say(d: Draft, text: str, *, turn: int, stamps: Stamps | None = None, failed:
 
 def apologise(d: Draft, apology: str) -> None:
     """End the current reply with an apology, because the model cannot go on: its existing pieces are said first."""
-    reply = _reply(d)
+    reply = d.current_reply
     if not reply.pieces and not reply.round.uses:
         say(d, apology, turn=reply.turn, stamps=reply.stamps, failed=True)
         return
     _cancel_calls(d, reply, "failure")
     if reply.round.uses:
         memory.remember_round(d, reply)
-        reply = new_round(reply)
+        reply = rounds.new_round(reply)
     written = replace(reply.round, effect=None, calls=(), unsplit=apology)
     d.speech.reply = replace(reply, kind=_failed(d), round=written, closed=True)
     d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
@@ -159,95 +105,8 @@ def notice(d: Draft, text: str) -> None:
 
 def announce(d: Draft, spoken: str) -> None:
     """Show the client the text of the reply that is being spoken."""
-    reply = _reply(d)
+    reply = d.current_reply
     d.tell(PartialTranscript("assistant", spoken, turn=reply.turn, generation=reply.generation))
-
-
-def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
-    """Open a call that the model requested, within the limits of a round."""
-    reply = _reply(d)
-    if len(reply.round.uses) >= CALLS_LIMIT:
-        if len(reply.round.uses) < REFUSALS_LIMIT:
-            refuse_call(d, name, arguments, f"At most {CALLS_LIMIT} functions are called at once: this one was not.", Code.OVERLOADED)
-        return
-    call_id, function, timeout_ms = open_call(d, name, arguments, turn=reply.turn)
-    call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
-    use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
-    d.speech.reply = replace(reply, round=replace(reply.round, calls=(*reply.round.calls, call), uses=(*reply.round.uses, use)), reopens=0)
-    d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
-
-
-def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, code: Code = Code.INVALID_ARGUMENT) -> None:
-    """Refuse a call of the model: it gets the reason with the other results of the round."""
-    reply = _reply(d)
-    d.counters.calls += 1
-    use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.counters.calls}", name=name, arguments=arguments)
-    d.speech.reply = replace(reply, round=replace(reply.round, uses=(*reply.round.uses, use)), reopens=0)
-    d.pending.results = (*d.pending.results, (use.call_id, failed_result(code.value, message)))
-
-
-def open_call(d: Draft, name: str, arguments: dict[str, Any], *, turn: int) -> tuple[str, Function | None, int]:
-    """Request the execution of a function. Return the call's id, the function (None if unknown) and the timeout in ms."""
-    d.counters.calls += 1
-    call_id = f"fc_{d.state.sid[:8]}_{d.counters.calls}"
-    function = next((f for f in d.team.functions if f.name == name), None)
-    kind = function.kind if function is not None else "server"
-    timeout_ms = int((function.timeout_s if function is not None else 30) * 1_000)
-    account = d.state.request.account if d.state.request is not None else "local"
-    d.append(ev.ToolCalled(call_id=call_id, name=name, arguments=arguments, kind=kind, turn=turn, deadline_ms=timeout_ms, account=account))
-    return call_id, function, timeout_ms
-
-
-def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
-    """Give a call's result to the model, or drop it if no reply waits for it any more."""
-    reply = d.reply
-    if reply is None or all(call.call_id != call_id for call in reply.round.calls):
-        if call_id in d.pending.dropped:
-            d.pending.dropped = tuple(dropped for dropped in d.pending.dropped if dropped != call_id)
-            d.append(ev.ToolDelivered(call_id=call_id, how="dropped"))
-        return
-    d.cancel_timers(f"call:{call_id}")
-    d.append(ev.ToolDelivered(call_id=call_id, how="response"))
-    d.pending.results = (*d.pending.results, (call_id, result))
-    d.speech.reply = replace(reply, round=replace(reply.round, calls=tuple(call for call in reply.round.calls if call.call_id != call_id)))
-    d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
-    next_round(d)
-
-
-def call_timed_out(d: Draft, call_id: str) -> None:
-    """Cancel a call that no executor answered in time, and tell the model."""
-    reply = d.reply
-    call = next((call for call in reply.round.calls if call.call_id == call_id), None) if reply is not None else None
-    if call is None:
-        return
-    d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
-    answered(d, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
-    d.forget_call(call.call_id)
-
-
-def next_round(d: Draft) -> None:
-    """Let the model go on with the results, once it has stopped and every call is answered."""
-    reply = _reply(d)
-    if reply.round.effect is not None or reply.round.calls or not reply.round.uses:
-        return
-    words = reply_in_result(d, reply)
-    memory.remember_round(d, reply)
-    if leaves(d):
-        d.speech.reply = replace(new_round(reply), closed=True)
-    elif words:
-        reply = new_round(reply)
-        d.speech.reply = replace(reply, round=replace(reply.round, unsplit=words), closed=True)
-    else:
-        ask(d)
-
-
-def reply_in_result(d: Draft, reply: Reply) -> str:
-    """Return the `spoken` text of the round's only result, if the session says it instead of asking the model again; else empty."""
-    results = dict(d.pending.results)
-    if not d.settings.speak_results or len(reply.round.uses) != 1:
-        return ""
-    spoken = results.get(reply.round.uses[0].call_id, {}).get("spoken")
-    return spoken if isinstance(spoken, str) else ""
 
 
 def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
@@ -261,7 +120,7 @@ def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
     if reply is None or generation != reply.generation:
         return
     played(d, played_ms)
-    if not spoken_out(_reply(d)) or not reply.pieces or reply.synthesis.held or reply.goes_on:
+    if not spoken_out(d.current_reply) or not reply.pieces or reply.synthesis.held or reply.goes_on:
         return
     if state == "finished":
         finish_reply(d)
@@ -271,7 +130,7 @@ def playback(d: Draft, generation: int, played_ms: int, state: str) -> None:
 
 def played(d: Draft, played_ms: int) -> None:
     """Record that audio of the current reply is being heard."""
-    reply = _reply(d)
+    reply = d.current_reply
     stamps = reply.stamps
     if stamps.first_audio_heard is None and (playout.model_ms(reply.pieces, played_ms) or not playout.fillers(reply.pieces)):
         stamps = replace(stamps, first_audio_heard=d.now)
@@ -289,14 +148,14 @@ def spoken_out(reply: Reply) -> bool:
 
 def end_of_sound(d: Draft) -> None:
     """Mark the end of a reply that is completely made, and wait until it was heard."""
-    reply = _reply(d)
+    reply = d.current_reply
     d.outputs.append(out.FinishSpeech(reply.generation))
     d.cancel_timers("turn")
     _wait_until_heard(d)
 
 
 def _wait_until_heard(d: Draft) -> None:
-    reply = _reply(d)
+    reply = d.current_reply
     since = reply.playback.played_at if reply.playback.played_at is not None else reply.playback.sent
     elapsed = (reply.playback.played_ms if reply.playback.played_at is not None else 0) + (
         (d.now - since) // 1_000 if since is not None else 0
@@ -307,7 +166,7 @@ def _wait_until_heard(d: Draft) -> None:
 
 def finish_reply(d: Draft) -> None:
     """Finish a reply that was heard to its end."""
-    reply = _reply(d)
+    reply = d.current_reply
     trailing.heard_to_the_end(d, _close_turn)
     text, filler = playout.text(reply.pieces), playout.fillers(reply.pieces)
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
@@ -324,7 +183,7 @@ def finish_reply(d: Draft) -> None:
 def hand_on(d: Draft, *, goes_on: bool = True) -> None:
     """Close the reply and let another one follow as soon as it was played; with `goes_on`, that one continues the turn."""
     interruption.settle(d, None)
-    reply = _reply(d)
+    reply = d.current_reply
     reply = replace(reply, round=replace(reply.round, calls=(), effect=None), closed=True, goes_on=goes_on)
     d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
     if d.team.output == "audio":
@@ -363,7 +222,7 @@ def cancel_reply(d: Draft, by: CancelledBy) -> None:
     _cancel_calls(d, reply, by)
     if reply.round.uses:
         memory.remember_round(d, reply)
-        reply = new_round(reply)
+        reply = rounds.new_round(reply)
     rest = " ".join(filter(None, [*(piece.text for piece in reply.pieces), reply.round.unsplit]))
     d.speech.redo = reply.turn if by == "barge_in" and not rest and d.state.realtime is None else 0
     d.speech.reply = None
@@ -491,9 +350,3 @@ def _failed(d: Draft) -> Literal["failed", "apology"]:
 def made(reply: Reply) -> bool:
     """Check whether a reply's completion has ended and all its text so far was synthesised."""
     return reply.round.effect is None and not reply.round.unsplit and all(piece.done for piece in reply.pieces)
-
-
-def _reply(d: Draft) -> Reply:
-    if d.reply is None:
-        raise RuntimeError("a reply was expected")
-    return d.reply
