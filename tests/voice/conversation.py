@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from tests.virtual_time import VirtualTimers
 from voxbridge.services.voice.core import inputs, step
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.state import State
@@ -47,7 +48,7 @@ class Conversation:
         self.now_ms = 0
         self.inputs: list[tuple[int, Any]] = []
         self.outputs: list[Any] = []
-        self._timers: dict[str, int] = {}
+        self._timers = VirtualTimers()
         self._seq = 0
         client = gateway.ClientCapabilities(protocol=protocol)
         self.log(gateway.SessionRequested(mode=mode, system_prompt=prompt, client=client, filler=wishes, functions=functions))
@@ -97,21 +98,17 @@ class Conversation:
         self.state, outputs = step.step(self.state, input, now)
         for output in outputs:
             if isinstance(output, out.SetTimer):
-                self._timers[output.name] = self.now_ms + output.after_ms
+                self._timers.set(output.name, self.now_ms + output.after_ms)
             elif isinstance(output, out.CancelTimer):
-                self._timers.pop(output.name, None)
+                self._timers.cancel(output.name)
         self.outputs.extend(outputs)
         return list(outputs)
 
     def pass_ms(self, ms: int) -> None:
         """Advance the time; timers fire when they are due."""
         until = self.now_ms + ms
-        while self._timers:
-            name, due = min(self._timers.items(), key=lambda item: item[1])
-            if due > until:
-                break
-            del self._timers[name]
-            self.now_ms = due
+        while name := self._timers.first(until):
+            self.now_ms = self._timers.pop(name)
             self.take(inputs.TimerFired(name))
         self.now_ms = until
 

@@ -171,7 +171,7 @@ class LiveWorld(World):
         for due in folded.missing:
             cause = f"voice#{int(due.cause.removeprefix('voice#')) + taken}" if isinstance(due.cause, str) else due.cause
             self._store("voice", due.event, cause)
-        self._timers = {name: (due - START_US) // 1_000 for name, due in running.timers.items()}
+        self._timers.restore(running.timers, start_us=START_US)
         spoken = self.spoken.get(self.state.counters.generation)
         self._take(
             inputs.TakenOver(

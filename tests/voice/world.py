@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from tests.virtual_time import VirtualTimers
 from tests.voice.conversation import FUNCTIONS, PAGE_FUNCTIONS, SID, START_US
 from voxbridge.services.voice.audio.speaker import LEAD_MS
 from voxbridge.services.voice.core import inputs, step
@@ -65,7 +66,7 @@ class World:
         self._reports = reports
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
-        self._timers: dict[str, int] = {}
+        self._timers = VirtualTimers()
         self._effects: set[int] = set()
         self._taken = 0
         self._unwritten: list[tuple[int, Any]] = []
@@ -118,13 +119,12 @@ class World:
     def run(self, until_ms: int) -> None:
         """Advance the time."""
         while True:
-            due = min(self._timers.values(), default=until_ms + 1) if self.alive else until_ms + 1
-            if self._queue and self._queue[0][0] <= min(due, until_ms):
+            name = self._timers.first(until_ms) if self.alive else ""
+            if self._queue and self._queue[0][0] <= min(self._timers[name] if name else until_ms, until_ms):
                 at, _, do = heapq.heappop(self._queue)
                 self.now = max(self.now, at)
                 do()
-            elif due <= until_ms:
-                name = min(self._timers, key=lambda one: self._timers[one])
+            elif name:
                 self.now = max(self.now, self._timers.pop(name))
                 self._take(inputs.TimerFired(name))
             else:
@@ -200,7 +200,8 @@ class World:
     def _die(self) -> None:
         self._freeze()
         self.alive = False
-        self._timers, self._effects, self._unwritten = {}, set(), []
+        self._timers.clear()
+        self._effects, self._unwritten = set(), []
 
     def _take_over(self) -> None:
         running = Outstanding()
@@ -209,7 +210,7 @@ class World:
         self.worker += 1
         for due in folded.missing:
             self._store("voice", due.event, due.cause)
-        self._timers = {name: (due - START_US) // 1_000 for name, due in running.timers.items()}
+        self._timers.restore(running.timers, start_us=START_US)
         spoken = self.spoken.get(self.state.counters.generation)
         self._take(
             inputs.TakenOver(
@@ -233,9 +234,9 @@ class World:
     def _perform(self, output: Any) -> None:
         match output:
             case out.SetTimer(name=name, after_ms=after_ms):
-                self._timers[name] = self.now + after_ms
+                self._timers.set(name, self.now + after_ms)
             case out.CancelTimer(name=name):
-                self._timers.pop(name, None)
+                self._timers.cancel(name)
             case out.StartEffect(id=id, effect=effect):
                 self._effects.add(id)
                 self._begin(id, effect)

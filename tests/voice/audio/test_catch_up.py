@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.virtual_time import in_virtual_time
 from tests.voice.sounds import silence, speech
-from tests.voice.virtual import in_virtual_time
 from voxbridge.services.voice.audio import catch_up
 from voxbridge.services.voice.audio.microphone import MARK_MS, STALLED_S, Microphone
 from voxbridge.services.voice.audio.vad import SileroModel

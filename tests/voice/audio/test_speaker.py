@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.voice.virtual import in_virtual_time
+from tests.virtual_time import in_virtual_time
 from voxbridge.services.voice.audio.speaker import BUFFER_MS, FRAME_MS, LEAD_MS, Speaker
 from voxbridge.shared.audio import frames
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tests.virtual_time import VirtualTimers
 from tests.voice.conversation import SID, START_US
 from tests.voice.orders.page import Page
 from tests.voice.orders.teams import FUNCTIONS, TEAMS
@@ -88,7 +89,7 @@ class Orders:
 
         self.faults = 0
         self.resting = False
-        self.timers: dict[str, int] = {}
+        self.timers = VirtualTimers()
         self.effects: dict[int, Progress] = {}
         self.route = "nobody"
         self.speaking = False
@@ -107,7 +108,7 @@ class Orders:
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
         self._seq = 0
-        self._kept: list[tuple[Any, dict[str, int], dict[int, Progress], str]] = []
+        self._kept: list[tuple[Any, VirtualTimers, dict[int, Progress], str]] = []
         """State of the worker before each input that is not yet in its journal."""
 
         client = gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reports else "vox")
@@ -172,7 +173,7 @@ class Orders:
     def take(self, input: Any) -> None:
         """Take an input."""
         now = START_US + self.now * 1_000
-        self._kept.append((self.state, dict(self.timers), dict(self.effects), self.route))
+        self._kept.append((self.state, VirtualTimers(self.timers), dict(self.effects), self.route))
         self.taken.append((now, input))
         if isinstance(input, inputs.TimerFired):
             del self.timers[input.name]
@@ -195,9 +196,9 @@ class Orders:
                 if isinstance(event, ev.ToolCalled) and self.resting:
                     self._answer_later(event)
             case out.SetTimer(name=name, after_ms=after_ms):
-                self.timers[name] = self.now + after_ms
+                self.timers.set(name, self.now + after_ms)
             case out.CancelTimer(name=name):
-                self.timers.pop(name, None)
+                self.timers.cancel(name)
             case out.StartEffect(id=id, effect=effect):
                 if isinstance(effect, out.Connect):
                     connects = [one for one in self.effects.values() if isinstance(one.effect, out.Connect)]
@@ -246,8 +247,7 @@ class Orders:
             if queued <= self.now:
                 heapq.heappop(self._queue)[2]()
             elif due <= self.now:
-                name = min(self.timers, key=lambda one: self.timers[one])
-                self.take(inputs.TimerFired(name))
+                self.take(inputs.TimerFired(self.timers.first(self.now)))
             elif self.now >= until:
                 return
 

@@ -35,6 +35,7 @@ from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.secrets.provider_keys import SealedKeys
 from voxbridge.shared.service.process import Resources, Service
+from voxbridge.shared.step.effects import Tasks
 from voxbridge.shared.store.store import LEASE_MS, Store
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Gateway(Service):
         """Time of the last failed heartbeat in Valkey, on the loop's clock."""
         self._numbered = 0
         self._over = False
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = Tasks[None]("the gateway")
         config = resources.config
         self._server = _Server(
             uvicorn.Config(
@@ -155,14 +156,11 @@ class Gateway(Service):
 
     async def idle(self) -> None:
         """Wait until all background work is done: closed connections are cleaned up, and the log has their last events."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        await self._tasks.background_idle()
 
     def background(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run a coroutine that outlives its caller. An outage is logged."""
-        task = asyncio.create_task(_guarded(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.background(_guarded(work))
 
     async def _tick(self) -> None:
         while not self._over:  # a request to Valkey can swallow a cancellation

@@ -49,6 +49,7 @@ from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
 from voxbridge.shared.events.voice import Failure, SessionEnded, ToolCalled
 from voxbridge.shared.log import reader
 from voxbridge.shared.service.process import Resources, Service
+from voxbridge.shared.step.effects import Tasks, Timers
 from voxbridge.shared.step.fold import LogInput
 from voxbridge.shared.store.store import Store
 
@@ -90,8 +91,8 @@ class ToolService(Service):
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._opened = 0
         self._intake = Intake(self._log, self._take, process_id=resources.process_id)
-        self._timers: dict[Key, asyncio.TimerHandle] = {}
-        self._doing: set[asyncio.Task[None]] = set()
+        self._timers = Timers[Key](self._fire)
+        self._doing = Tasks[None]("the tool executor")
         self._handling = 0
         self._changed = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -234,7 +235,7 @@ class ToolService(Service):
         elif isinstance(output, SetTimer):
             self._set_timer(session, output)
         elif isinstance(output, CancelTimer):
-            self._cancel_timer((session.sid, output.call_id))
+            self._timers.cancel((session.sid, output.call_id))
         elif isinstance(output, Done):
             await self._intake.done(session.sid, output.seq)
 
@@ -298,20 +299,11 @@ class ToolService(Service):
     # --- timers ---
 
     def _set_timer(self, session: Session, wanted: SetTimer) -> None:
-        key = (session.sid, wanted.call_id)
-        self._cancel_timer(key)
+        self._timers.set((session.sid, wanted.call_id), (wanted.at - self._clock.now_us()) / 1_000_000)
 
-        def fire() -> None:
-            self._timers.pop(key, None)
-            self._do(self._record(session, TimerFired(call_id=wanted.call_id)))
-
-        delay = max(0.0, (wanted.at - self._clock.now_us()) / 1_000_000)
-        self._timers[key] = asyncio.get_running_loop().call_later(delay, fire)
-
-    def _cancel_timer(self, key: Key) -> None:
-        timer = self._timers.pop(key, None)
-        if timer is not None:
-            timer.cancel()
+    def _fire(self, key: Key) -> None:
+        sid, call_id = key
+        self._do(self._record(self.session(sid), TimerFired(call_id=call_id)))
 
     # --- the rest ---
 
@@ -329,26 +321,16 @@ class ToolService(Service):
             await asyncio.sleep(LOOK_AFTER_S)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._doing.add(task)
-        task.add_done_callback(self._did)
-
-    def _did(self, task: asyncio.Task[None]) -> None:
-        self._doing.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("a fault in the tool executor: %s", error, exc_info=error)
+        self._doing.background(work)
 
     async def _settle(self) -> None:
         """Hand waiting work to a successor at once, let short functions end, and record that the others were interrupted."""
-        for timer in self._timers.values():
-            timer.cancel()
-        if self._doing:  # after that, every call being taken has either begun or not
-            await asyncio.wait(set(self._doing), timeout=_STOP_S)
+        self._timers.cancel_all()
+        await self._doing.background_idle(_STOP_S)  # after that, every call being taken has either begun or not
         await asyncio.gather(*(self._intake.give_back(one.sid, one.seq) for one in self._intake.held() if not self._runs(one)))
         await self._effects.idle(_IDLE_S)
         await self._effects.stop(_STOP_S)
-        if self._doing:
-            await asyncio.wait(set(self._doing), timeout=_STOP_S)
+        await self._doing.background_idle(_STOP_S)
         try:
             async with asyncio.timeout(_SAY_S):
                 await asyncio.gather(*(self._interrupt(one) for one in self._intake.held() if self._runs(one)))

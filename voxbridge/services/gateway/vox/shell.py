@@ -38,6 +38,7 @@ from voxbridge.shared.log.feed import Feed
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.service.process import Resources
+from voxbridge.shared.step.effects import Tasks, Timers
 from voxbridge.shared.store.store import Resumable, Store
 
 REFUSAL_S: Final = 0.1
@@ -95,7 +96,6 @@ class Vox:
         self._metrics = house.metrics
         self._sequence = 0
         self._takes_audio = False
-        self._opening: asyncio.Task[None] | None = None
         self._writer: SessionWriter | None = None
         self._feed: Feed | None = None
         self._watch: Feed | None = None
@@ -106,7 +106,10 @@ class Vox:
         self._pace = Pace()
         self._lateness = Lateness()
         self._captions = Captions()
-        self._showing: asyncio.TimerHandle | None = None
+        self._showing = Timers[float](self._show_due)
+        """Time of the loop, in s, at which a partial text that was held is shown."""
+
+        self._effects = Tasks[str](f"session {sid}")
         self._flooded = False
         self._overloading = ""
         self._account = "local"
@@ -184,9 +187,9 @@ class Vox:
                     self._microphones.publish(self._microphone, frame)
                     self._sequence += 1
                 case Open(event, token):
-                    self._opening = asyncio.create_task(self._open(self._enter(event, token)))
+                    self._effects.start("open", self._open(self._enter(event, token)))
                 case Resume():
-                    self._opening = asyncio.create_task(self._open(self._resume(output)))
+                    self._effects.start("open", self._open(self._resume(output)))
                 case Ended():
                     self._house.background(self._house.store.session_closed(self.sid))
                 case Close(code, reason):
@@ -312,9 +315,8 @@ class Vox:
 
     async def _leave(self) -> None:
         await self._stop_feeds()  # a feed that still catches up has no reader any more
-        if self._opening is not None:
-            await asyncio.wait({self._opening})
-            await self._stop_feeds()
+        await self._effects.idle()
+        await self._stop_feeds()
         for subscription in self._subscriptions:
             if not self._audio_nc.is_closed:
                 await subscription.unsubscribe()
@@ -364,17 +366,15 @@ class Vox:
         for text in texts:
             self._perform(self.core.receive_moment(text))
         due = self._captions.due()
-        if due is not None and self._showing is None:
-            self._showing = self._loop.call_at(due, self._show_due, due)
+        if due is not None and not self._showing:
+            self._showing.set(due, due - self._loop.time())
 
     def _show_due(self, due: float) -> None:
-        self._showing = None
         self._show(self._captions.release(due))
 
     def _show_held(self) -> None:
-        if self._showing is not None:
-            self._showing.cancel()
-            self._showing = None
+        if self._showing:
+            self._showing.cancel_all()
             self._show(self._captions.release(self._loop.time(), early=True))
 
     def _audio_out(self, frame: bytes) -> None:

@@ -23,6 +23,7 @@ from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.registry import Tool
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
+from voxbridge.shared.step.effects import Tasks
 
 RUNNING_LIMIT: Final = 256
 """Functions that one process runs concurrently."""
@@ -43,7 +44,7 @@ class Effects:
     def __init__(self, ended: Callable[[Key, Outcome], None], children: Children) -> None:
         self._children = children
         self._ended = ended
-        self._running: dict[Key, asyncio.Task[Outcome]] = {}
+        self._running = Tasks[Key]("functions")
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="tool")
 
     def __len__(self) -> int:
@@ -51,37 +52,26 @@ class Effects:
 
     def start(self, key: Key, effect: StartEffect, tool: Tool, context: Context) -> None:
         """Run a function."""
-        task = asyncio.create_task(self._outcome(effect, tool, context), name=f"{tool.name} {effect.call_id}")
-        self._running[key] = task
-
-        def over(task: asyncio.Task[Outcome]) -> None:
-            if self._running.get(key) is task:
-                del self._running[key]
-            self._ended(key, _stopped(effect, tool) if task.cancelled() else task.result())
-
-        task.add_done_callback(over)
+        task = self._running.start(key, self._outcome(effect, tool, context))
+        task.set_name(f"{tool.name} {effect.call_id}")
+        task.add_done_callback(lambda task: self._ended(key, _stopped(effect, tool) if task.cancelled() else task.result()))
 
     def cancel(self, key: Key) -> None:
         """Stop a function, if it runs here. An isolated function is killed. A thread runs on, and its result is discarded."""
-        task = self._running.get(key)
-        if task is not None:
-            task.cancel()
+        self._running.cancel(key)
 
     async def idle(self, timeout_s: float) -> None:
         """Wait until no function runs, for `timeout_s` at most."""
-        if self._running:
-            await asyncio.wait(set(self._running.values()), timeout=timeout_s)
+        await self._running.idle(timeout_s)
 
     async def stop(self, timeout_s: float) -> None:
         """Cancel the running functions, and wait for them to end, for `timeout_s` at most."""
-        for task in list(self._running.values()):
-            task.cancel()
+        self._running.cancel_all()
         await self.idle(timeout_s)
 
     def close(self) -> None:
         """Cancel the running functions, and start no more."""
-        for task in list(self._running.values()):
-            task.cancel()
+        self._running.cancel_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._children.close()
 

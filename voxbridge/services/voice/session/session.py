@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
 from typing import Any, Final, Literal
 
@@ -39,6 +39,7 @@ from voxbridge.shared.clock import wall_ms32
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.log.feed import Feed
 from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.step.effects import Tasks, Timers
 from voxbridge.shared.step.fold import Folded, LogInput
 from voxbridge.shared.step.runner import Stepper
 
@@ -63,16 +64,15 @@ class Session:
         self._ears = Microphone(place.vad, self.take, lambda: place.audio_nc.is_connected and not self.incoming.holds)
         self._speaker: Speaker | None = None
         self._sequence = 0
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._effects: dict[int, asyncio.Task[None]] = {}
-        self._sending: set[asyncio.Task[None]] = set()
+        self._timers = Timers[str](self._fire)
+        self._timers.hold()  # until the input of a gap between workers was taken
+        self._effects = Tasks[int](f"session {sid}")
         self._feeds: list[Feed] = []
         self._audio: Subscription | None = None
         self._uplink: Uplink | None = None
         self._leaving: asyncio.TimerHandle | None = None
         self._why: Literal["drain", "move"] = "drain"
         self.incoming = Incoming(place.log, sid, self._microphone)
-        self._overdue: list[tuple[str, asyncio.TimerHandle]] = []
         self._going_on = asyncio.Event()
         """Set once the log names this process as the owner, and the input of a gap between workers was taken."""
 
@@ -113,7 +113,7 @@ class Session:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
         self.take(LogInput(requested))
         self.take(offer.opened(self._place, self.term))
-        self._going_on.set()
+        self._go_on()
         await self._follow({"gateway": requested.seq, "tools": requested.seq})
         await self._writer.flushed()
 
@@ -136,7 +136,9 @@ class Session:
         self._sequence = past.next_sequence(kept)
         for due in past.folded.missing:
             self._writer.submit(due.event, ts=due.ts, cause=due.cause)
-        self._set_again(past.outstanding.timers)
+        now = place.clock.now_us()
+        for name, at in past.outstanding.timers.items():
+            self._timers.set(name, (at - now) / 1_000_000)
         if state.realtime is not None:
             self._ears.skip_to(self._line().restore(placed.start, (*placed.heard, *placed.unheard)))
         self.take(
@@ -163,10 +165,7 @@ class Session:
         if self.incoming.holds and place.audio_nc.is_connected:  # the bus was cut and is back; if still cut, its return does this
             await self.incoming.catch_up()
         await self._follow(past.outstanding.taken)
-        self._going_on.set()
-        for name, timer in self._overdue:
-            if self._timers.get(name) is timer:
-                self._fire(name)
+        self._go_on()
 
     async def _follow(self, after: Mapping[str, int]) -> None:
         self.incoming.reach(after.get("gateway", 0))
@@ -178,10 +177,9 @@ class Session:
         if self._over:  # the session ended in between, when there was less to stop
             await self._unsubscribe()
 
-    def _set_again(self, timers: Mapping[str, int]) -> None:
-        now, loop = self._place.clock.now_us(), asyncio.get_running_loop()
-        for name, due in timers.items():
-            self._timers[name] = loop.call_later(max(0, due - now) / 1_000_000, self._fire, name)
+    def _go_on(self) -> None:
+        self._going_on.set()
+        self._timers.release()
 
     def take(self, input: Any) -> None:
         """Give the core an input. Raises `TOO_LARGE` when it cannot be journalled; the input was then not taken."""
@@ -252,9 +250,9 @@ class Session:
         self._finish()
         await self._unsubscribe()
         if not self._outlet.ready():
-            for sending in self._sending:  # after a failed takeover, or without the bus, these may wait for ever
-                sending.cancel()
-        await asyncio.gather(*self._effects.values(), *self._sending, return_exceptions=True)
+            self._effects.cancel_background()  # after a failed takeover, or without the bus, it may wait for ever
+        await self._effects.idle()
+        await self._effects.background_idle()
         try:
             await self._stepper.close()
         except VoxbridgeError as error:
@@ -292,10 +290,8 @@ class Session:
         self._ears.stop()
         if self._leaving is not None:
             self._leaving.cancel()
-        for timer in self._timers.values():
-            timer.cancel()
-        for effect in self._effects.values():
-            effect.cancel()
+        self._timers.cancel_all()
+        self._effects.cancel_all()
         if self._uplink is not None:
             self._uplink.close(self._uplink.effect)
         if self._speaker is not None:
@@ -322,30 +318,27 @@ class Session:
             case out.StartEffect(id=id, effect=out.Connect() as asked):
                 self._line().open(id, asked)
             case out.StartEffect(id=id, effect=effect):
-                self._effects[id] = asyncio.create_task(self._run(id, effect))
+                self._effects.start(id, self._run(id, effect))
             case out.CancelEffect(id=id):
-                task = self._effects.pop(id, None)
-                if task is not None:
-                    task.cancel()
+                self._effects.cancel(id)
                 if self._uplink is not None:
                     self._uplink.close(id)
             case out.Play() | out.Say() | out.Answer() | out.Interrupt() | out.CutShort() | out.Activity() | out.EndAudio():
                 self._line().do(output)
             case out.SetTimer(name=name, after_ms=after_ms):
-                self._cancel_timer(name)
-                self._timers[name] = asyncio.get_running_loop().call_later(after_ms / 1_000, self._fire, name)
+                self._timers.set(name, after_ms / 1_000)
             case out.CancelTimer(name=name):
-                self._cancel_timer(name)
+                self._timers.cancel(name)
             case out.Route(microphone=microphone):
                 self._route = microphone
             case out.FinishSpeech(generation=generation):
                 self._voice().finish(generation)
             case out.Flush(generation=generation):
-                self._send(self._voice().flush(generation))
+                self._effects.background(self._voice().flush(generation))
             case out.FindCause(effect=effect, provider=provider):
-                self._send(self._find_cause(effect, provider))
+                self._effects.background(self._find_cause(effect, provider))
             case out.Tell(moment=moment):
-                self._send(self._tell(moment))
+                self._effects.background(self._tell(moment))
             case out.Close():
                 self._finish()
 
@@ -382,7 +375,7 @@ class Session:
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine that ends with the session at the latest."""
-        self._send(work)
+        self._effects.background(work)
 
     def _sent(self, generation: int, sequence: int) -> None:
         self.take(inputs.AudioSent(generation, sequence))
@@ -398,21 +391,7 @@ class Session:
             moment = self._partials.cut(moment)
         await subjects.publish_moment(self._place.audio_nc, self.sid, moment)
 
-    def _send(self, sending: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(sending)
-        self._sending.add(task)
-        task.add_done_callback(self._sending.discard)
-
-    def _cancel_timer(self, name: str) -> None:
-        timer = self._timers.pop(name, None)
-        if timer is not None:
-            timer.cancel()
-
     def _fire(self, name: str) -> None:
-        if not self._going_on.is_set():
-            self._overdue.append((name, self._timers[name]))  # the input of the gap is taken first
-            return
-        self._timers.pop(name, None)
         self.take(inputs.TimerFired(name))
 
     async def _run(self, id: int, effect: out.Effect) -> None:
@@ -423,8 +402,6 @@ class Session:
         except Exception as error:  # noqa: BLE001 - whatever the error, the core must know that the effect is over
             _log.exception("session %s: effect %d failed", self.sid, id)
             self.take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
-        finally:
-            self._effects.pop(id, None)
 
     async def _effect(self, id: int, effect: out.Effect) -> None:
         models = self._place.models
