@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import AsyncExitStack
+from functools import partial
 
 from tests.cluster import SERVERS, Cluster, connected
+from tests.eventually import eventually
 from tests.shared.backends import open_log
 from tests.shared.collector import Collector
 from voxbridge.shared import events
@@ -50,9 +52,7 @@ async def _spread(logs: list[Log], cluster: Cluster) -> None:
             if log.nc.is_connected and log.nc.connected_url is not None and log.nc.connected_url.port == server.port:
                 break
             await log.nc.force_reconnect()
-            async with asyncio.timeout(WHOLE_S):
-                while not log.nc.is_connected:  # noqa: ASYNC110 - the client has no event for it
-                    await asyncio.sleep(0.01)
+            await eventually(partial(getattr, log.nc, "is_connected"), within_s=WHOLE_S)
 
 
 async def _fault(cluster: Cluster, logs: list[Log], what: str, dice: random.Random) -> None:

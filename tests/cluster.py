@@ -19,6 +19,7 @@ import nats
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
+from tests.eventually import eventually
 from voxbridge.shared.embedded.servers import LOOPBACK, NatsServer
 
 SERVERS = 3
@@ -126,12 +127,11 @@ class Cluster:
 
     async def leader(self, nc: Client, stream: str = "EV") -> int:
         """Wait until a stream has a leader and all replicas are up to date or gone. Return the number of the leader."""
-        async with asyncio.timeout(READY_S):
-            while True:
-                cluster = (await self._info(nc, stream)).get("cluster") or {}
-                if name := cluster.get("leader"):
-                    return int(name[1:])
-                await asyncio.sleep(_LOOK_S)
+
+        async def name() -> str:
+            return str(((await self._info(nc, stream)).get("cluster") or {}).get("leader") or "")
+
+        return int((await eventually(name, within_s=READY_S))[1:])
 
     async def step_down(self, nc: Client, stream: str = "EV") -> None:
         """Make the stream's leader step down."""
@@ -139,13 +139,12 @@ class Cluster:
 
     async def whole(self, nc: Client, stream: str = "EV") -> None:
         """Wait until every replica of a stream is present and up to date."""
-        async with asyncio.timeout(READY_S):
-            while True:
-                cluster = (await self._info(nc, stream)).get("cluster") or {}
-                replicas = cluster.get("replicas") or []
-                if len(replicas) == SERVERS - 1 and all(one["current"] and not one.get("offline") for one in replicas):
-                    return
-                await asyncio.sleep(_LOOK_S)
+
+        async def follow() -> bool:
+            replicas = ((await self._info(nc, stream)).get("cluster") or {}).get("replicas") or []
+            return len(replicas) == SERVERS - 1 and all(one["current"] and not one.get("offline") for one in replicas)
+
+        await eventually(follow, within_s=READY_S)
 
     async def _info(self, nc: Client, stream: str) -> dict[str, Any]:
         try:
@@ -156,8 +155,7 @@ class Cluster:
     async def _ready(self) -> None:
         async with asyncio.timeout(READY_S):
             for server in self.servers:
-                while not server.answers():  # noqa: ASYNC110 - another process, without a ready event
-                    await asyncio.sleep(_LOOK_S)
+                await eventually(server.answers)
             nc = await nats.connect(self.urls, error_cb=_quiet)
             try:
                 while True:

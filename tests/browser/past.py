@@ -21,6 +21,7 @@ from typing import Any, Final
 import nats
 import nats.micro
 
+from tests.eventually import eventually
 from tests.long_call import TURN_S, Call
 from tests.ports import free_port
 from voxbridge.services.gateway.service import Gateway
@@ -122,8 +123,7 @@ async def serve(folder: Path, allowed_hosts: str) -> None:
             await micro.add_endpoint(name="state", subject=SUBJECT, handler=Inspector(Log(inspecting)).serve)
             drawn = Waveforms(Log(inspecting), DataKeys.of(config, resources.redis))
             await micro.add_endpoint(name="waveform", subject=WAVEFORM, handler=drawn.serve)
-            while not gateway.health()["listening"] and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
-                await asyncio.sleep(0.01)
+            await eventually(lambda: gateway.health()["listening"] or serving.done())
             sys.stdout.write(json.dumps({"url": f"http://127.0.0.1:{config.port}", "nats_url": bus.url, **calls}) + "\n")
             sys.stdout.flush()
             await asyncio.to_thread(sys.stdin.read)

@@ -9,6 +9,7 @@ from pathlib import Path
 import nats
 import pytest
 
+from tests.eventually import eventually
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.servers import NatsServer
@@ -17,9 +18,7 @@ PATIENCE_S = 30.0
 
 
 async def _until(ask: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not ask():  # noqa: ASYNC110 - a file gives no signal
-            await asyncio.sleep(0.02)
+    await eventually(ask, within_s=PATIENCE_S)
 
 
 async def test_the_admin_makes_again_what_a_restarted_server_forgot_until_it_is_stopped(
@@ -36,9 +35,11 @@ async def test_the_admin_makes_again_what_a_restarted_server_forgot_until_it_is_
         server.start()
         connection = await nats.connect(server.url)
         js = connection.jetstream()
-        async with asyncio.timeout(PATIENCE_S):
-            while subjects.REPLY_STREAM not in {str(stream.config.name) for stream in await js.streams_info()}:  # noqa: ASYNC110 - see above
-                await asyncio.sleep(0.02)
+
+        async def holds() -> bool:
+            return subjects.REPLY_STREAM in {str(stream.config.name) for stream in await js.streams_info()}
+
+        await eventually(holds, within_s=PATIENCE_S)
         assert {consumer.name for consumer in await js.consumers_info(subjects.EVENT_STREAM)} == {"voice", "tools"}
         await connection.close()
         admin.send_signal(signal.SIGTERM)

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from tests.deploy.conftest import Guarded
+from tests.eventually import eventually
 from tests.gateway.conftest import Client, Door
 from tests.ports import free_port
 from tests.voice.conftest import silero
@@ -90,9 +91,7 @@ async def _serves(said: Path, name: str) -> None:
     def there() -> bool:
         return f"{name} serves" in said.read_text()
 
-    async with asyncio.timeout(START_S):
-        while not there():  # noqa: ASYNC110 - a file gives no signal
-            await asyncio.sleep(0.05)
+    await eventually(there, within_s=START_S)
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:

@@ -21,6 +21,7 @@ from redis.asyncio import Redis
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
+from tests.eventually import eventually, opens
 from tests.fakes.gemini.server import GeminiServer
 from tests.fakes.gemini.turns import Turn
 from tests.faults.orders import BOOKINGS, CHARGES, effects
@@ -223,29 +224,31 @@ class Installation:
     async def events(self, sid: str) -> list[events.Recorded]:
         """Return the log of a session, once the executors have no pending call."""
         async with self.log() as log, asyncio.timeout(BOUND_S):
-            while True:
+
+            async def nothing_pending() -> bool:
                 info = await log.js.consumer_info(subjects.EVENT_STREAM, "tools")
-                if not info.num_ack_pending and not info.num_pending:
-                    return [one async for one in log.read_all(sid)]
-                await asyncio.sleep(0.02)
+                return not (info.num_ack_pending or info.num_pending)
+
+            await eventually(nothing_pending)
+            return [one async for one in log.read_all(sid)]
 
     async def logged(self, sid: str, writer: str, type: str, count: int) -> None:
         """Wait until the log of a session has so many events of this type."""
         async with self.log() as log, asyncio.timeout(BOUND_S):
-            while len([one async for one in log.read_all(sid, writer=writer, types=(type,))]) < count:  # noqa: ASYNC110 - polls the log
-                await asyncio.sleep(0.01)
+
+            async def holds() -> bool:
+                return len([one async for one in log.read_all(sid, writer=writer, types=(type,))]) >= count
+
+            await eventually(holds)
 
     async def begun(self, folder: Path, count: int) -> None:
         """Wait until so many effects are recorded in a folder."""
-        async with asyncio.timeout(BOUND_S):
-            while sum(len(effects(folder, name)) for name in (BOOKINGS, CHARGES)) < count:  # noqa: ASYNC110 - another process writes it
-                await asyncio.sleep(0.005)
+        await eventually(lambda: sum(len(effects(folder, name)) for name in (BOOKINGS, CHARGES)) >= count, within_s=BOUND_S)
 
     async def has_functions(self) -> None:
         """Wait until the functions are registered."""
         async with self.servers.redis() as redis, asyncio.timeout(BOUND_S):
-            while not await Store(redis).functions():  # noqa: ASYNC110 - a key gives no signal
-                await asyncio.sleep(0.02)
+            await eventually(Store(redis).functions)
 
     async def stop(self) -> None:
         """Kill all processes."""
@@ -259,14 +262,7 @@ class Installation:
         return [*self.lines, *(line for running in self._running.values() for line in running.lines)]
 
     async def _until_open(self) -> None:
-        async with asyncio.timeout(BOUND_S):
-            while True:
-                with suppress(OSError):
-                    _, writer = await asyncio.open_connection("127.0.0.1", self.config.port)
-                    writer.close()
-                    await writer.wait_closed()
-                    return
-                await asyncio.sleep(0.02)
+        await eventually(lambda: opens(self.config.port), within_s=BOUND_S)
 
 
 @asynccontextmanager

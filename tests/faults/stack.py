@@ -8,12 +8,13 @@ import os
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from tests.eventually import eventually, opens
 from voxbridge.shared.audio import frames
 from voxbridge.shared.config import Config
 
@@ -39,8 +40,7 @@ async def stack(config: Config) -> AsyncIterator[dict[str, asyncio.subprocess.Pr
                 while f"{name} serves".encode() not in (line := await stderr.readline()):
                     assert line, f"{name} ended as it started"
                 draining.append(asyncio.create_task(_drain(stderr)))
-            while not await _opens(config.port):  # noqa: ASYNC110 - a port gives no signal
-                await asyncio.sleep(0.02)
+            await eventually(lambda: opens(config.port))
         yield running
     finally:
         for process in running.values():
@@ -54,17 +54,6 @@ async def stack(config: Config) -> AsyncIterator[dict[str, asyncio.subprocess.Pr
 async def _drain(stderr: asyncio.StreamReader) -> None:
     while await stderr.readline():
         pass
-
-
-async def _opens(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    with suppress(OSError):
-        await writer.wait_closed()
-    return True
 
 
 class Talker:

@@ -12,6 +12,7 @@ from pathlib import Path
 import nats
 import pytest
 
+from tests.eventually import eventually
 from tests.faults.stack import BOUND_S, stack, talker
 from tests.ports import free_port
 from tests.voice.model_server import ModelServer
@@ -28,9 +29,7 @@ WRITERS = 12
 
 async def lines(path: Path, count: int) -> None:
     """Wait until the file has more than so many lines."""
-    async with asyncio.timeout(BOUND_S):
-        while not path.exists() or path.read_bytes().count(b"\n") <= count:  # noqa: ASYNC110, ASYNC240 - another process writes it
-            await asyncio.sleep(0.002)
+    await eventually(lambda: path.exists() and path.read_bytes().count(b"\n") > count, within_s=BOUND_S)
 
 
 @pytest.mark.parametrize("how", ["plain", "fenced"])

@@ -16,6 +16,7 @@ import nats
 import pytest
 from nats.aio.msg import Msg
 
+from tests.eventually import eventually
 from tests.faults.stack import BOUND_S, Talker, stack, talker
 from tests.ports import free_port
 from tests.shared.backends import open_log
@@ -68,9 +69,9 @@ async def supervised(server: NatsServer) -> AsyncIterator[Said]:
     supervisor = Supervisor([embedded(server)], said, "http://nowhere")
     running = asyncio.create_task(supervisor.run())
     try:
-        async with asyncio.timeout(BOUND_S):
-            while said.whole.parts.get(server.name) is None or said.whole.parts[server.name].phase is not Phase.READY:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await eventually(
+            lambda: said.whole.parts.get(server.name) is not None and said.whole.parts[server.name].phase is Phase.READY, within_s=BOUND_S
+        )
         yield said
     finally:
         supervisor.stop()
@@ -92,14 +93,10 @@ async def test_a_full_disk_is_said_calls_keep_their_audio_and_the_log_goes_on_by
         acked = [await writer.append(said(turn), ts=turn, cause=None) for turn in range(5)]
         Disk(server).full(at_bytes=100_000)
         waiting = [asyncio.create_task(writer.append(said(turn), ts=turn, cause=None)) for turn in range(5, 25)]
-        async with asyncio.timeout(BOUND_S):
-            while supervisor.whole.parts[server.name].phase is Phase.READY:  # noqa: ASYNC110 - the supervisor polls each second
-                await asyncio.sleep(0.01)
+        await eventually(lambda: supervisor.whole.parts[server.name].phase is not Phase.READY, within_s=BOUND_S)
         assert "write error" in supervisor.lines[-1]
 
-        async with asyncio.timeout(BOUND_S):
-            while log.appends.condition().state != "down":  # noqa: ASYNC110 - a figure without an event
-                await asyncio.sleep(0.01)
+        await eventually(lambda: log.appends.condition().state == "down", within_s=BOUND_S)
         assert "disk may be full" in log.appends.condition().detail
         done = [task for task in waiting if task.done()]
         assert len(done) < len(waiting)
@@ -142,9 +139,7 @@ async def test_appends_that_are_late_are_said_with_their_time_and_none_is_lost(t
             for turn in range(1, 4):
                 os.kill(server.pid, signal.SIGSTOP)
                 late = asyncio.create_task(writer.append(said(turn), ts=turn, cause=None))
-                async with asyncio.timeout(BOUND_S):
-                    while log.appends.waiting_s() < 2 * SLOW_S:  # noqa: ASYNC110 - a figure without an event
-                        await asyncio.sleep(0.01)
+                await eventually(lambda: log.appends.waiting_s() >= 2 * SLOW_S, within_s=BOUND_S)
                 os.kill(server.pid, signal.SIGCONT)
                 await asyncio.wait_for(late, BOUND_S)
             condition = log.appends.condition()

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from tests.eventually import eventually
 from tests.faults.stack import BOUND_S, Talker, stack, talker
 from tests.ports import free_port
 from voxbridge.shared.config import Config
@@ -55,9 +56,11 @@ class Call:
 
     async def is_held(self) -> None:
         """Wait until a worker holds the lease."""
-        async with asyncio.timeout(BOUND_S):
-            while not (await self.store.held([self.person.sid]))[0]:  # noqa: ASYNC110 - a key gives no signal
-                await asyncio.sleep(0.05)
+
+        async def holds() -> bool:
+            return bool((await self.store.held([self.person.sid]))[0])
+
+        await eventually(holds, within_s=BOUND_S)
 
     def was_undisturbed(self) -> None:
         """Check that the client received no error and no notice of a new owner."""

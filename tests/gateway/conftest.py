@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
+from tests.eventually import eventually, opens
 from tests.gateway.stand_in import StandIn
 from tests.ports import free_port
 from voxbridge.services.gateway.service import Gateway
@@ -241,22 +242,6 @@ def alike(took: Mapping[str, Sequence[float]]) -> bool:
     return max(shortest) - min(shortest) < ALIKE_S
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until the condition holds."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            if await holds():
-                return
-            await asyncio.sleep(0.01)
-
-
 async def listening(running: Running) -> None:
     """Wait until the gateway accepts connections."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            with suppress(OSError):
-                _, writer = await asyncio.open_connection("127.0.0.1", running.port)
-                writer.close()
-                await writer.wait_closed()
-                return
-            await asyncio.sleep(0.01)
+    await eventually(lambda: opens(running.port), within_s=PATIENCE_S)

@@ -13,6 +13,7 @@ import httpx
 import psutil
 import pytest
 
+from tests.eventually import eventually
 from tests.ports import free_port
 from voxbridge.services.models.processes import engine_process as child_module
 from voxbridge.services.models.processes.engine_process import Child, Launch
@@ -63,9 +64,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(BOUND_S):
-        while not holds():  # noqa: ASYNC110 - polls processes
-            await asyncio.sleep(0.02)
+    await eventually(holds, within_s=BOUND_S)
 
 
 def _next_service(home: Home) -> Home:

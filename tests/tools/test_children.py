@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.eventually import eventually
 from tests.tools.test_service import lines
 from voxbridge.services.tools.isolation.children import CHILDREN_LIMIT, WAITING_LIMIT, Children
 from voxbridge.services.tools.registry import Tool, load
@@ -42,9 +43,7 @@ def is_gone(pid: int) -> bool:
 
 
 async def gone(pid: int) -> None:
-    async with asyncio.timeout(BOUND_S):
-        while not is_gone(pid):  # noqa: ASYNC110 - only a parent is notified
-            await asyncio.sleep(0.005)
+    await eventually(lambda: is_gone(pid), within_s=BOUND_S)
 
 
 async def refusal(children: Children, tool: Tool, **arguments: object) -> VoxbridgeError:

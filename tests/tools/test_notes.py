@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from tests.eventually import eventually
 from tests.tools.conftest import Caller, Executors
 from voxbridge.services.tools import service as tools_service
 from voxbridge.services.tools.projection import Notes
@@ -155,8 +156,7 @@ async def test_an_erased_note_that_a_dying_executor_brought_back_is_removed_by_t
     await store.add_note("me", Note(note_id=f"{remembered}.c1", text="The key is under the mat.", ts=5))
     other = await callers()
     async with executors.running(PACKS):
-        while not await store.functions():  # noqa: ASYNC110 - polls Valkey
-            await asyncio.sleep(0.01)
+        await eventually(store.functions)
         assert await recalled(other, "r1") == []
 
 

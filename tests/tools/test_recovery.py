@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
+from tests.eventually import eventually
 from tests.tools.conftest import BOUND_S, Caller, Executors
 from tests.tools.test_service import MakeCaller, acknowledged, lines, process, release
 from voxbridge.services.tools import service as tools_service
@@ -77,9 +78,11 @@ async def test_a_call_that_comes_again_is_left_to_the_process_that_has_it(
     async with executors.running(), executors.running():
         await caller.call("effect", file=str(file))
         await lines(file, 1)
-        async with asyncio.timeout(BOUND_S):
-            while not (await connection.jetstream().consumer_info("EV", "tools")).num_redelivered:  # noqa: ASYNC110 - polls the server
-                await asyncio.sleep(0.02)
+
+        async def holds() -> bool:
+            return bool((await connection.jetstream().consumer_info("EV", "tools")).num_redelivered)
+
+        await eventually(holds, within_s=BOUND_S)
         release(file)
         done, _ = await caller.next(ToolCompleted)
         await acknowledged(connection)
@@ -120,9 +123,7 @@ async def test_a_call_that_no_process_can_deal_with_is_given_up_after_its_tries(
     await connection.jetstream().publish(f"vx.s.{poisoned.sid}.ev.tools.i.tools.journal", b"\xc1")
     async with executors.running() as service:
         await poisoned.call("echo", text="never")
-        async with asyncio.timeout(BOUND_S):
-            while not service.stats()["refused"]:  # noqa: ASYNC110 - a figure without an event
-                await asyncio.sleep(0.01)
+        await eventually(lambda: service.stats()["refused"], within_s=BOUND_S)
         await acknowledged(connection)
         await healthy.call("echo", text="hello")
         await healthy.next(ToolCompleted)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
+from tests.eventually import eventually
 from tests.tools.conftest import BOUND_S, Caller, Executors
 from voxbridge.services.tools import service as tools_service
 from voxbridge.services.tools.core.results import RESULT_LIMIT
@@ -45,20 +46,18 @@ MakeCaller = Callable[[], Awaitable[Caller]]
 
 async def lines(path: Path, count: int) -> list[str]:
     """Wait until a file has `count` runs, and return them."""
-    async with asyncio.timeout(BOUND_S):
-        while not path.exists() or len(path.read_text().splitlines()) < count:  # noqa: ASYNC110, ASYNC240 - another process writes it
-            await asyncio.sleep(0.005)
+    await eventually(lambda: path.exists() and len(path.read_text().splitlines()) >= count, within_s=BOUND_S)
     return path.read_text().splitlines()  # noqa: ASYNC240 - one line
 
 
 async def acknowledged(connection: Client) -> None:
     """Wait until the consumer has no pending message."""
-    async with asyncio.timeout(BOUND_S):
-        while True:
-            info = await connection.jetstream().consumer_info("EV", "tools")
-            if not info.num_ack_pending and not info.num_pending:
-                return
-            await asyncio.sleep(0.01)
+
+    async def nothing_pending() -> bool:
+        info = await connection.jetstream().consumer_info("EV", "tools")
+        return not (info.num_ack_pending or info.num_pending)
+
+    await eventually(nothing_pending, within_s=BOUND_S)
 
 
 def release(path: Path) -> None:
@@ -297,9 +296,7 @@ async def test_the_catalogue_is_published_listed_and_brought_back(
     async with executors.running():
 
         async def published() -> list[str]:
-            async with asyncio.timeout(BOUND_S):
-                while not (found := await store.functions()):  # noqa: ASYNC110 - polls Valkey
-                    await asyncio.sleep(0.01)
+            found = await eventually(store.functions, within_s=BOUND_S)
             return sorted(function.name for function in found)
 
         names = await published()
@@ -350,9 +347,11 @@ async def test_a_full_process_leaves_calls_to_the_stream(
         await caller.call("effect", file=str(first))
         await lines(first, 1)
         await caller.call("effect", "c2", file=str(second))
-        async with asyncio.timeout(BOUND_S):
-            while (await connection.jetstream().consumer_info("EV", "tools")).num_pending != 1:  # noqa: ASYNC110 - polls the server
-                await asyncio.sleep(0.01)
+
+        async def holds() -> bool:
+            return bool((await connection.jetstream().consumer_info("EV", "tools")).num_pending == 1)
+
+        await eventually(holds, within_s=BOUND_S)
         assert service.stats()["running"] == 1
         assert not second.exists()
         release(first)
@@ -376,9 +375,7 @@ async def test_a_result_waits_for_a_log_that_is_away(own_nats: Callable[[], Nats
         server.kill()
         release(file)
         server.start()
-        async with asyncio.timeout(BOUND_S):
-            while not client.is_connected:  # noqa: ASYNC110 - the client reconnects by itself
-                await asyncio.sleep(0.01)
+        await eventually(lambda: client.is_connected, within_s=BOUND_S)
         await log.reconnected()
         await caller.next(ToolCompleted)
         await acknowledged(client)

@@ -17,6 +17,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from redis.asyncio import Redis
 
+from tests.eventually import eventually
 from tests.fakes.gemini.rules import Options
 from tests.fakes.gemini.server import GeminiServer
 from tests.voice.model_server import ModelServer
@@ -50,9 +51,7 @@ E = TypeVar("E", bound=events.Event)
 
 async def becomes(ask: Callable[[], Awaitable[bool]]) -> None:
     """Poll until a state is reached that gives no signal."""
-    async with asyncio.timeout(BOUND_S):
-        while not await ask():  # noqa: ASYNC110 - see the docstring
-            await asyncio.sleep(0.005)
+    await eventually(ask, within_s=BOUND_S)
 
 
 async def left(store: Store, page: Page) -> None:

@@ -13,7 +13,8 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from tests.gateway.conftest import PATIENCE_S, Running, Serve, eventually
+from tests.eventually import eventually
+from tests.gateway.conftest import PATIENCE_S, Running, Serve
 from tests.gateway.vox.raw import upgraded
 from voxbridge.services.gateway.door import connection_limits, http_front
 from voxbridge.services.gateway.door.http_front import HEAD_BYTES, HEADERS, LINE_BYTES, PIPELINE
@@ -130,7 +131,7 @@ async def test_where_there_is_no_room_a_half_open_connection_gives_its_place_to_
         for _ in range(4):
             await stack.enter_async_context(upgraded(running))
         first, _ = await stack.enter_async_context(connection(running))
-        await eventually(lambda: _is(house.here == 5))
+        await eventually(lambda: house.here == 5)
         house.room = 5
         assert (await running.get("/healthz")).status_code == 200
         assert await first.read() == b""
@@ -138,11 +139,7 @@ async def test_where_there_is_no_room_a_half_open_connection_gives_its_place_to_
         async with connection(running) as (reader, _):
             status, problem = await refused(reader)
             assert (status, problem["code"], problem["limit"]) == (503, "OVERLOADED", 4)
-    await eventually(lambda: _is(house.here == 0))
-
-
-async def _is(true: bool) -> bool:
-    return true
+    await eventually(lambda: house.here == 0)
 
 
 async def test_requests_sent_far_ahead_of_their_answers_are_refused(running: Running) -> None:
@@ -155,7 +152,7 @@ async def test_requests_sent_far_ahead_of_their_answers_are_refused(running: Run
         with suppress(ConnectionError):
             while await reader.readline():
                 pass
-    await eventually(lambda: _is(running.gateway.lobby.here == 0))
+    await eventually(lambda: running.gateway.lobby.here == 0)
 
 
 async def test_a_client_that_does_not_read_its_answers_is_cut_off(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +167,7 @@ async def test_a_client_that_does_not_read_its_answers_is_cut_off(running: Runni
                 await asyncio.sleep(0)
                 if house.here == 0:
                     break
-    await eventually(lambda: _is(house.here == 0))
+    await eventually(lambda: house.here == 0)
     assert running.gateway.unread.held == 0
 
 
@@ -222,7 +219,7 @@ async def test_an_address_behind_a_trusted_proxy_has_so_many_sockets(serve: Serv
         assert caught.value.response.status_code == 503
         await stack.enter_async_context(connect(url, additional_headers=other))
         await second.close()
-        await eventually(lambda: _is(running.gateway.lobby.here == 2))
+        await eventually(lambda: running.gateway.lobby.here == 2)
         await stack.enter_async_context(connect(url, additional_headers=one))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from tests.eventually import eventually
 from tests.gateway.conftest import PATIENCE_S, Client, Serve
 from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.door.admission import ACCOUNTS_LIMIT, Admission
@@ -108,9 +109,7 @@ async def test_the_room_of_the_log_is_looked_at_by_itself(serve: Serve, nats_url
     async with running.client() as client:
         await client.started()
     watching = asyncio.create_task(running.gateway.admission.watch(running.gateway.log))
-    async with asyncio.timeout(PATIENCE_S):
-        while running.gateway.admission.used == 0:  # noqa: ASYNC110 - a figure without an event
-            await asyncio.sleep(0.02)
+    await eventually(lambda: running.gateway.admission.used != 0, within_s=PATIENCE_S)
     watching.cancel()
     assert running.gateway.admission.condition().ok
 

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.conftest import Running, eventually, keys_of_voice
+from tests.eventually import eventually
+from tests.gateway.conftest import Running, keys_of_voice
 from tests.gateway.rest.test_config import ask, gateway
 from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.core.messages import AGENT_LIMIT, MODES

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.eventually import eventually
 from tests.gateway.conftest import PATIENCE_S, Running, Serve
 from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.core import step
@@ -19,12 +20,11 @@ from voxbridge.shared.events.gateway import ClientDisconnected, SessionEndReques
 
 async def logged(running: Running, sid: str, *kinds: type[events.Event]) -> list[Any]:
     """Wait for the gateway's events of these kinds, and return them."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            found = [one.event async for one in running.gateway.log.read_all(sid, writer="gateway") if isinstance(one.event, kinds)]
-            if found:
-                return found
-            await asyncio.sleep(0.02)
+
+    async def found() -> list[Any]:
+        return [one.event async for one in running.gateway.log.read_all(sid, writer="gateway") if isinstance(one.event, kinds)]
+
+    return await eventually(found, within_s=PATIENCE_S)
 
 
 async def test_nats_is_killed_and_started_under_an_open_socket_which_then_hears_exactly_what_it_missed(

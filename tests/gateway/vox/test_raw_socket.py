@@ -8,7 +8,8 @@ from typing import Final
 
 import pytest
 
-from tests.gateway.conftest import PATIENCE_S, Running, eventually
+from tests.eventually import eventually
+from tests.gateway.conftest import PATIENCE_S, Running
 from tests.gateway.stand_in import StandIn
 from tests.gateway.vox.raw import close, frame, head, received, text, upgraded
 from tests.gateway.vox.test_transport import FRAME
@@ -51,11 +52,7 @@ async def test_unfinished_messages_of_all_sockets_share_a_budget_and_whoever_hol
         await client.socket.send(FRAME)
         assert (await session.microphone.get())[16:] == FRAME[16:]
         assert 0 < budget.held <= budget.limit
-    await eventually(lambda: _is(budget.held == 0))
-
-
-async def _is(true: bool) -> bool:
-    return true
+    await eventually(lambda: budget.held == 0)
 
 
 async def test_a_message_in_many_frames_counts_as_one_that_is_not_whole(running: Running) -> None:
@@ -79,4 +76,4 @@ async def test_a_client_that_is_wrong_and_reads_nothing_is_cut_off(running: Runn
             while True:
                 writer.write(bytes(65_536))
                 await writer.drain()
-    await eventually(lambda: _is(not running.gateway.connections))
+    await eventually(lambda: not running.gateway.connections)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.conftest import PATIENCE_S, Running, Serve, eventually
+from tests.eventually import eventually
+from tests.gateway.conftest import PATIENCE_S, Running, Serve
 from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.vox.microphones import HELD_S
 from voxbridge.shared.audio.frames import PCM16, pack, parse

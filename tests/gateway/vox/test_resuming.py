@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.gateway.conftest import PATIENCE_S, Client, Running, Serve, alike, eventually
+from tests.eventually import eventually
+from tests.gateway.conftest import PATIENCE_S, Client, Running, Serve, alike
 from tests.gateway.processes import Processes
 from tests.gateway.stand_in import Session, StandIn
 from voxbridge.services.gateway.core import outbound, resume_rules
@@ -336,7 +337,7 @@ async def test_a_client_that_reads_slowly_while_it_is_told_is_closed_with_4008_a
     async with running.client(sock=small, max_queue=1, ping_interval=None) as slow:
         await slow.resume(ready, ready["seq"])
         told.append((await slow.next())["seq"])
-        await eventually(lambda: _is(running.gateway.metrics.closes[4008] == 1))
+        await eventually(lambda: running.gateway.metrics.closes[4008] == 1)
         with suppress(ConnectionClosed):
             while True:
                 told.append((await slow.next())["seq"])
@@ -347,10 +348,6 @@ async def test_a_client_that_reads_slowly_while_it_is_told_is_closed_with_4008_a
         while told[-1] != last:
             told.append((await client.next())["seq"])
     assert told == [message["seq"] for message in await visible(voice.log, session.sid, "", after=ready["seq"])]
-
-
-async def _is(fact: bool) -> bool:
-    return fact
 
 
 async def test_over_many_cuts_and_several_writers_every_event_is_told_once_in_order_from_one_gateway_and_the_other(

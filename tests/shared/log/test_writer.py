@@ -12,6 +12,7 @@ import nats
 import pytest
 from nats.js.api import Header
 
+from tests.eventually import eventually
 from tests.shared.backends import Server, open_log
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
@@ -233,9 +234,7 @@ async def test_an_append_in_flight_when_the_server_dies_does_not_wait_for_its_ti
         assert server.pid is not None
         os.kill(server.pid, signal.SIGSTOP)
         waiting = asyncio.create_task(writer.append(said(2), ts=2, cause=None))
-        async with asyncio.timeout(5):
-            while log.nc.pending_data_size or not log.appends.waiting_s():  # noqa: ASYNC110 - until the socket has it
-                await asyncio.sleep(0.01)
+        await eventually(lambda: not log.nc.pending_data_size and log.appends.waiting_s(), within_s=5)
         server.kill()
         server.start()
         second = await asyncio.wait_for(waiting, 10)
@@ -248,9 +247,7 @@ async def test_a_log_without_room_is_waited_for_and_said_to_be_full(tmp_path: Pa
             writer = SessionWriter(log, new_session_id(), "voice", give_up_s=0.2)
             big = "x" * 200_000
             turns = [asyncio.create_task(writer.append(said(turn, big), ts=turn, cause=None)) for turn in range(12)]
-            async with asyncio.timeout(20):
-                while "full" not in log.appends.condition().detail:  # noqa: ASYNC110 - figures without an event
-                    await asyncio.sleep(0.01)
+            await eventually(lambda: "full" in log.appends.condition().detail, within_s=20)
             assert log.appends.condition().state == "down"
             stored = log.appends.acknowledged
             assert 0 < stored < 12

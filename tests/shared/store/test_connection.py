@@ -13,6 +13,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ReadOnlyError
 
+from tests.eventually import eventually
 from tests.ports import free_port
 from voxbridge.shared.embedded.servers import ValkeyServer
 from voxbridge.shared.store.connection import RETRIES, connect_redis
@@ -44,9 +45,11 @@ class Pair:
         if await self._role(leader) != "master":
             await self.direct[leader].replicaof("NO", "ONE")
         await self.direct[follower].replicaof("127.0.0.1", str(self.ports[leader]))
-        async with asyncio.timeout(BOUND_S):
-            while (await self.direct[follower].info("replication")).get("master_link_status") != "up":  # noqa: ASYNC110 - without a signal
-                await asyncio.sleep(0.02)
+
+        async def holds() -> bool:
+            return (await self.direct[follower].info("replication")).get("master_link_status") == "up"
+
+        await eventually(holds, within_s=BOUND_S)
 
     async def _role(self, number: int) -> str:
         return str((await self.direct[number].info("replication"))["role"])

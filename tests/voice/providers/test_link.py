@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.eventually import eventually
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.provider_events import ProviderLost, ProviderReady
 from voxbridge.services.voice.providers.realtime import link
@@ -136,9 +137,7 @@ class House:
 
     async def took(self, number: int, what: list[tuple[Any, ...]]) -> None:
         """Wait until a connection has received exactly this."""
-        async with asyncio.timeout(5):
-            while len(self.connections) <= number or self.connections[number].took != what:  # noqa: ASYNC110 - without an event
-                await asyncio.sleep(0)
+        await eventually(lambda: len(self.connections) > number and self.connections[number].took == what, within_s=5)
 
 
 async def test_the_end_of_speech_follows_the_speech_over_a_connection_that_opens_late() -> None:
