@@ -28,7 +28,9 @@ from voxbridge.installation.streams import make_streams
 from voxbridge.shared.bus.permissions import RIGHTS
 from voxbridge.shared.config import PREFIX, Config
 from voxbridge.shared.embedded.child import die_with_parent
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer, port_is_free
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.servers import port_is_free
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.supervisor.probes import Probes
 
 ROOT: Final = Path(__file__).resolve().parent.parent

@@ -20,7 +20,8 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 from tests.eventually import eventually
-from voxbridge.shared.embedded.servers import LOOPBACK, NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.servers import LOOPBACK
 
 SERVERS = 3
 READY_S = 30.0

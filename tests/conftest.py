@@ -14,7 +14,8 @@ import redis
 from tests import replayed
 from tests.cluster import Cluster
 from tests.ports import free_port
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 
 
 @pytest.fixture(scope="session")

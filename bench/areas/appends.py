@@ -24,7 +24,7 @@ from bench.report import Figure, beside
 from bench.stack import LIGHT, Stack, stack
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter

@@ -24,7 +24,7 @@ from bench.report import Figure, beside
 from tests.cluster import Cluster
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects as bus_subjects
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.events import gateway, tools, voice
 from voxbridge.shared.events.journal import ToolsJournal, VoiceJournal
 from voxbridge.shared.ids import new_session_id

@@ -32,7 +32,8 @@ from voxbridge.shared.bus.subjects import WAVEFORM
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.child import die_with_parent
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter

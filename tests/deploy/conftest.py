@@ -21,7 +21,7 @@ from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.child import die_with_parent
 from voxbridge.shared.embedded.nats_configuration import Place
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 
 START_S = 10.0
 

@@ -12,7 +12,7 @@ import pytest
 from tests.eventually import eventually
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 
 PATIENCE_S = 30.0
 

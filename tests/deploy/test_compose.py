@@ -30,7 +30,7 @@ from voxbridge.services.gateway.door.origin_guard import Guard
 from voxbridge.sessions import wav
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.config import Config, env_name
-from voxbridge.shared.embedded.servers import GOGC, GOMEMLIMIT
+from voxbridge.shared.embedded.nats_server import GOGC, GOMEMLIMIT
 
 SERVERS = ("nats", "valkey")
 SERVICES = ("gateway", "voice", "tools", "models")

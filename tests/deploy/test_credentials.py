@@ -21,7 +21,7 @@ from voxbridge.installation import credentials
 from voxbridge.shared.bus.accounts import ADMIN
 from voxbridge.shared.bus.permissions import CLOSED_KEYS, RIGHTS, VALKEY_KEYS
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.secrets import vault
 from voxbridge.shared.secrets.sealed_box import Sealer

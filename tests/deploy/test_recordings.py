@@ -24,7 +24,7 @@ from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus.accounts import ADMIN, RECORDINGS
 from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.store.connection import connect_redis
 

@@ -15,7 +15,8 @@ from voxbridge.installation import credentials, streams
 from voxbridge.shared.bus.connection import EVENTS_PENDING, connect_nats
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_configuration import Place
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 
 _STORE = {"sync_interval": "1s", "max_file_store": "1GB"}
 

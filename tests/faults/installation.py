@@ -30,7 +30,8 @@ from voxbridge.installation import streams
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.events.voice import SessionOwned
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.service.process import STAND_BY, health_subject

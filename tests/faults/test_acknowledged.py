@@ -18,7 +18,7 @@ from tests.ports import free_port
 from tests.voice.model_server import ModelServer
 from tests.voice.replaying import causes_come_first, replay, stored
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.events.gateway import TextReceived
 from voxbridge.shared.events.voice import TurnCompleted
 from voxbridge.shared.log.reader import Log

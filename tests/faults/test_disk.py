@@ -24,7 +24,7 @@ from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import wall_ms32
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.events.gateway import TextReceived
 from voxbridge.shared.events.voice import UserSaid
 from voxbridge.shared.ids import new_session_id

@@ -18,7 +18,7 @@ from tests.eventually import eventually
 from tests.faults.stack import BOUND_S, Talker, stack, talker
 from tests.ports import free_port
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.service import health
 from voxbridge.shared.service.health import valkey_condition
 from voxbridge.shared.store.store import Store

@@ -22,7 +22,8 @@ from testcontainers.core.container import DockerContainer
 
 from tests.cluster import Cluster
 from voxbridge.shared.bus.connection import close_nats
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Unavailable
 from voxbridge.shared.log.reader import READ_TIMEOUT_S, Log
 

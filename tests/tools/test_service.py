@@ -24,7 +24,8 @@ from voxbridge.services.tools.session.session import refold
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import connect_nats
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.events.tools import (
     TaskCancelled,
     TaskCompleted,

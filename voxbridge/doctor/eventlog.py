@@ -24,7 +24,8 @@ from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded import nats_monitor
-from voxbridge.shared.embedded.servers import LOOPBACK, SYSTEM_USER
+from voxbridge.shared.embedded.nats_server import SYSTEM_USER
+from voxbridge.shared.embedded.servers import LOOPBACK
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.log.quotas import RESERVE, filling_up, full
 from voxbridge.shared.log.reader import Log

@@ -29,7 +29,7 @@ from voxbridge.shared.audio import recordings
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.accounts import ADMIN
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from voxbridge.shared.events import gateway, operator, tools, voice
 from voxbridge.shared.log.reader import Log, decode, is_imported, position

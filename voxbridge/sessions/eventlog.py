@@ -20,7 +20,8 @@ from voxbridge.installation.preflight import FolderLock, check_folder
 from voxbridge.shared.bus.accounts import ADMIN
 from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer, StartError
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.servers import StartError
 from voxbridge.shared.errors import Unavailable
 from voxbridge.shared.log.reader import Log
 

@@ -13,7 +13,7 @@ from typing import Final
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.bus.permissions import RIGHTS
 from voxbridge.shared.config import KEY_PREFIX, PREFIX, Config
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.supervisor.children import child_environment
 
 _PROVIDERS: Final = frozenset(name for names in PROVIDERS.values() for name in names)

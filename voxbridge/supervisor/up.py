@@ -20,7 +20,9 @@ from voxbridge.installation import runtime
 from voxbridge.installation.preflight import FolderLock, check_folder, check_port, check_secrets, make_vault
 from voxbridge.installation.streams import Maker
 from voxbridge.shared.config import PREFIX, Config
-from voxbridge.shared.embedded.servers import EmbeddedServer, NatsServer, StartError, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.servers import EmbeddedServer, StartError
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.service.process import STAND_BY
 from voxbridge.supervisor import environment
 from voxbridge.supervisor.children import Child, Command, Probe, Program, child_environment, embedded, start_command

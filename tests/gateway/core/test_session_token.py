@@ -26,7 +26,7 @@ from voxbridge.shared.audio.frames import PCM16, pack
 from voxbridge.shared.bus import moments, subjects
 from voxbridge.shared.bus.connection import EVENTS_PENDING, connect_nats
 from voxbridge.shared.clock import wall_ms32
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.ids import new_session_id
 
 v, g = events.voice, events.gateway

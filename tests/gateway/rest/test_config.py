@@ -25,7 +25,8 @@ from voxbridge.services.gateway.service import Gateway
 from voxbridge.shared.agents import voices
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
 from voxbridge.shared.secrets.secret_file import LENGTH

@@ -17,7 +17,7 @@ from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.client import FastClient
 from voxbridge.shared.bus.connection import AUDIO_PENDING, close_nats, connect_nats
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.ids import new_session_id
 
 FRAME_MS = 20

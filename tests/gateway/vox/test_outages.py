@@ -14,7 +14,8 @@ from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.core import step
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import EVENTS_PENDING, connect_nats
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.events.gateway import ClientDisconnected, SessionEndRequested
 
 

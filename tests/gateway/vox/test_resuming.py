@@ -24,7 +24,8 @@ from voxbridge.shared.audio.frames import PCM16, pack, parse
 from voxbridge.shared.bus import moments, subjects
 from voxbridge.shared.bus.connection import AUDIO_PENDING, EVENTS_PENDING, connect_nats
 from voxbridge.shared.clock import wall_ms32
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter

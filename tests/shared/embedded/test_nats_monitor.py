@@ -8,7 +8,8 @@ import time
 import pytest
 
 from voxbridge.shared.embedded import nats_monitor
-from voxbridge.shared.embedded.servers import LOOPBACK, SYSTEM_USER, NatsServer
+from voxbridge.shared.embedded.nats_server import SYSTEM_USER, NatsServer
+from voxbridge.shared.embedded.servers import LOOPBACK
 
 
 def test_a_healthy_server_says_so_and_what_its_store_holds(nats_server: NatsServer) -> None:

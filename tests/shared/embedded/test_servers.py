@@ -20,7 +20,9 @@ from voxbridge.shared.bus.connection import close_nats, connect_nats, denied
 from voxbridge.shared.bus.stream_admin import may_make
 from voxbridge.shared.embedded import nats_monitor
 from voxbridge.shared.embedded.nats_configuration import adopt_store
-from voxbridge.shared.embedded.servers import GOGC, GOMEMLIMIT, LOOPBACK, SYSTEM_USER, NatsServer, StartError, ValkeyServer
+from voxbridge.shared.embedded.nats_server import GOGC, GOMEMLIMIT, SYSTEM_USER, NatsServer
+from voxbridge.shared.embedded.servers import LOOPBACK, StartError
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log import streams
 
@@ -125,7 +127,8 @@ def test_a_disk_without_room_is_said_before_anything_is_started(kind: type[NatsS
 def test_a_missing_program_is_said_with_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sysconfig; sysconfig.get_path = lambda name: '/nowhere'\n"
-        "from pathlib import Path; from voxbridge.shared.embedded.servers import NatsServer, StartError\n"
+        "from pathlib import Path; from voxbridge.shared.embedded.nats_server import NatsServer\n"
+        "from voxbridge.shared.embedded.servers import StartError\n"
         f"try: NatsServer(Path({str(tmp_path)!r})).start()\n"
         "except StartError as error: print(error.message)"
     )
@@ -173,7 +176,9 @@ def test_a_folder_with_quotes_and_blanks_works(tmp_path: Path) -> None:
 
 def test_servers_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     code = (
-        "from pathlib import Path; import sys, time; from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer\n"
+        "from pathlib import Path; import sys, time\n"
+        "from voxbridge.shared.embedded.nats_server import NatsServer\n"
+        "from voxbridge.shared.embedded.valkey_server import ValkeyServer\n"
         f"n = NatsServer(Path({str(tmp_path / 'n')!r})).start(); v = ValkeyServer(Path({str(tmp_path / 'v')!r})).start()\n"
         "print(n.pid, v.pid, flush=True); sys.stdin.read()"
     )

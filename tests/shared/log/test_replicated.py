@@ -14,7 +14,7 @@ from tests.shared.backends import open_log
 from tests.shared.collector import Collector
 from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
 from voxbridge.shared.bus.subjects import stored_subject
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.errors import Conflict
 from voxbridge.shared.events.tools import ToolCompleted
 from voxbridge.shared.events.voice import SessionOwned, UserSaid

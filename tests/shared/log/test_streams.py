@@ -13,7 +13,7 @@ from nats.js.api import StorageType, StreamConfig
 from tests.cluster import Cluster, connected
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Recording
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.log import streams
 
 DAY_S = 86_400

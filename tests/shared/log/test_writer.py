@@ -16,7 +16,7 @@ from tests.eventually import eventually
 from tests.shared.backends import Server, open_log
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from voxbridge.shared.events.gateway import TextReceived
 from voxbridge.shared.events.voice import SessionOwned, UserSaid

@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 
 from voxbridge.shared.agents.providers import variables
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.secrets.provider_keys import KEPT_S, KEY_LIMIT, Keys
 from voxbridge.shared.secrets.secret_file import vault_key_file

@@ -19,7 +19,8 @@ from nats.aio.msg import Msg
 from tests.eventually import eventually
 from voxbridge.shared.bus.connection import AUDIO_PENDING, connect_nats
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.service.process import DRAIN_TIMEOUT_S, Resources, Service, health_subject, run
 from voxbridge.shared.store.connection import connect_redis, redis_answers

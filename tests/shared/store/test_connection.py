@@ -15,7 +15,7 @@ from redis.exceptions import ReadOnlyError
 
 from tests.eventually import eventually
 from tests.ports import free_port
-from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.store.connection import RETRIES, connect_redis
 
 BOUND_S = 20.0

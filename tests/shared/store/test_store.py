@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from tests.shared.backends import Server
-from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, Unavailable
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.store import store as store_module

@@ -26,7 +26,8 @@ from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock, wall_ms32
 from voxbridge.shared.config import Config, Recording
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from voxbridge.shared.events import gateway, operator, tools
 from voxbridge.shared.events import voice as ev

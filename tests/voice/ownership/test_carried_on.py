@@ -21,7 +21,7 @@ from tests.voice.sounds import silence, speech
 from voxbridge.services.voice.core import inputs, step
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import ValkeyServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.step.fold import fold

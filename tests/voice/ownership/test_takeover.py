@@ -27,7 +27,8 @@ from voxbridge.services.voice.session.recovery import Past
 from voxbridge.services.voice.session.session import Session
 from voxbridge.shared.audio import frames
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from voxbridge.shared.events import Recorded, gateway
 from voxbridge.shared.events import voice as ev

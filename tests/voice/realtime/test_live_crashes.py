@@ -23,7 +23,8 @@ from tests.voice.replaying import causes_come_first, replay, stored
 from tests.voice.sounds import speech
 from voxbridge.services.voice.service import VoiceService
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer, ValkeyServer
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.store.store import Store

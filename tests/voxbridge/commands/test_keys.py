@@ -20,7 +20,7 @@ from voxbridge.services.gateway.service import Gateway
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
 from voxbridge.shared.service.process import connected

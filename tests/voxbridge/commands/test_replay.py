@@ -21,7 +21,7 @@ from voxbridge.services.voice.core.turns import turns
 from voxbridge.sessions import archive, replay
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log import session_file

@@ -23,7 +23,7 @@ from voxbridge.sessions import move, report
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import NatsServer
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events import tools
 from voxbridge.shared.events import voice as ev

@@ -13,7 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from voxbridge.shared.embedded.servers import NatsServer, StartError
+from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.servers import StartError
 from voxbridge.supervisor.children import Child, Command, Program, embedded, start_command
 from voxbridge.supervisor.logfile import LogFile
 from voxbridge.supervisor.readiness import Phase, Whole
@@ -236,9 +237,10 @@ async def test_children_die_with_a_supervisor_that_is_killed(tmp_path: Path) -> 
     code = f"""
 import asyncio, os, sys
 from pathlib import Path
-from voxbridge.shared.embedded.servers import NatsServer
+
 from tests.voxbridge.supervisor.test_supervisor import GRANDCHILD, STEADY, Said, _program
 from voxbridge.supervisor.children import embedded
+from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.supervisor.supervisor import Supervisor
 folder = Path({str(tmp_path)!r})
 class Telling(Said):

