@@ -160,7 +160,7 @@ import {module}
         ("from asyncio import sleep", "imports asyncio"),
         ("from voxbridge.shared.clock import SystemClock", "imports voxbridge.shared.clock"),
         ("from voxbridge.shared.log import reader", "imports voxbridge.shared.log.reader"),
-        ("from voxbridge.shared.step.runner import Stepper", "imports voxbridge.shared.step.runner"),
+        ("from voxbridge.shared.step.runner import StepRunner", "imports voxbridge.shared.step.runner"),
         ("from voxbridge.services.voice.core import step", "imports voxbridge.services.voice.core.step"),
         ("open('x')", "calls open"),
         ("async def f(): ...", "has an async f"),

@@ -16,7 +16,7 @@ import pytest
 
 from tests.deploy.conftest import Guarded
 from tests.eventually import eventually
-from tests.gateway.conftest import Client, Door
+from tests.gateway.conftest import Address, Client
 from tests.ports import free_port
 from tests.voice.conftest import silero
 from tests.voice.model_server import ModelServer, call
@@ -40,7 +40,7 @@ NAMES = ("tools", "voice", "gateway")
 class Stack:
     """The three services as processes with their own credentials; `said` has their log files."""
 
-    door: Door
+    door: Address
     models: ModelServer
     configs: dict[str, Config]
     said: dict[str, Path]
@@ -76,7 +76,7 @@ async def stack(streams: Guarded, redis_url: str, silero: object, tmp_path: Path
             running.push_async_callback(_stop, await _start(name, configs[name], said[name]))
         for name in NAMES:
             await _serves(said[name], name)
-        yield Stack(Door(port), models, configs, said)
+        yield Stack(Address(port), models, configs, said)
 
 
 async def _start(name: str, config: Config, said: Path) -> asyncio.subprocess.Process:

@@ -25,7 +25,7 @@ from tests.faults import orders
 from tests.faults.caller import Caller
 from tests.faults.guarded import Guarded
 from tests.faults.installation import BOUND_S, KEY, ROOT, Installation, installed
-from tests.gateway.conftest import Door
+from tests.gateway.conftest import Address
 from tests.voice.realtime_calls import UTTERANCE
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.secrets import access_tokens
@@ -152,7 +152,7 @@ async def eventful_call(there: Installation, caller: Caller, owner: Owner, folde
     await spoken(there, caller, folder / "1")
     assert {one.key for one in google.sessions} == {KEY, REFUSED, STORED}
 
-    async with Door(there.config.port).client() as stranger:
+    async with Address(there.config.port).client() as stranger:
         refused = await stranger.resume({"sessionId": caller.sid, "resumeToken": STRANGER}, 0, answer="error")
         assert refused["code"] == "NOT_FOUND"
     await there.kill("gateway")

@@ -85,7 +85,7 @@ class Client:
         return self.socket.close_code
 
 
-class Door:
+class Address:
     """Address of a gateway."""
 
     def __init__(self, port: int) -> None:
@@ -105,7 +105,7 @@ class Door:
             return await client.get(path, **options)
 
 
-class Running(Door):
+class Running(Address):
     """A gateway that runs in this process."""
 
     def __init__(self, gateway: Gateway, port: int) -> None:

@@ -13,13 +13,13 @@ from typing import Any
 
 import redis.asyncio
 
-from tests.gateway.conftest import PATIENCE_S, Door
+from tests.gateway.conftest import PATIENCE_S, Address
 from tests.ports import free_port
 from voxbridge.shared.store.connection import connect_redis
 from voxbridge.shared.store.store import Store
 
 
-class GatewayProcess(Door):
+class GatewayProcess(Address):
     """A gateway process. `name` is its process id in the log and in Valkey."""
 
     def __init__(self, process: Process, port: int, name: str) -> None:

@@ -68,7 +68,7 @@ async def keep_streams(config: Config, ready: Path | None) -> None:
         await close_nats(nc)
 
 
-class Maker:
+class StreamAdmin:
     """Creator of everything for the servers of this machine: at the start, after each cut, and when something is gone; its caller polls
     `made`."""
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from voxbridge.installation import runtime
 from voxbridge.installation.preflight import FolderLock, check_folder, check_port, check_secrets, make_vault
-from voxbridge.installation.streams import Maker
+from voxbridge.installation.streams import StreamAdmin
 from voxbridge.shared.config import PREFIX, Config
 from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.embedded.servers import EmbeddedServer, StartError
@@ -70,7 +70,7 @@ async def _run(config: Config, board: Board, url: str) -> None:
     config, servers = with_servers(config)
     probes = Probes(config.nats_url)
     bus = next((server for server in servers if isinstance(server, NatsServer)), None)
-    maker = Maker(config) if bus is not None else None
+    maker = StreamAdmin(config) if bus is not None else None
     programs = [_with_streams(embedded(server), maker if server is bus else None) for server in servers]
     supervisor = Supervisor([*programs, *services(config, probes, board.line, bus)], board, url)
     loop = asyncio.get_running_loop()
@@ -86,7 +86,7 @@ async def _run(config: Config, board: Board, url: str) -> None:
             await maker.close()
 
 
-def _with_streams(server: Program, maker: Maker | None) -> Program:
+def _with_streams(server: Program, maker: StreamAdmin | None) -> Program:
     """Let nats-server count as ready only once its streams exist: the services, which sign in as themselves, may not create them."""
     answers = server.ready
     if maker is None or answers is None:

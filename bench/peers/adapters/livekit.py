@@ -20,7 +20,7 @@ from websockets.asyncio.server import ServerConnection
 from bench.peers.adapters.wire import INPUT_RATE, KEY, MODEL, OUTPUT_RATE, BareSocket, run
 
 
-class Ears(io.AudioInput):
+class SpeechBuffer(io.AudioInput):
     """The caller's audio."""
 
     def __init__(self, socket: BareSocket) -> None:
@@ -65,7 +65,7 @@ async def converse(socket: ServerConnection, agent: Agent) -> None:
     bare = BareSocket(socket)
     # By default, the first three seconds of the caller's speech would be dropped as the agent's own echo.
     session: AgentSession[None] = AgentSession(vad=None, aec_warmup_duration=None)
-    session.input.audio = Ears(bare)
+    session.input.audio = SpeechBuffer(bare)
     session.output.audio = Mouth(bare)
     await session.start(agent, record=False)
     try:

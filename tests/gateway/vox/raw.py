@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from tests.gateway.conftest import Door
+from tests.gateway.conftest import Address
 from voxbridge.shared.websocket import CLOSE, TEXT
 
 _MASK: Final = b"\x01\x02\x03\x04"
@@ -53,7 +53,7 @@ async def received(reader: asyncio.StreamReader) -> AsyncIterator[tuple[int, byt
 
 
 @asynccontextmanager
-async def upgraded(door: Door) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def upgraded(door: Address) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Open a socket and complete its handshake."""
     port = door.port
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

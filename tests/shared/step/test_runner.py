@@ -21,7 +21,7 @@ from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.step.fold import Append, LogInput, fold
-from voxbridge.shared.step.runner import INPUT_LIMIT, JOURNAL_BYTES, JOURNAL_LIMIT, Stepper
+from voxbridge.shared.step.runner import INPUT_LIMIT, JOURNAL_BYTES, JOURNAL_LIMIT, StepRunner
 
 
 class Added(msgspec.Struct, frozen=True, tag="added"):
@@ -79,8 +79,8 @@ class Ticking:
         return self.now
 
 
-def stepper(log: Log, sid: str, perform: Callable[[Any], None] = lambda _: None) -> Stepper[Toy]:
-    return Stepper(step, Toy(), writer=SessionWriter(log, sid, "voice"), clock=Ticking(), perform=perform)
+def stepper(log: Log, sid: str, perform: Callable[[Any], None] = lambda _: None) -> StepRunner[Toy]:
+    return StepRunner(step, Toy(), writer=SessionWriter(log, sid, "voice"), clock=Ticking(), perform=perform)
 
 
 async def whole(log: Log, sid: str) -> list[events.Recorded]:
@@ -152,12 +152,12 @@ async def test_a_successor_goes_on_from_the_fold_and_the_old_one_is_stopped_by_t
     sid = new_session_id()
     told: list[VoxbridgeError] = []
     writer = SessionWriter(log, sid, "voice", on_failed=told.append)
-    old = Stepper(step, Toy(), writer=writer, clock=Ticking(), perform=lambda _: None)
+    old = StepRunner(step, Toy(), writer=writer, clock=Ticking(), perform=lambda _: None)
     old.take(Added(3))
     await old.close()
     folded = fold(step, Toy(), Input, "voice", await whole(log, sid))
     successor = SessionWriter(log, sid, "voice", number=folded.number, last_seq=folded.last_seq)
-    new = Stepper(step, folded.state, writer=successor, clock=Ticking(), perform=lambda _: None, taken=folded.taken)
+    new = StepRunner(step, folded.state, writer=successor, clock=Ticking(), perform=lambda _: None, taken=folded.taken)
     await successor.append(SessionOwned(worker="new", term=2), ts=9, cause=None)
     new.take(Added(6))
     await new.close()
@@ -236,7 +236,7 @@ async def test_an_output_too_large_for_the_log_stops_the_writer(log: Log) -> Non
 
     told: list[VoxbridgeError] = []
     writer = SessionWriter(log, new_session_id(), "voice", on_failed=told.append)
-    grown = Stepper(grow, Toy(), writer=writer, clock=Ticking(), perform=lambda _: None)
+    grown = StepRunner(grow, Toy(), writer=writer, clock=Ticking(), perform=lambda _: None)
     with pytest.raises(VoxbridgeError, match="at most"):
         grown.take(Added(1))
     assert writer.failed is told[0]

@@ -15,7 +15,7 @@ from voxbridge.services.voice.audio.vad import SileroModel
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.outstanding import Outstanding
 from voxbridge.services.voice.core.state import Client, Counters, Mark, Playback, Reply, Speech, State, Utterance
-from voxbridge.services.voice.session.recovery import Past
+from voxbridge.services.voice.session.recovery import PriorState
 from voxbridge.shared.audio import frames
 from voxbridge.shared.step.fold import Folded
 
@@ -85,10 +85,10 @@ def test_of_a_reply_that_began_before_what_is_kept_the_rest_is_told_by_the_clock
     state = State(
         sid="s", counters=Counters(generation=1), speech=Speech(reply=Reply(generation=1, turn=1, playback=Playback(sent=1_000_000)))
     )
-    past = Past(Folded(state, 0, 0, 0), Outstanding(), alive_at=21_000_000)
-    assert past.left_ms(catch_up.Kept([], []), 24_000_000) == 20_400
-    assert past.left_ms(catch_up.Kept([], []), 4_000_000) == 0
-    assert past.next_sequence(catch_up.Kept([], [])) > 20_400 // 20
+    prior = PriorState(Folded(state, 0, 0, 0), Outstanding(), alive_at=21_000_000)
+    assert prior.left_ms(catch_up.Kept([], []), 24_000_000) == 20_400
+    assert prior.left_ms(catch_up.Kept([], []), 4_000_000) == 0
+    assert prior.next_sequence(catch_up.Kept([], [])) > 20_400 // 20
 
 
 class Heard:

@@ -9,7 +9,7 @@ import pytest
 from tests.voice.conftest import Page, Workers
 from tests.voice.sounds import silence, speech
 from voxbridge.services.voice.audio import catch_up, inbound
-from voxbridge.services.voice.audio.inbound import Incoming
+from voxbridge.services.voice.audio.inbound import Inbound
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.client import FastClient
@@ -42,7 +42,7 @@ async def test_what_is_said_while_a_worker_is_cut_off_is_heard_once_and_in_order
             heard.append(frames.parse(payload).sequence)
             more.set()
 
-        session.incoming._hear = hear
+        session.inbound._hear = hear
         for _ in range(3):
             await page.speaks(silence(200))
             cut(connection)
@@ -57,7 +57,7 @@ async def test_what_is_said_while_a_worker_is_cut_off_is_heard_once_and_in_order
                 more.clear()
                 await more.wait()
         assert heard == list(range(page._sequence))
-        assert session.incoming.heard() is not None
+        assert session.inbound.heard() is not None
         await page.ends()
 
 
@@ -68,11 +68,11 @@ async def test_speech_is_not_over_because_its_rest_waits_to_be_heard(workers: Wo
         session = worker._sessions[page.sid]
         await page.speaks(silence(500) + speech(1_500))
         await page.until(ev.SpeechStarted)
-        session.incoming.cut_off()
+        session.inbound.cut_off()
         for _ in range(3):
             await page.speaks(speech(500))
             session._ears._look(session._ears._ears.end_ms)  # as after a second
-        await session.incoming.catch_up()
+        await session.inbound.catch_up()
         await page.speaks(silence(600))
         ended = await page.event(ev.SpeechEnded)
         await page.ends()
@@ -86,14 +86,14 @@ def heard() -> list[int]:
 
 
 @pytest.fixture
-def held(heard: list[int], monkeypatch: pytest.MonkeyPatch) -> Incoming:
+def held(heard: list[int], monkeypatch: pytest.MonkeyPatch) -> Inbound:
     """Return a microphone during a cut: it has heard frames 0 to 2, the bus keeps 0 to 5, and 5 to 7 arrive after the cut."""
 
     async def read(log: Log, sid: str) -> catch_up.Kept:
         return catch_up.Kept([frame(number) for number in range(6)], [])
 
     monkeypatch.setattr(catch_up, "read", read)
-    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    found = Inbound(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
     for number in range(3):
         found.take(frame(number))
     assert found.heard() == frame(2)[: frames.PREFIX_SIZE]
@@ -104,7 +104,7 @@ def held(heard: list[int], monkeypatch: pytest.MonkeyPatch) -> Incoming:
     return found
 
 
-async def test_what_the_bus_kept_comes_before_what_came_since(held: Incoming, heard: list[int]) -> None:
+async def test_what_the_bus_kept_comes_before_what_came_since(held: Inbound, heard: list[int]) -> None:
     waited = [held.holds]
     await held.catch_up()
     waited.append(held.holds)
@@ -114,7 +114,7 @@ async def test_what_the_bus_kept_comes_before_what_came_since(held: Incoming, he
     assert heard == list(range(8))
 
 
-async def test_a_cut_while_what_was_missed_is_read_loses_nothing(held: Incoming, heard: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cut_while_what_was_missed_is_read_loses_nothing(held: Inbound, heard: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     kept, asked = list(range(6)), asyncio.Event()
     answers = [asyncio.get_running_loop().create_future() for _ in range(2)]
     waiting = iter(answers)
@@ -146,7 +146,7 @@ async def test_a_cut_during_a_takeover_loses_nothing(heard: list[int], monkeypat
         return catch_up.Kept([frame(number) for number in range(8)], [])
 
     monkeypatch.setattr(catch_up, "read", read)
-    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    found = Inbound(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
     found.take_over()
     found.take(frame(4))
     found.cut_off()
@@ -159,7 +159,7 @@ async def test_a_cut_during_a_takeover_loses_nothing(heard: list[int], monkeypat
 
 
 async def test_a_bus_that_answers_nothing_is_waited_for_for_a_second(
-    held: Incoming, heard: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    held: Inbound, heard: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def silent(log: Log, sid: str) -> catch_up.Kept:
         kept: catch_up.Kept = await asyncio.get_running_loop().create_future()
@@ -173,7 +173,7 @@ async def test_a_bus_that_answers_nothing_is_waited_for_for_a_second(
 
 
 async def test_a_bus_that_fails_loses_what_it_kept_and_nothing_more(
-    held: Incoming, heard: list[int], monkeypatch: pytest.MonkeyPatch
+    held: Inbound, heard: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fails(log: Log, sid: str) -> catch_up.Kept:
         raise Unavailable("The event log does not answer.")
@@ -184,7 +184,7 @@ async def test_a_bus_that_fails_loses_what_it_kept_and_nothing_more(
 
 
 async def test_what_comes_during_a_takeover_follows_what_the_bus_kept(heard: list[int]) -> None:
-    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    found = Inbound(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
     found.take_over()
     found.take(frame(4))
     await found.catch_up()
@@ -196,7 +196,7 @@ async def test_what_comes_during_a_takeover_follows_what_the_bus_kept(heard: lis
 
 @pytest.mark.parametrize("top", [100, 2**32 - 20, 2**32 + 7])
 def test_what_was_said_on_a_new_socket_is_heard_behind_the_event_that_attached_it(heard: list[int], top: int) -> None:
-    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    found = Inbound(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
     found.reach(top)
     found.take(frame(0))
     found.take(behind(top + 30, 1))
@@ -216,7 +216,7 @@ def test_what_was_said_on_a_new_socket_is_heard_behind_the_event_that_attached_i
 
 
 def test_of_what_waits_for_its_event_the_newest_ten_seconds_stay(heard: list[int], caplog: pytest.LogCaptureFixture) -> None:
-    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    found = Inbound(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
     whole = inbound.HELD_S * 50
     for number in range(whole + 1):
         found.take(behind(9, number))
@@ -236,7 +236,7 @@ def test_the_subject_of_the_microphone_is_one_that_the_bus_keeps() -> None:
 
 @pytest.mark.parametrize(("size", "limit"), [(640, inbound.HELD_S * 50), (64, inbound.HELD_LIMIT)])
 def test_of_what_is_held_the_newest_ten_seconds_stay(heard: list[int], size: int, limit: int) -> None:
-    found = Incoming(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
+    found = Inbound(None, new_session_id(), lambda payload: heard.append(frames.parse(payload).sequence))  # type: ignore[arg-type]
     found.take_over()
     every = [frames.pack(frames.PCM16, 0, number, number, bytes(size)) for number in range(limit + 3)]
     for one in every[:limit]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.voice.sounds import clicks, noise, silence, speech
-from voxbridge.services.voice.audio.speech_buffer import LONGEST_MS, PREROLL_MS, Ears
+from voxbridge.services.voice.audio.speech_buffer import LONGEST_MS, PREROLL_MS, SpeechBuffer
 from voxbridge.services.voice.audio.vad import START_WINDOWS, STOP_WINDOWS, WINDOW_MS, SileroModel
 from voxbridge.services.voice.core.inputs import VoiceStarted, VoiceStopped
 from voxbridge.services.voice.core.outputs import AUDIO_END
@@ -26,9 +26,9 @@ class Loudness:
         return float(np.abs(window[64:]).mean() > 0.1), state
 
 
-def hear(model: Any, pcm: bytes, size: int = 640) -> tuple[Ears, list[VoiceStarted | VoiceStopped]]:
+def hear(model: Any, pcm: bytes, size: int = 640) -> tuple[SpeechBuffer, list[VoiceStarted | VoiceStopped]]:
     heard: list[VoiceStarted | VoiceStopped] = []
-    ears = Ears(model, heard.append)
+    ears = SpeechBuffer(model, heard.append)
     for start in range(0, len(pcm), size):
         ears.listen(pcm[start : start + size])
     return ears, heard

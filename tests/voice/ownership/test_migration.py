@@ -124,7 +124,7 @@ async def test_the_worker_that_is_named_gets_the_call(workers: Workers, pages: M
             reports = await asyncio.gather(*(move.move(one.log, one.sid, name(named)) for one in moved))
             assert {(one.source, one.to) for one in reports} == {(name(first), name(named))}
             assert (first.stats()["sessions"], named.stats()["sessions"]) == (0, 4)
-            assert named.moves.promised() == set()
+            assert named.migrations.promised() == set()
             await asyncio.gather(*(one.ends() for one in moved))
 
 
@@ -205,10 +205,10 @@ async def test_room_is_promised_no_more_than_there_is_and_for_no_longer_than_sai
         await serves(worker)
         told = [await asked(sid, name(worker)) for sid in (first, first, second)]
         assert [one.free for one in told] == [True, True, False]
-        assert (worker.moves.promised(), worker.stats()["room"]) == ({first}, 0)
+        assert (worker.migrations.promised(), worker.stats()["room"]) == ({first}, 0)
 
         async def lapsed() -> bool:
-            return not worker.moves.promised()
+            return not worker.migrations.promised()
 
         await becomes(lapsed)
         assert (await asked(second, name(worker))).free
@@ -229,7 +229,7 @@ async def test_a_worker_moves_so_many_at_once_and_each_session_once(
             moved = asyncio.create_task(move.move(busy.log, busy.sid))
 
             async def under_way() -> bool:
-                return busy.sid in first.moves._leaving
+                return busy.sid in first.migrations._leaving
 
             await becomes(under_way)
             beyond, twice = await refused(idle.log, idle.sid), await refused(busy.log, busy.sid)

@@ -12,13 +12,13 @@ import pytest
 from tests.voice.conftest import Page, left
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.ownership import orphans
-from voxbridge.services.voice.session.recovery import Past
+from voxbridge.services.voice.session.recovery import PriorState
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.errors import Conflict, Unavailable
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.journal import Taken, VoiceJournal
 from voxbridge.shared.log.writer import SessionWriter
-from voxbridge.shared.step.runner import Stepper
+from voxbridge.shared.step.runner import StepRunner
 from voxbridge.shared.store.store import Store
 
 pytestmark = pytest.mark.timeout(60)
@@ -42,7 +42,7 @@ class Hopeless:
         """Return room for one session."""
         return 1
 
-    async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
+    async def adopt(self, sid: str, term: int, past: PriorState, gap_ms: int) -> None:
         """Fail."""
         self.adopted += 1
         raise ZeroDivisionError
@@ -120,7 +120,7 @@ async def test_a_session_that_nobody_can_go_on_with_is_not_tried_again_because_i
         ending.append(input)
         raise Conflict("Another process writes.")
 
-    monkeypatch.setattr(Stepper, "take", refused)
+    monkeypatch.setattr(StepRunner, "take", refused)
     monkeypatch.setattr(orphans, "ENDINGS_S", (3_600.0,), raising=False)
     await looking.look(12)
     assert (looking.house.adopted, len(ending)) == (orphans.TRIES, 1)

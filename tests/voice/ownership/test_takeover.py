@@ -23,7 +23,7 @@ from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.ownership import orphans
 from voxbridge.services.voice.service import CONSUMER
 from voxbridge.services.voice.session import recovery
-from voxbridge.services.voice.session.recovery import Past
+from voxbridge.services.voice.session.recovery import PriorState
 from voxbridge.services.voice.session.session import Session
 from voxbridge.shared.audio import frames
 from voxbridge.shared.config import Config
@@ -210,7 +210,7 @@ async def test_sessions_of_a_dead_worker_are_folded_one_at_a_time(
 ) -> None:
     fold, running, most = recovery._fold, list[str](), 0
 
-    def watched(sid: str, log: list[Recorded]) -> Past:
+    def watched(sid: str, log: list[Recorded]) -> PriorState:
         nonlocal most
         running.append(sid)
         most = max(most, len(running))
@@ -346,7 +346,7 @@ async def test_a_takeover_into_which_somebody_else_wrote_is_begun_again(
         assert await asyncio.wait_for(process.wait(), 30) == 0
     restore, tries = Session.restore, 0
 
-    async def late(self: Session, past: Past, gap_ms: int) -> None:
+    async def late(self: Session, past: PriorState, gap_ms: int) -> None:
         nonlocal tries
         tries += 1
         if tries == 1:  # the dead worker's pending append arrives now

@@ -14,7 +14,7 @@ from voxbridge.services.voice.core.provider_events import ProviderLost, Provider
 from voxbridge.services.voice.providers.realtime import link
 from voxbridge.services.voice.providers.realtime.base import Answer, ConnectionLost, Listener, Setup
 from voxbridge.services.voice.providers.realtime.handles import Handles, Kept
-from voxbridge.services.voice.providers.realtime.link import Uplink
+from voxbridge.services.voice.providers.realtime.link import ProviderLink
 from voxbridge.services.voice.providers.realtime.registry import Vendors
 from voxbridge.shared.audio import frames
 
@@ -70,7 +70,7 @@ class House:
         self.may_connect = asyncio.Event()
         self.connections: list[Connection] = []
         self.told: list[Any] = []
-        self.uplink = Uplink(self, cast("Vendors", self), cast("Handles", self))
+        self.uplink = ProviderLink(self, cast("Vendors", self), cast("Handles", self))
         self.waits = False
         self.overlapping = 0
         """Connections requested with a handle while an earlier one was open."""

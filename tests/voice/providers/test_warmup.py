@@ -13,7 +13,7 @@ from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
 from voxbridge.services.voice.core import agents, step
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.providers.cascade.models import Models
-from voxbridge.services.voice.providers.cascade.warmup import Warmth
+from voxbridge.services.voice.providers.cascade.warmup import Warmup
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName
 from voxbridge.shared.config import Config
@@ -46,26 +46,26 @@ class Endpoint:
 
 
 @pytest_asyncio.fixture
-async def endpoint() -> AsyncIterator[tuple[Endpoint, Warmth]]:
+async def endpoint() -> AsyncIterator[tuple[Endpoint, Warmup]]:
     found = Endpoint()
     server = await asyncio.start_server(found.serve, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
         models = Models(Config(llm_url=f"http://127.0.0.1:{port}/v1"))
         redis = Redis()
-        yield found, Warmth(models, Store(redis), "m", STANDING, idle=lambda: True)
+        yield found, Warmup(models, Store(redis), "m", STANDING, idle=lambda: True)
         found.answer.set()
         await models.close()
         await redis.aclose()
 
 
-async def test_a_session_with_the_standing_prompt_asks_for_nothing(endpoint: tuple[Endpoint, Warmth]) -> None:
+async def test_a_session_with_the_standing_prompt_asks_for_nothing(endpoint: tuple[Endpoint, Warmup]) -> None:
     found, warmth = endpoint
     await warmth.warm_session(STANDING, ())
     assert found.asked == 0
 
 
-async def test_a_prompt_is_not_put_in_line_behind_another(endpoint: tuple[Endpoint, Warmth]) -> None:
+async def test_a_prompt_is_not_put_in_line_behind_another(endpoint: tuple[Endpoint, Warmup]) -> None:
     found, warmth = endpoint
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
         group.create_task(warmth.warm_session("You sell tea.", ()))
@@ -75,7 +75,7 @@ async def test_a_prompt_is_not_put_in_line_behind_another(endpoint: tuple[Endpoi
         found.answer.set()
 
 
-async def test_after_one_prompt_was_read_the_next_one_is(endpoint: tuple[Endpoint, Warmth]) -> None:
+async def test_after_one_prompt_was_read_the_next_one_is(endpoint: tuple[Endpoint, Warmup]) -> None:
     found, warmth = endpoint
     found.answer.set()
     async with asyncio.timeout(10):
@@ -84,7 +84,7 @@ async def test_after_one_prompt_was_read_the_next_one_is(endpoint: tuple[Endpoin
     assert found.asked == 2
 
 
-async def test_a_prompt_that_is_needed_later_is_read_behind_another(endpoint: tuple[Endpoint, Warmth]) -> None:
+async def test_a_prompt_that_is_needed_later_is_read_behind_another(endpoint: tuple[Endpoint, Warmup]) -> None:
     found, warmth = endpoint
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
         group.create_task(warmth.warm_session("You sell tea.", ()))

@@ -105,7 +105,7 @@ async def test_only_so_many_sessions_are_kept(log: Log) -> None:
     inspector = Inspector(log)
     for number in range(KEPT + 2):
         await ask(inspector, sid=f"{number:032x}")
-    assert len(inspector._pasts) == KEPT
+    assert len(inspector._kept) == KEPT
 
 
 @pytest.mark.parametrize(

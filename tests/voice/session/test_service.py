@@ -291,4 +291,4 @@ async def test_sessions_leave_no_task_subscription_or_lease_behind(workers: Work
 def _voice_tasks() -> list[str]:
     """Return the names of the voice service's own running tasks."""
     names = [getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()]
-    return sorted(name for name in names if name.startswith(("Session", "Speaker", "VoiceService", "Feed._", "Orphans", "Warmth")))
+    return sorted(name for name in names if name.startswith(("Session", "Speaker", "VoiceService", "Feed._", "Orphans", "Warmup")))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 
 from voxbridge.services.voice.session import stall_guard
-from voxbridge.services.voice.session.stall_guard import Tenure
+from voxbridge.services.voice.session.stall_guard import StallGuard
 
 
 async def test_a_running_process_is_steady_and_holds_nothing_back() -> None:
-    one = Tenure()
+    one = StallGuard()
     assert one.steady()
     await asyncio.wait_for(one.hold(), 1)
 
 
 async def test_after_a_stall_nothing_is_said_until_the_leases_were_looked_at() -> None:
-    one, looking, looked = Tenure(), asyncio.Event(), asyncio.Event()
+    one, looking, looked = StallGuard(), asyncio.Event(), asyncio.Event()
 
     async def look() -> None:
         looking.set()

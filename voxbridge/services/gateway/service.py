@@ -18,7 +18,7 @@ import uvicorn
 from voxbridge.services.gateway.core.step import Phase
 from voxbridge.services.gateway.door.access import Access, Arrival
 from voxbridge.services.gateway.door.admission import Admission
-from voxbridge.services.gateway.door.asgi import Door
+from voxbridge.services.gateway.door.asgi import Application
 from voxbridge.services.gateway.door.byte_budget import Budget
 from voxbridge.services.gateway.door.connection_limits import Lobby, raise_descriptors
 from voxbridge.services.gateway.door.http_front import Front
@@ -83,7 +83,7 @@ class Gateway(Service):
         config = resources.config
         self._server = _Server(
             uvicorn.Config(
-                Door(Guard(config), self, application(self)),
+                Application(Guard(config), self, application(self)),
                 host=config.host,
                 port=config.port,
                 loop="none",

@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from voxbridge.services.models import metrics
 from voxbridge.services.models.api import chat, errors
 from voxbridge.services.models.api.bodies import ChatRequest, SpeechRequest
-from voxbridge.services.models.api.guard import Door
+from voxbridge.services.models.api.guard import HostGuard
 from voxbridge.services.models.engines import audio
 from voxbridge.services.models.engines.engines import Engines
 from voxbridge.services.models.processes.home import Home
@@ -74,7 +74,7 @@ def create(config: Config, home: Home) -> FastAPI:
             await engines.close()
 
     app = FastAPI(title="Voxbridge models", version="1", lifespan=lifespan, description=__doc__)
-    app.add_middleware(Door, hosts=[host.strip() for host in config.allowed_hosts.split(",") if host.strip()])
+    app.add_middleware(HostGuard, hosts=[host.strip() for host in config.allowed_hosts.split(",") if host.strip()])
     app.add_exception_handler(VoxbridgeError, errors.on_voxbridge)
     app.add_exception_handler(RequestValidationError, errors.on_validation)
     app.add_exception_handler(HTTPException, errors.on_http)

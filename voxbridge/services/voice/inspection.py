@@ -63,7 +63,7 @@ class Snapshot(msgspec.Struct):
     worker: str = ""
 
 
-class Past:
+class SessionInputs:
     """The inputs of one session, as far as they were read. Not safe for use by two threads at a time."""
 
     def __init__(self, sid: str) -> None:
@@ -138,7 +138,7 @@ class Inspector:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._pasts: OrderedDict[str, Past] = OrderedDict()
+        self._kept: OrderedDict[str, SessionInputs] = OrderedDict()
         self._questions = Questions(Question, "state", self._answer)
 
     async def serve(self, request: Request) -> None:
@@ -147,25 +147,25 @@ class Inspector:
 
     async def _answer(self, question: Question) -> bytes:
         sid = question.sid
-        past = self._pasts.pop(sid, None) or Past(sid)
+        found = self._kept.pop(sid, None) or SessionInputs(sid)
         try:
-            await self._read_on(past, sid)
-            answer = await asyncio.to_thread(past.answer, question)
+            await self._read_on(found, sid)
+            answer = await asyncio.to_thread(found.answer, question)
         except VoxbridgeError:
             raise
         except Exception as error:  # an old journal that this release cannot replay must not end the service
             reason = f"{type(error).__name__}: {error}"[:TEXT_SHOWN]
             raise VoxbridgeError(Code.UNAVAILABLE, f"This release cannot fold the session: {reason}", retryable=False) from error
-        self._pasts[sid] = past
-        if len(self._pasts) > KEPT:
-            self._pasts.popitem(last=False)
+        self._kept[sid] = found
+        if len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
         return answer
 
-    async def _read_on(self, past: Past, sid: str) -> None:
+    async def _read_on(self, found: SessionInputs, sid: str) -> None:
         more = True
         while more:
-            page = await self._log.page(sid, after=past.after, limit=PAGE)
-            await asyncio.to_thread(past.read, page.messages)
+            page = await self._log.page(sid, after=found.after, limit=PAGE)
+            await asyncio.to_thread(found.read, page.messages)
             more = page.more
 
 

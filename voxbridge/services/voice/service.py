@@ -26,14 +26,14 @@ from voxbridge.services.voice.audio.waveforms import Waveforms
 from voxbridge.services.voice.core import agents, inputs
 from voxbridge.services.voice.core.prompt import prompt
 from voxbridge.services.voice.ownership.load import Load
-from voxbridge.services.voice.ownership.migration import MOVE, RELEASED, ROOM, Moves
+from voxbridge.services.voice.ownership.migration import MOVE, RELEASED, ROOM, Migrations
 from voxbridge.services.voice.ownership.orphans import Orphans
 from voxbridge.services.voice.ownership.peers import Peers
 from voxbridge.services.voice.providers.cascade.models import Models
-from voxbridge.services.voice.providers.cascade.warmup import Warmth
+from voxbridge.services.voice.providers.cascade.warmup import Warmup
 from voxbridge.services.voice.providers.realtime.handles import Handles
 from voxbridge.services.voice.providers.realtime.registry import Vendors
-from voxbridge.services.voice.session.recovery import Past
+from voxbridge.services.voice.session.recovery import PriorState
 from voxbridge.services.voice.session.session import Session
 from voxbridge.services.voice.session.worker import Offer, Workplace
 from voxbridge.services.voice.speakable import loader
@@ -102,10 +102,10 @@ class VoiceService(Service):
         self._opening: dict[asyncio.Task[None], str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._warming: dict[str, asyncio.Task[None]] = {}
-        self._warmth = Warmth(place.models, store, place.config.llm_model, prompt.instructions(""), idle=self._idle)
+        self._warmup = Warmup(place.models, store, place.config.llm_model, prompt.instructions(""), idle=self._idle)
         self._orphans = Orphans(place, store, self)
         self._peers = Peers(place.log.nc, place.worker, self._orphans.owners, self._orphans.left_by)
-        self.moves = Moves(place.log.nc, store, place.worker, self)
+        self.migrations = Migrations(place.log.nc, store, place.worker, self)
         self._load = Load()
         self._recorders = Recorders(place.log, data_keys)
         self._missing: dict[str, int] = {}
@@ -121,20 +121,20 @@ class VoiceService(Service):
         await self._peers.listen()
         self._place.log.follow(self._peers)
         nudges = await self._place.log.nc.subscribe(RELEASED, cb=self._released)
-        questions = await self._place.log.nc.subscribe(ROOM, cb=self.moves.asked_for_room)
+        questions = await self._place.log.nc.subscribe(ROOM, cb=self.migrations.asked_for_room)
         await self._place.audio_nc.subscribe(subjects.MICROPHONE, cb=self._asked_what_was_heard)
         self._place.audio_nc.on_cut, self._place.audio_nc.on_back = self._cut_off, self._connected_again
         work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription), self._load.keep(), self._peers.watch()]
         if self._keys is not None:
             work.append(self._keys.keep_telling())
         if self._place.models.local:
-            work.append(self._warmth.keep())
+            work.append(self._warmup.keep())
         running = [asyncio.create_task(one) for one in work]
         # These are not cancelled but end by themselves: a command to Valkey cancelled midway would leave its connection open.
         watching, leases = asyncio.create_task(self._orphans.watch()), asyncio.create_task(self._keep_leases())
-        tenure = asyncio.create_task(self._place.tenure.keep(self._look_at_leases))
+        stall_guard = asyncio.create_task(self._place.stall_guard.keep(self._look_at_leases))
         draining = asyncio.create_task(self._draining.wait())
-        done, _ = await asyncio.wait({draining, watching, leases, tenure, *running}, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({draining, watching, leases, stall_guard, *running}, return_when=asyncio.FIRST_COMPLETED)
         self._draining.set()
         self._orphans.stop()
         ending = asyncio.create_task(ended(draining, *running, *self._warming.values()))
@@ -149,17 +149,17 @@ class VoiceService(Service):
         while self._sessions or self._tasks:
             self._changed.clear()
             await self._changed.wait()
-        await self.moves.stop()
+        await self.migrations.stop()
         self._place.log.unfollow(self._peers)
         await self._peers.leave()
         await ending
         self._finished.set()
         await asyncio.wait({leases})
-        tenure.cancel()
+        stall_guard.cancel()
         await self._place.models.close()
         if self._place.vendors is not None:
             await self._place.vendors.close()
-        for task in done & {watching, leases, tenure, *running}:
+        for task in done & {watching, leases, stall_guard, *running}:
             task.result()  # a task that should run for ever has failed, and the process fails with it
 
     async def warm_up(self) -> None:
@@ -174,12 +174,12 @@ class VoiceService(Service):
         """Release every session, at the end of its turn if that comes soon, and take no new ones."""
         self._draining.set()
 
-    async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
+    async def adopt(self, sid: str, term: int, prior: PriorState, gap_ms: int) -> None:
         """Continue a session that another worker left."""
-        session = self._sessions[sid] = Session(self._place, sid, term, ended=self._ended, past=past)
+        session = self._sessions[sid] = Session(self._place, sid, term, ended=self._ended, prior=prior)
         try:
             await self._record(session)
-            await session.restore(past, gap_ms)
+            await session.restore(prior, gap_ms)
         except BaseException as error:
             session.give_up(error if isinstance(error, VoxbridgeError) else VoxbridgeError(Code.INTERNAL, f"{error!r}"))
             raise
@@ -188,7 +188,7 @@ class VoiceService(Service):
 
     def _cut_off(self) -> None:
         for session in self._sessions.values():
-            session.incoming.cut_off()
+            session.inbound.cut_off()
 
     def _connected_again(self) -> None:
         self._keep(self._catch_up())
@@ -198,11 +198,11 @@ class VoiceService(Service):
         js, kept = self._place.log.js, (subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM)
         if not all(await asyncio.gather(*(streams.until_there(js, name, KEPT_AGAIN_S) for name in kept))):
             _log.warning("the bus was away and does not keep audio again yet")
-        await asyncio.gather(*(session.incoming.catch_up() for session in self._sessions.values()))
+        await asyncio.gather(*(session.inbound.catch_up() for session in self._sessions.values()))
 
     async def _asked_what_was_heard(self, message: Msg) -> None:
         session = self._sessions.get(message.data.decode("ascii", "replace"))
-        heard = session.incoming.heard() if session is not None else None
+        heard = session.inbound.heard() if session is not None else None
         if heard is not None:
             with suppress(NatsError):  # the gateway asks again
                 await message.respond(heard)
@@ -225,7 +225,7 @@ class VoiceService(Service):
 
     def room(self) -> int:
         """Return how many more sessions fit: the cap less those it holds, opens, takes over, or keeps room for. Never below zero."""
-        return self._place.config.max_sessions - len({*self.held(), *self._orphans.taking(), *self.moves.promised()})
+        return self._place.config.max_sessions - len({*self.held(), *self._orphans.taking(), *self.migrations.promised()})
 
     def session(self, sid: str) -> Session | None:
         """Return a session that this process has, or None."""
@@ -366,9 +366,9 @@ class VoiceService(Service):
         state = session.state
         shared = agents.shared(state)
         if agents.thinks_here(state.team.agent):
-            await self._warmth.warm_session(state.team.instructions, state.team.functions, shared=shared)
+            await self._warmup.warm_session(state.team.instructions, state.team.functions, shared=shared)
         for instructions, functions in agents.read_ahead(state):
-            await self._warmth.read_ahead(instructions, functions, shared=shared)
+            await self._warmup.read_ahead(instructions, functions, shared=shared)
 
     def _ended(self, session: Session) -> None:
         if self._sessions.pop(session.sid, None) is not None:
@@ -380,7 +380,7 @@ class VoiceService(Service):
     async def _leave(self, session: Session) -> None:
         await session.close()
         self._keep(self._recorders.end(session.sid))
-        if await self.moves.closed(session):
+        if await self.migrations.closed(session):
             return
         if session.has_ended:
             await self._orphans.forget(session.sid)
@@ -396,7 +396,7 @@ class VoiceService(Service):
             return
         with suppress(VoxbridgeError, UnicodeDecodeError):
             sid, _, to = message.data.decode().partition(" ")
-            self.moves.settle(check_session_id(sid))
+            self.migrations.settle(check_session_id(sid))
             if not to:
                 self._orphans.released(sid)
             elif to == self._place.worker:
@@ -487,5 +487,5 @@ async def build(resources: Resources) -> Service:
     service = VoiceService(place, store, keys, data_keys)
     await resources.micro.add_endpoint(name="waveform", subject=subjects.WAVEFORM, handler=Waveforms(resources.log, data_keys).serve)
     # A queue group per worker: all workers receive the question, and the session's owner answers.
-    await resources.micro.add_endpoint(name="move", subject=MOVE, handler=service.moves.serve, queue_group=resources.process_id)
+    await resources.micro.add_endpoint(name="move", subject=MOVE, handler=service.migrations.serve, queue_group=resources.process_id)
     return service

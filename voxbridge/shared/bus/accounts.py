@@ -35,7 +35,7 @@ _EVERYONE: Final = (*SERVICES, RECORDINGS)
 _LIVE_AUDIO: Final = (bus_subjects.MICROPHONE_STREAM, bus_subjects.REPLY_STREAM)
 
 
-class Door(NamedTuple):
+class Export(NamedTuple):
     """A subject of one account, and the users that may use it from other accounts."""
 
     owner: str
@@ -58,15 +58,15 @@ def branch(writer: str) -> str:
     return f"vx.s.*.ev.{writer}.>"
 
 
-def _asked(owner: str, to: tuple[str, ...], *subjects: str, many: bool = False) -> tuple[Door, ...]:
-    return tuple(Door(owner, subject, to, many=many) for subject in subjects)
+def _asked(owner: str, to: tuple[str, ...], *subjects: str, many: bool = False) -> tuple[Export, ...]:
+    return tuple(Export(owner, subject, to, many=many) for subject in subjects)
 
 
-def _heard(owner: str, to: tuple[str, ...], *subjects: str) -> tuple[Door, ...]:
-    return tuple(Door(owner, subject, to, heard=True) for subject in subjects)
+def _heard(owner: str, to: tuple[str, ...], *subjects: str) -> tuple[Export, ...]:
+    return tuple(Export(owner, subject, to, heard=True) for subject in subjects)
 
 
-def _working(name: str, consumer: str) -> tuple[Door, ...]:
+def _working(name: str, consumer: str) -> tuple[Export, ...]:
     return (
         *_asked(
             ADMIN,
@@ -78,9 +78,9 @@ def _working(name: str, consumer: str) -> tuple[Door, ...]:
     )
 
 
-DOORS: Final[tuple[Door, ...]] = (
+EXPORTS: Final[tuple[Export, ...]] = (
     # The log: each service appends to its own branch, and reading is one right.
-    *(Door(ADMIN, branch(name), (name,)) for name in SERVICES),
+    *(Export(ADMIN, branch(name), (name,)) for name in SERVICES),
     *_heard(ADMIN, SERVICES, LIVE),
     *_asked(ADMIN, _EVERYONE, f"{API}.DIRECT.GET.{bus_subjects.EVENT_STREAM}", many=True),
     *_asked(ADMIN, _EVERYONE, f"{API}.STREAM.INFO.{bus_subjects.EVENT_STREAM}", f"{API}.STREAM.MSG.GET.{bus_subjects.EVENT_STREAM}"),
@@ -100,8 +100,8 @@ DOORS: Final[tuple[Door, ...]] = (
     *_heard("voice", ("gateway",), bus_subjects.moments("*")),
     *_asked("voice", ("gateway",), "vx.svc.voice.health", "vx.svc.voice.state", bus_subjects.MICROPHONE, bus_subjects.WAVEFORM),
     *_asked("tools", ("gateway",), "vx.svc.tools.health", "vx.svc.tools.list"),
-    *(door for name in ("voice", "tools") for door in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),
-    *(door for name in SERVICES for door in _asked(name, (ADMIN,), f"vx.svc.{name}.>", DISCOVERY, many=True)),
+    *(export for name in ("voice", "tools") for export in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),
+    *(export for name in SERVICES for export in _asked(name, (ADMIN,), f"vx.svc.{name}.>", DISCOVERY, many=True)),
     # Without this door the server itself answers each request to JetStream that the account has none.
     *_asked(ADMIN, _EVERYONE, f"{API}.INFO"),
 )
@@ -116,19 +116,19 @@ def accounts(users: Mapping[str, str], *, system: str = "") -> str:
         lines.append(f"  $SYS {{ users: [ {system} ] }}")
     for name in (ADMIN, *_EVERYONE):
         lines += [f"  {account(name)} {{", *(["    jetstream: enabled"] if name == ADMIN else []), f"    users: [ {users[name]} ]"]
-        lines += ["    exports: [", *(f"      {_exported(door)}" for door in DOORS if door.owner == name), "    ]"]
-        lines += ["    imports: [", *(f"      {_imported(door)}" for door in DOORS if name in door.to), "    ]", "  }"]
+        lines += ["    exports: [", *(f"      {_exported(export)}" for export in EXPORTS if export.owner == name), "    ]"]
+        lines += ["    imports: [", *(f"      {_imported(export)}" for export in EXPORTS if name in export.to), "    ]", "  }"]
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _exported(door: Door) -> str:
-    to = ", ".join(account(name) for name in door.to)
-    if door.heard:
-        return f'{{ stream: "{door.subject}", accounts: [{to}] }}'
-    many = f', response_type: stream, response_threshold: "{ANSWERS_S}s"' if door.many else ""
-    return f'{{ service: "{door.subject}", accounts: [{to}]{many} }}'
+def _exported(export: Export) -> str:
+    to = ", ".join(account(name) for name in export.to)
+    if export.heard:
+        return f'{{ stream: "{export.subject}", accounts: [{to}] }}'
+    many = f', response_type: stream, response_threshold: "{ANSWERS_S}s"' if export.many else ""
+    return f'{{ service: "{export.subject}", accounts: [{to}]{many} }}'
 
 
-def _imported(door: Door) -> str:
-    kind = "stream" if door.heard else "service"
-    return f'{{ {kind}: {{ account: {account(door.owner)}, subject: "{door.subject}" }} }}'
+def _imported(export: Export) -> str:
+    kind = "stream" if export.heard else "service"
+    return f'{{ {kind}: {{ account: {account(export.owner)}, subject: "{export.subject}" }} }}'

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from voxbridge.shared.bus import subjects as bus_subjects
-from voxbridge.shared.bus.accounts import ADMIN, DISCOVERY, DOORS, RECORDINGS, SERVICES
+from voxbridge.shared.bus.accounts import ADMIN, DISCOVERY, EXPORTS, RECORDINGS, SERVICES
 
 _ANSWERS_S: Final = 120
 _AMONG_THEMSELVES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -35,9 +35,9 @@ def inbox(name: str) -> str:
 
 
 def _rights(name: str) -> Rights:
-    asks = tuple(door.subject for door in DOORS if name in door.to and not door.heard)
-    hears = tuple(door.subject for door in DOORS if name in door.to and door.heard)
-    says = tuple(door.subject for door in DOORS if door.owner == name and door.heard)
+    asks = tuple(export.subject for export in EXPORTS if name in export.to and not export.heard)
+    hears = tuple(export.subject for export in EXPORTS if name in export.to and export.heard)
+    says = tuple(export.subject for export in EXPORTS if export.owner == name and export.heard)
     if name not in SERVICES:
         return Rights(publish=asks, subscribe=(f"{inbox(name)}.>", *hears))
     own = (f"vx.svc.{name}.health.>", *_AMONG_THEMSELVES.get(name, ()))

@@ -41,7 +41,7 @@ S = TypeVar("S")
 _encoder = msgspec.msgpack.Encoder()
 
 
-class Stepper(Generic[S]):
+class StepRunner(Generic[S]):
     """State of one session in one service, and the only place where it changes."""
 
     def __init__(

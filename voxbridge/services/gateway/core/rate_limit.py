@@ -15,7 +15,7 @@ AHEAD_S: Final = 15.0
 _BYTES_PER_S: Final = 2 * INPUT_RATE
 
 
-class Pace:
+class RateLimit:
     """The pace of one connection. Times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:

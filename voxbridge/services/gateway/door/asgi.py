@@ -56,7 +56,7 @@ class Sockets(Protocol):
         """Serve one accepted socket until it closes."""
 
 
-class Door:
+class Application:
     """The ASGI application that uvicorn serves."""
 
     def __init__(self, guard: Guard, sockets: Sockets, http: ASGIApp) -> None:

@@ -20,7 +20,7 @@ from voxbridge.services.gateway.core import outbound, resume_rules
 from voxbridge.services.gateway.core.captions import Captions
 from voxbridge.services.gateway.core.lateness import Lateness
 from voxbridge.services.gateway.core.outputs import TOO_SLOW, Append, Attach, Close, Ended, Open, Outputs, PublishMic, Resume, Send
-from voxbridge.services.gateway.core.rate_limit import AHEAD_S, Pace
+from voxbridge.services.gateway.core.rate_limit import AHEAD_S, RateLimit
 from voxbridge.services.gateway.core.step import Connection, Phase
 from voxbridge.services.gateway.door import tokens
 from voxbridge.services.gateway.door.access import Access, Arrival
@@ -52,7 +52,7 @@ _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger(__name__)
 
 
-class House(Protocol):
+class GatewayParts(Protocol):
     """The parts of a gateway that all connections share."""
 
     resources: Resources
@@ -73,27 +73,27 @@ class House(Protocol):
 class Vox:
     """The sink of one socket: runs its connection's state machine."""
 
-    def __init__(self, house: House, socket: Socket, came: Arrival, *, sid: str, name: str, v1: bool) -> None:
+    def __init__(self, parts: GatewayParts, socket: Socket, came: Arrival, *, sid: str, name: str, v1: bool) -> None:
         self.sid = sid
         self.v1 = v1
         token = tokens.new_token()
         self.core = Connection(
             sid=sid,
             v1=v1,
-            gateway=house.resources.process_id,
+            gateway=parts.resources.process_id,
             name=name,
             resume_token=token,
             resume_hash=tokens.hash_of(token),
         )
-        self._house = house
+        self._parts = parts
         self._socket = socket
         self._came = came
         self._name = name
-        self._clock: Clock = house.resources.clock
-        self._audio_nc = house.resources.audio_nc
-        self._microphones = house.microphones
-        self._microphone = house.microphones.open(sid)
-        self._metrics = house.metrics
+        self._clock: Clock = parts.resources.clock
+        self._audio_nc = parts.resources.audio_nc
+        self._microphones = parts.microphones
+        self._microphone = parts.microphones.open(sid)
+        self._metrics = parts.metrics
         self._sequence = 0
         self._takes_audio = False
         self._writer: SessionWriter | None = None
@@ -103,7 +103,7 @@ class Vox:
         self._catching_up = False
         self._subscriptions: list[Subscription] = []
         self._loop = asyncio.get_running_loop()
-        self._pace = Pace()
+        self._pace = RateLimit()
         self._lateness = Lateness()
         self._captions = Captions()
         self._showing = Timers[float](self._show_due)
@@ -149,7 +149,7 @@ class Vox:
         """Detach from the session, because the socket is gone."""
         self._perform(self.core.disconnected(f"the socket closed with {code}"))
         self._microphones.close(self._microphone)
-        self._house.background(self._leave())
+        self._parts.background(self._leave())
         if not self.closed.done():
             self.closed.set_result(None)
 
@@ -191,7 +191,7 @@ class Vox:
                 case Resume():
                     self._effects.start("open", self._open(self._resume(output)))
                 case Ended():
-                    self._house.background(self._house.store.session_closed(self.sid))
+                    self._parts.background(self._parts.store.session_closed(self.sid))
                 case Close(code, reason):
                     self._metrics.closes[code] += 1
                     if code == TOO_SLOW:
@@ -239,19 +239,19 @@ class Vox:
             self._perform(self.core.failed(Unavailable("The event log does not answer. Try again.", retry_after_ms=1_000)))
 
     async def _enter(self, event: events.gateway.SessionRequested, token: str) -> None:
-        house = self._house
-        admitted = house.access.admit(self._came, token)
-        house.admission.start()
-        event = await house.access.begin(admitted, event)
+        parts = self._parts
+        admitted = parts.access.admit(self._came, token)
+        parts.admission.start()
+        event = await parts.access.begin(admitted, event)
         self._account = event.account
-        if event.record and house.resources.config.recording == "off":
+        if event.record and parts.resources.config.recording == "off":
             message = "This installation records nothing. Leave out `record`, or have VOXBRIDGE_RECORDING set to `allow`."
             raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="record", retryable=False)
         await self._listen()
         began = self._clock.now_us()
-        house.background(house.store.session_opened(self.sid, began))
+        parts.background(parts.store.session_opened(self.sid, began))
         if event.resume_hash:
-            house.background(house.store.keep_resumable(self.sid, Resumable(resume_hash=event.resume_hash, mode=event.mode)))
+            parts.background(parts.store.keep_resumable(self.sid, Resumable(resume_hash=event.resume_hash, mode=event.mode)))
         self._writer = writer = self._new_writer()
         position = await writer.append(event, ts=began, cause=None)
         self._metrics.append_seconds.observe((self._clock.now_us() - began) / 1e6)
@@ -261,10 +261,10 @@ class Vox:
         await self._follow(position)
 
     async def _resume(self, wanted: Resume) -> None:
-        house = self._house
+        parts = self._parts
         loop = asyncio.get_running_loop()
         due = loop.time() + REFUSAL_S
-        known = await resume_reader.find(house.log, house.store, wanted.sid, wanted.token)
+        known = await resume_reader.find(parts.log, parts.store, wanted.sid, wanted.token)
         if known is None or (known.recorded and wanted.unrecorded):
             self._metrics.resumes["refused"] += 1
             await asyncio.sleep(due - loop.time())
@@ -278,7 +278,7 @@ class Vox:
         position = wanted.last_seq if recovered else known.top
         await self._listen()
         # Plain VOX has no message for a snapshot: its client continues without what it missed.
-        snapshot = None if recovered else await resume_reader.snapshot(house.log, self.sid, known) if self.v1 else {}
+        snapshot = None if recovered else await resume_reader.snapshot(parts.log, self.sid, known) if self.v1 else {}
         self._metrics.resumes["recovered" if recovered else "snapshot"] += 1
         self._writer = self._new_writer()
         self._catching_up = True
@@ -286,13 +286,13 @@ class Vox:
         await self._follow(position)
         self._catching_up = False
         # This comes last because it reads the session from the beginning, and only answers to calls wait for it.
-        calls = await resume_reader.open_calls(house.log, self.sid, now=self._clock.now_us())
+        calls = await resume_reader.open_calls(parts.log, self.sid, now=self._clock.now_us())
         self._perform(self.core.calls_known(calls, self._now_ms()))
 
     def _new_writer(self) -> SessionWriter:
-        quota = self._house.admission.quota(self._account)
+        quota = self._parts.admission.quota(self._account)
         failed = self._writer_failed
-        return SessionWriter(self._house.log, self.sid, "gateway", stem=self._name, fenced=False, on_failed=failed, quota=quota)
+        return SessionWriter(self._parts.log, self.sid, "gateway", stem=self._name, fenced=False, on_failed=failed, quota=quota)
 
     async def _listen(self) -> None:
         nc = self._audio_nc
@@ -304,12 +304,12 @@ class Vox:
         """Deliver every event after `position`, and notice every socket attached after this one."""
         if self.core.phase is Phase.CLOSED:
             return
-        self._feed = Feed(self._house.log, self.sid, self._event, visibility="c", after=position)
+        self._feed = Feed(self._parts.log, self.sid, self._event, visibility="c", after=position)
         await self._feed.start()
         if self._attached_at is None:
             return
         attached_at = await self._attached_at
-        self._watch = Feed(self._house.log, self.sid, self._other, writer="gateway", types=("client.connected",), after=attached_at)
+        self._watch = Feed(self._parts.log, self.sid, self._other, writer="gateway", types=("client.connected",), after=attached_at)
         if not self.closed.done():
             await self._watch.start()
 
@@ -321,7 +321,7 @@ class Vox:
             if not self._audio_nc.is_closed:
                 await subscription.unsubscribe()
         await self.flushed()
-        self._house.left(self)
+        self._parts.left(self)
 
     async def _stop_feeds(self) -> None:
         for feed in (self._feed, self._watch):

@@ -20,7 +20,7 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 MAX_BODY: Final = MAX_BYTES + (1 << 20)
 
 
-class Door:
+class HostGuard:
     """ASGI middleware that checks Host, Origin and the size of the body."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str] = ()) -> None:

@@ -24,7 +24,7 @@ from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.step.fold import Folded, LogInput, fold
-from voxbridge.shared.step.runner import Stepper
+from voxbridge.shared.step.runner import StepRunner
 
 WRITER: Final = "tools"
 TRIES: Final = 24
@@ -37,7 +37,7 @@ Perform = Callable[["Session", Any], Awaitable[None]]
 
 
 class _Open(msgspec.Struct):
-    stepper: Stepper[State]
+    stepper: StepRunner[State]
     writer: SessionWriter
     mark: str
 
@@ -140,7 +140,7 @@ class Session:
         for lost in folded.missing:
             writer.submit(lost.event, ts=lost.ts, cause=lost.cause)
         await writer.flushed()
-        stepper = Stepper(step, folded.state, writer=writer, clock=self._clock, perform=self._collect, taken=folded.taken)
+        stepper = StepRunner(step, folded.state, writer=writer, clock=self._clock, perform=self._collect, taken=folded.taken)
         self._now = _Open(stepper=stepper, writer=writer, mark=f"{self.sid}.{WRITER}.{stem}.")
         return self._now
 

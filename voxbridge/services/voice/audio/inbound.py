@@ -35,8 +35,8 @@ _HELD_BYTES: Final = HELD_S * frames.INPUT_RATE * 2
 _log = logging.getLogger(__name__)
 
 
-class Incoming:
-    """Incoming microphone frames of one session: takes whole frames from the bus and passes them to `hear` in order."""
+class Inbound:
+    """Inbound microphone frames of one session: takes whole frames from the bus and passes them to `hear` in order."""
 
     def __init__(self, log: Log, sid: str, hear: Callable[[bytes], None]) -> None:
         self._log = log

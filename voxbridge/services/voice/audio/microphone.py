@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from voxbridge.services.voice.audio import catch_up as audio_catch_up
-from voxbridge.services.voice.audio.speech_buffer import Ears
+from voxbridge.services.voice.audio.speech_buffer import SpeechBuffer
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.state import State
 from voxbridge.shared.audio import frames
@@ -34,7 +34,7 @@ class Microphone:
         """Create the microphone. `reached` tells whether frames can arrive now."""
         self._reached = reached
         self._take = take
-        self._ears = Ears(vad, self._changed)
+        self._ears = SpeechBuffer(vad, self._changed)
         self._mark: inputs.MicrophoneAt | None = None
         """Place of the frame that is being heard."""
 

@@ -30,7 +30,7 @@ _END: Final = b""
 """Marker in the queue: the generation has no more audio."""
 
 
-class Outlet(Protocol):
+class AudioSink(Protocol):
     """Destination of frames."""
 
     def ready(self) -> bool:
@@ -46,7 +46,7 @@ class Outlet(Protocol):
 class Speaker:
     """Sender of a session's reply audio. Generations follow each other; nothing more is sent of a flushed generation."""
 
-    def __init__(self, outlet: Outlet, started: Callable[[int, int], None], *, sequence: int = 0) -> None:
+    def __init__(self, outlet: AudioSink, started: Callable[[int, int], None], *, sequence: int = 0) -> None:
         """Create the sender. `started` is called with each generation and the number of its first audio frame, once that frame is sent.
         The very first frame has the number `sequence`."""
         self._outlet = outlet

@@ -25,7 +25,7 @@ _WINDOW_BYTES: Final = WINDOW * 2
 _TRIM_AT: Final = 64 * 1024
 
 
-class Ears:
+class SpeechBuffer:
     """Speech detector and audio buffer: takes PCM16 at 16 kHz; calls `hear` with `VoiceStarted` and `VoiceStopped`."""
 
     def __init__(self, model: Any, hear: Callable[[inputs.VoiceStarted | inputs.VoiceStopped], None]) -> None:

@@ -11,7 +11,7 @@ from voxbridge.services.voice.core import capabilities
 from voxbridge.services.voice.core.inputs import Opened
 from voxbridge.services.voice.core.prompt import prompt
 from voxbridge.services.voice.core.state import State
-from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.transition import Transition
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName, Realtime, handoff_function
 from voxbridge.shared.events.gateway import SessionRequested
@@ -43,9 +43,9 @@ def unknown_functions(agents: Sequence[Agent], functions: Sequence[Function]) ->
     return [(name, unknown) for name, unknown in found if unknown]
 
 
-def enter(d: Draft, agent: Agent) -> None:
+def enter(t: Transition, agent: Agent) -> None:
     """Make this the agent that speaks."""
-    state = d.state
+    state = t.state
     state.team.agent = agent
     state.team.output = agent.output
     state.team.model = model_of(agent, state.team.usual)

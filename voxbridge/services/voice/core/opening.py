@@ -10,29 +10,29 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
 from voxbridge.services.voice.core.state import Settings
-from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.transition import Transition
 from voxbridge.services.voice.core.turns import turns
 from voxbridge.shared.agents.model import Agent
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
 
 
-def open_session(d: Draft, input: inputs.Opened) -> None:
+def open_session(t: Transition, input: inputs.Opened) -> None:
     """Open the session with the options of its request, or end it with the reason why it cannot begin."""
-    request = d.state.request
+    request = t.state.request
     if request is None:
         raise RuntimeError("a session is opened by its request")
-    d.ownership.term = input.term
-    d.append(ev.SessionOwned(worker=input.worker, term=input.term))
+    t.ownership.term = input.term
+    t.append(ev.SessionOwned(worker=input.worker, term=input.term))
     agents = session_agents.of(request, input)
     code, message = _wrong(request.mode, agents[0], input.providers)
     if not message and request.functions:
         code, message = page_functions.wrong(request.functions, input.functions, agents)
     if message:
-        ending.end(d, "refused", ev.Failure(code=code, message=f"Session start failed: {message}"))
+        ending.end(t, "refused", ev.Failure(code=code, message=f"Session start failed: {message}"))
         return
-    d.state.phase = "open"
-    d.state.settings = Settings(
+    t.state.phase = "open"
+    t.state.settings = Settings(
         idle_timeout_s=input.idle_timeout_s,
         turn_timeout_s=input.turn_timeout_s,
         tool_rounds=input.tool_rounds,
@@ -46,31 +46,31 @@ def open_session(d: Draft, input: inputs.Opened) -> None:
         stt_patience_s=input.stt_patience_s or input.model_patience_s,
         recorded=input.record,
     )
-    d.client.reports_playback = request.client.protocol == "voxbridge.v1"
-    d.team.catalogue = (*input.functions, *request.functions) if request.mode != "echo" else ()
-    d.team.agents = agents if agents[0].name else ()
-    d.team.usual = input.model
-    d.team.providers = input.providers if input.tool_rounds else ()  # see `Opened.tool_rounds`
-    session_agents.enter(d, agents[0])
-    d.append(
+    t.client.reports_playback = request.client.protocol == "voxbridge.v1"
+    t.team.catalogue = (*input.functions, *request.functions) if request.mode != "echo" else ()
+    t.team.agents = agents if agents[0].name else ()
+    t.team.usual = input.model
+    t.team.providers = input.providers if input.tool_rounds else ()  # see `Opened.tool_rounds`
+    session_agents.enter(t, agents[0])
+    t.append(
         ev.SessionStarted(
             mode=request.mode,
-            model=d.team.model,
-            voice=d.team.voice,
-            output=d.team.output,
-            tools=tuple(function.name for function in d.team.functions),
-            agent=d.team.agent.name,
-            agents=tuple(agent.name for agent in d.team.agents),
+            model=t.team.model,
+            voice=t.team.voice,
+            output=t.team.output,
+            tools=tuple(function.name for function in t.team.functions),
+            agent=t.team.agent.name,
+            agents=tuple(agent.name for agent in t.team.agents),
             pipeline=input.cast.pipeline if input.cast is not None else "",
             recorded=input.record,
         )
     )
-    d.outputs.append(out.Route(listening.route_of(d)))
-    d.set_timer("idle", d.settings.idle_timeout_s * 1_000)
+    t.outputs.append(out.Route(listening.route_of(t)))
+    t.set_timer("idle", t.settings.idle_timeout_s * 1_000)
     if agents[0].realtime is not None:
-        realtime_connection.begin(d, agents[0])
+        realtime_connection.begin(t, agents[0])
     if agents[0].greeting and request.mode != "echo":
-        turns.notice(d, agents[0].greeting)
+        turns.notice(t, agents[0].greeting)
 
 
 def _wrong(mode: str, agent: Agent, providers: Sequence[str]) -> tuple[Code, str]:

@@ -18,7 +18,7 @@ from voxbridge.services.voice.core.cascade import listening, model_retry, slow_m
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
 from voxbridge.services.voice.core.realtime import faults, noises, responses, tool_calls, transcripts, unanswered
 from voxbridge.services.voice.core.state import Mark, Piece, Reply, Stamps, State
-from voxbridge.services.voice.core.transition import ANSWER, Draft
+from voxbridge.services.voice.core.transition import ANSWER, Transition
 from voxbridge.services.voice.core.turns import filler, handoff_request, interruption, ledger, playout, reopening, rounds, trailing, turns
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF
@@ -50,290 +50,290 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
     """Apply one input. Return the new state and the outputs, which the shell must perform in order."""
     if state.phase == "ended":
         return state, ()
-    d = Draft(state, now)
+    t = Transition(state, now)
     if isinstance(input, LogInput):
-        _event(d, input.recorded.event, input.recorded.ts)
+        _event(t, input.recorded.event, input.recorded.ts)
     else:
-        _input(d, input)
-    if d.pending.ending is not None and d.state.phase == "open" and d.reply is None and d.speech.cut is None:
-        ending.end(d, "provider_lost", d.pending.ending)
-    handoff.settle(d)
-    faults.settle(d)
-    realtime_connection.leave_if_due(d)
-    filler.watch(d)
-    _next_notice(d)
-    noises.watch(d)
-    ledger.settle(d)
-    realtime_connection.watch(d)
-    d.show()
-    return d.state, d.outputs
+        _input(t, input)
+    if t.pending.ending is not None and t.state.phase == "open" and t.reply is None and t.speech.cut is None:
+        ending.end(t, "provider_lost", t.pending.ending)
+    handoff.settle(t)
+    faults.settle(t)
+    realtime_connection.leave_if_due(t)
+    filler.watch(t)
+    _next_notice(t)
+    noises.watch(t)
+    ledger.settle(t)
+    realtime_connection.watch(t)
+    t.show()
+    return t.state, t.outputs
 
 
-def _event(d: Draft, event: Any, ts: int) -> None:
-    if d.client.presumed and isinstance(event, _FROM_A_CLIENT):
-        presence.back(d)
+def _event(t: Transition, event: Any, ts: int) -> None:
+    if t.client.presumed and isinstance(event, _FROM_A_CLIENT):
+        presence.back(t)
     match event:
         case gateway.SessionRequested():
-            d.state.request, d.state.requested_at = event, ts
-        case gateway.TextReceived(text_id=text_id) if text_id and text_id in d.pending.texts:
+            t.state.request, t.state.requested_at = event, ts
+        case gateway.TextReceived(text_id=text_id) if text_id and text_id in t.pending.texts:
             pass  # sent again: the client could not know that it had arrived
-        case gateway.TextReceived() if d.pending.ending is not None:
-            turns.cancel_reply(d, "text")  # no model is left to answer it
-        case gateway.TextReceived(text=text, text_id=text_id) if d.state.realtime is not None:
-            _remember(d, text_id)
-            responses.typed(d, text, text_id)
-        case gateway.TextReceived(text=text, text_id=text_id) if d.state.request is not None and d.state.request.mode != "echo":
-            _remember(d, text_id)
-            reopening.give_up(d)
-            turns.cancel_reply(d, "text")
-            turns.user_said(d, text, source="text", stamps=Stamps(speech_ended=d.now), text_id=text_id)
+        case gateway.TextReceived() if t.pending.ending is not None:
+            turns.cancel_reply(t, "text")  # no model is left to answer it
+        case gateway.TextReceived(text=text, text_id=text_id) if t.state.realtime is not None:
+            _remember(t, text_id)
+            responses.typed(t, text, text_id)
+        case gateway.TextReceived(text=text, text_id=text_id) if t.state.request is not None and t.state.request.mode != "echo":
+            _remember(t, text_id)
+            reopening.give_up(t)
+            turns.cancel_reply(t, "text")
+            turns.user_said(t, text, source="text", stamps=Stamps(speech_ended=t.now), text_id=text_id)
         case gateway.PlaybackReported(generation=generation, played_ms=played_ms, state=playback):
-            if playback == "finished" and d.state.realtime is not None:
-                transcripts.final(d)  # the user's words precede the reply that was heard
-            turns.playback(d, generation, played_ms, playback)
-        case gateway.AudioEnded() if d.state.realtime is not None:
-            transcripts.activity_over(d)
-            d.outputs.append(out.EndAudio(d.state.realtime.effect))
+            if playback == "finished" and t.state.realtime is not None:
+                transcripts.final(t)  # the user's words precede the reply that was heard
+            turns.playback(t, generation, played_ms, playback)
+        case gateway.AudioEnded() if t.state.realtime is not None:
+            transcripts.activity_over(t)
+            t.outputs.append(out.EndAudio(t.state.realtime.effect))
         case gateway.AudioEnded():
-            listening.microphone_closed(d)
-        case gateway.InterruptRequested() if d.state.realtime is not None:
-            responses.stop(d)
+            listening.microphone_closed(t)
+        case gateway.InterruptRequested() if t.state.realtime is not None:
+            responses.stop(t)
         case gateway.InterruptRequested():
-            reopening.give_up(d)
-            turns.cancel_reply(d, "client")
+            reopening.give_up(t)
+            turns.cancel_reply(t, "client")
         case gateway.BrowserCallAnswered(call_id=call_id, result=result):
-            _answered(d, call_id, result)
+            _answered(t, call_id, result)
         case gateway.HandoffRequested(target=target, reason=reason):
-            handoff_request.asked_for(d, target, reason=reason)
+            handoff_request.asked_for(t, target, reason=reason)
         case gateway.ClientConnected():
-            presence.connected(d, event)
-        case gateway.ClientDisconnected(connection=connection) if d.client.connection in ("", connection):
-            d.client.presumed = False
-            presence.away(d)
+            presence.connected(t, event)
+        case gateway.ClientDisconnected(connection=connection) if t.client.connection in ("", connection):
+            t.client.presumed = False
+            presence.away(t)
         case gateway.SessionEndRequested(reason=reason):
-            ending.end(d, reason)
+            ending.end(t, reason)
         case tools.ToolCompleted(call_id=call_id, result=result):
-            _answered(d, call_id, result)
+            _answered(t, call_id, result)
         case tools.ToolFailed(call_id=call_id, error=error):
-            _answered(d, call_id, failed_result(error.code, error.message))
+            _answered(t, call_id, failed_result(error.code, error.message))
         case tools.ToolInterrupted(call_id=call_id, name=name):
             message = f"{name} was interrupted; whether it took effect is not known."
-            _answered(d, call_id, failed_result(Code.INTERRUPTED.value, message))
+            _answered(t, call_id, failed_result(Code.INTERRUPTED.value, message))
         case tools.TaskCompleted(announce=announce) if announce:
-            turns.notice(d, announce)
+            turns.notice(t, announce)
         case tools.TaskFailed(function=function, error=error):
-            turns.notice(d, f"{function.replace('_', ' ')} failed: {error.message}")
+            turns.notice(t, f"{function.replace('_', ' ')} failed: {error.message}")
 
 
-def _remember(d: Draft, text_id: str) -> None:
+def _remember(t: Transition, text_id: str) -> None:
     if text_id:
-        d.pending.texts = (*d.pending.texts, text_id)[-TEXTS_KEPT:]
+        t.pending.texts = (*t.pending.texts, text_id)[-TEXTS_KEPT:]
 
 
-def _answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
-    if tool_calls.waits_for(d, call_id):
-        tool_calls.answered(d, call_id, result)
+def _answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
+    if tool_calls.waits_for(t, call_id):
+        tool_calls.answered(t, call_id, result)
     else:
-        rounds.answered(d, call_id, result)
+        rounds.answered(t, call_id, result)
 
 
-def _said_by_provider(d: Draft, input: Any) -> None:
-    realtime = d.state.realtime
-    if d.state.phase != "open" or realtime is None or input.effect != realtime.effect:
+def _said_by_provider(t: Transition, input: Any) -> None:
+    realtime = t.state.realtime
+    if t.state.phase != "open" or realtime is None or input.effect != realtime.effect:
         return
     match input:
         case provider_events.ProviderReady():
-            handoff.completed(d, realtime_connection.ready(d, input) or "log")
+            handoff.completed(t, realtime_connection.ready(t, input) or "log")
         case provider_events.ProviderLost():
-            faults.lost(d, input)
-            if realtime_connection.given_up(d) and not handoff.unreached(d, input.error):
-                if unanswered.owns_up_to_loss(d):
-                    d.pending.ending = input.error
+            faults.lost(t, input)
+            if realtime_connection.given_up(t) and not handoff.unreached(t, input.error):
+                if unanswered.owns_up_to_loss(t):
+                    t.pending.ending = input.error
                 else:
-                    ending.end(d, "provider_lost", input.error)
+                    ending.end(t, "provider_lost", input.error)
         case provider_events.GoingAway():
-            realtime_connection.going_away(d, input)
+            realtime_connection.going_away(t, input)
         case provider_events.HandleUpdated():
-            realtime_connection.handle_updated(d, input)
+            realtime_connection.handle_updated(t, input)
         case provider_events.UserVoice():
-            transcripts.user_voice(d, input)
+            transcripts.user_voice(t, input)
         case provider_events.UserWords():
-            transcripts.user_words(d, input)
+            transcripts.user_words(t, input)
         case provider_events.AgentAudio():
-            responses.agent_audio(d, input)
+            responses.agent_audio(t, input)
         case provider_events.AgentWords():
-            responses.agent_words(d, input)
+            responses.agent_words(t, input)
         case provider_events.AgentText():
-            responses.agent_text(d, input)
+            responses.agent_text(t, input)
         case provider_events.CallRequested():
-            tool_calls.call_requested(d, input)
+            tool_calls.call_requested(t, input)
         case provider_events.CallsCancelled():
-            tool_calls.calls_cancelled(d, input)
+            tool_calls.calls_cancelled(t, input)
         case provider_events.Interrupted():
-            responses.interrupted(d, input)
+            responses.interrupted(t, input)
         case provider_events.GenerationDone():
-            responses.generation_done(d, input)
+            responses.generation_done(t, input)
         case provider_events.ModelTurnDone():
-            responses.model_turn_done(d, input)
+            responses.model_turn_done(t, input)
         case provider_events.TokensCounted():
-            responses.count(d, input)
+            responses.count(t, input)
 
 
-def _input(d: Draft, input: Any) -> None:
+def _input(t: Transition, input: Any) -> None:
     match input:
-        case inputs.VoiceStarted(audio_ms=audio_ms) if d.state.realtime is not None:
-            transcripts.activity(d, speaking=True, audio_ms=audio_ms)
-        case inputs.VoiceStopped(audio_ms=audio_ms) if d.state.realtime is not None:
-            transcripts.activity(d, speaking=False, audio_ms=audio_ms)
+        case inputs.VoiceStarted(audio_ms=audio_ms) if t.state.realtime is not None:
+            transcripts.activity(t, speaking=True, audio_ms=audio_ms)
+        case inputs.VoiceStopped(audio_ms=audio_ms) if t.state.realtime is not None:
+            transcripts.activity(t, speaking=False, audio_ms=audio_ms)
         case inputs.VoiceStarted(audio_ms=audio_ms):
-            listening.voice_started(d, audio_ms)
+            listening.voice_started(t, audio_ms)
         case inputs.VoiceStopped(audio_ms=audio_ms, silence_ms=silence_ms):
-            listening.voice_stopped(d, audio_ms, silence_ms)
+            listening.voice_stopped(t, audio_ms, silence_ms)
         case inputs.Transcribed():
-            listening.transcribed(d, input)
+            listening.transcribed(t, input)
         case inputs.TurnJudged():
-            listening.judged(d, input)
+            listening.judged(t, input)
         case inputs.TextDelta():
-            speaking.text_delta(d, input)
+            speaking.text_delta(t, input)
         case inputs.ToolRequested(name=name) if name == HANDOFF:
-            handoff_request.requested(d, input)
+            handoff_request.requested(t, input)
         case inputs.ToolRequested():
-            speaking.tool_requested(d, input)
+            speaking.tool_requested(t, input)
         case inputs.Completed():
-            speaking.completed(d, input)
+            speaking.completed(t, input)
         case inputs.AudioMade():
-            speaking.audio_made(d, input)
+            speaking.audio_made(t, input)
         case inputs.AudioSent(generation=generation, sequence=sequence):
-            speaking.audio_sent(d, generation, sequence)
+            speaking.audio_sent(t, generation, sequence)
         case inputs.MicrophoneAt(samples=samples, sequence=sequence, time_ms=time_ms):
-            d.client.microphone = Mark(samples=samples, sequence=sequence, time_ms=time_ms)
+            t.client.microphone = Mark(samples=samples, sequence=sequence, time_ms=time_ms)
         case inputs.EffectFailed():
-            listening.effect_failed(d, input)
-            if not handoff.refused(d, input):
-                speaking.effect_failed(d, input)
+            listening.effect_failed(t, input)
+            if not handoff.refused(t, input):
+                speaking.effect_failed(t, input)
         case inputs.TimerFired(name=name):
-            _timer(d, name)
+            _timer(t, name)
         case inputs.CauseFound():
-            slow_model.cause_found(d, input)
+            slow_model.cause_found(t, input)
         case _:
-            _of_the_worker(d, input)
+            _of_the_worker(t, input)
 
 
-def _of_the_worker(d: Draft, input: Any) -> None:
+def _of_the_worker(t: Transition, input: Any) -> None:
     match input:
         case inputs.Opened():
-            opening.open_session(d, input)
+            opening.open_session(t, input)
         case inputs.Refused(worker=worker, term=term, error=error):
-            if d.state.phase == "new":
-                d.append(ev.SessionOwned(worker=worker, term=term))
-            ending.end(d, "refused", error)
+            if t.state.phase == "new":
+                t.append(ev.SessionOwned(worker=worker, term=term))
+            ending.end(t, "refused", error)
         case inputs.TakenOver():
-            if d.state.phase == "open":
-                takeover.taken_over(d, input)
-            if d.client.away_since:
-                d.set_timer("grace", max(presence.GRACE_MS, presence.window_ms(d) - (d.now - d.client.away_since) // 1_000))
+            if t.state.phase == "open":
+                takeover.taken_over(t, input)
+            if t.client.away_since:
+                t.set_timer("grace", max(presence.GRACE_MS, presence.window_ms(t) - (t.now - t.client.away_since) // 1_000))
         case inputs.Released(worker=worker, term=term, reason=why):
-            d.append(ev.SessionReleased(worker=worker, term=term, reason=why))
-            d.ownership.released = True
-            d.outputs.append(out.Close())
+            t.append(ev.SessionReleased(worker=worker, term=term, reason=why))
+            t.ownership.released = True
+            t.outputs.append(out.Close())
         case inputs.LimitReached(reason=reason, error=error):
-            if d.state.phase == "open":
-                ending.end(d, reason, error)
+            if t.state.phase == "open":
+                ending.end(t, reason, error)
         case inputs.GatewayLost(gateway=lost):
-            if d.client.gateway == lost and not d.client.away_since and d.state.phase == "open":
-                presence.away(d)
-                d.client.presumed = True
+            if t.client.gateway == lost and not t.client.away_since and t.state.phase == "open":
+                presence.away(t)
+                t.client.presumed = True
         case inputs.Broken(error=error):
-            ending.end(d, "worker_lost", error)
+            ending.end(t, "worker_lost", error)
         case inputs.Orphaned():
-            ending.end(d, "worker_lost", ev.Failure(code="INTERRUPTED", message="The voice worker of this session died.", retryable=True))
+            ending.end(t, "worker_lost", ev.Failure(code="INTERRUPTED", message="The voice worker of this session died.", retryable=True))
         case _:
-            _said_by_provider(d, input)
+            _said_by_provider(t, input)
 
 
-def _timer(d: Draft, name: str) -> None:
+def _timer(t: Transition, name: str) -> None:
     match name:
         case "idle":
-            ending.idle(d)
+            ending.idle(t)
         case filler.TIMER:
-            filler.due(d)
+            filler.due(t)
         case noises.TIMER:
-            noises.due(d)
+            noises.due(t)
         case filler.QUIET:
-            filler.over(d)
+            filler.over(t)
         case _ if name == ANSWER:
-            d.pending.watched = False
-            if d.state.realtime is not None:
-                unanswered.timed_out(d)
-        case "turn" if d.state.realtime is not None and (
-            d.reply is None or d.reply.connection or d.reply.filler
+            t.pending.watched = False
+            if t.state.realtime is not None:
+                unanswered.timed_out(t)
+        case "turn" if t.state.realtime is not None and (
+            t.reply is None or t.reply.connection or t.reply.filler
         ):  # journals older than `ANSWER`
-            unanswered.timed_out(d)
+            unanswered.timed_out(t)
         case "turn":
-            speaking.silent_model(d)
-        case transcripts.PAUSE if d.state.realtime is not None:
-            transcripts.activity_over(d)
-        case transition.WORDS if d.state.realtime is not None:
-            transcripts.final(d)
+            speaking.silent_model(t)
+        case transcripts.PAUSE if t.state.realtime is not None:
+            transcripts.activity_over(t)
+        case transition.WORDS if t.state.realtime is not None:
+            transcripts.final(t)
         case realtime_connection.LEAVE:
-            realtime_connection.rotate(d)
+            realtime_connection.rotate(t)
         case "endpoint":
-            listening.end_of_turn(d)
+            listening.end_of_turn(t)
         case "partial":
-            listening.partial_due(d)
+            listening.partial_due(t)
         case "heard":
-            turns.resolve_cut(d, None)
+            turns.resolve_cut(t, None)
         case "paused":
-            interruption.settle(d, None)
+            interruption.settle(t, None)
         case transition.LATE:
-            slow_model.due(d)
+            slow_model.due(t)
         case model_retry.TIMER:
-            listening.try_again(d)
-            speaking.try_again(d)
+            listening.try_again(t)
+            speaking.try_again(t)
         case trailing.TIMER:
-            turns.trailed(d)
+            turns.trailed(t)
         case "played":
-            _played_by_the_clock(d)
+            _played_by_the_clock(t)
         case "grace":
-            ending.end(d, "client_gone")
-        case _ if name.startswith("call:") and tool_calls.waits_for(d, name.removeprefix("call:")):
-            tool_calls.call_timed_out(d, name.removeprefix("call:"))
+            ending.end(t, "client_gone")
+        case _ if name.startswith("call:") and tool_calls.waits_for(t, name.removeprefix("call:")):
+            tool_calls.call_timed_out(t, name.removeprefix("call:"))
         case _ if name.startswith("call:"):
-            rounds.call_timed_out(d, name.removeprefix("call:"))
+            rounds.call_timed_out(t, name.removeprefix("call:"))
 
 
-def _played_by_the_clock(d: Draft) -> None:
-    reply = d.reply
+def _played_by_the_clock(t: Transition) -> None:
+    reply = t.reply
     if reply is None:
         return
-    turns.finish_reply(d)
-    if d.client.reported and reply.turn and playout.made_ms(reply) - reply.playback.played_ms > UNPLAYED_MS:
-        d.speech.unplayed = reply
+    turns.finish_reply(t)
+    if t.client.reported and reply.turn and playout.made_ms(reply) - reply.playback.played_ms > UNPLAYED_MS:
+        t.speech.unplayed = reply
 
 
-def _next_notice(d: Draft) -> None:
-    if d.state.phase != "open" or d.ownership.released:
+def _next_notice(t: Transition) -> None:
+    if t.state.phase != "open" or t.ownership.released:
         return
-    reply = d.reply
-    if reply is not None and not interruption.waits(d):
+    reply = t.reply
+    if reply is not None and not interruption.waits(t):
         if interruption.was_heard(reply):
-            turns.finish_reply(d)
+            turns.finish_reply(t)
         elif (reply.closed and reply.round.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
-            speaking.speak(d)
-    while d.pending.notices and _nobody_speaks(d):
-        text, *rest = d.pending.notices
-        d.pending.notices = tuple(rest)
-        if d.state.realtime is not None:
-            responses.notice(d, text)
+            speaking.speak(t)
+    while t.pending.notices and _nobody_speaks(t):
+        text, *rest = t.pending.notices
+        t.pending.notices = tuple(rest)
+        if t.state.realtime is not None:
+            responses.notice(t, text)
         else:
-            turns.say(d, text, turn=0)
-            speaking.speak(d)
+            turns.say(t, text, turn=0)
+            speaking.speak(t)
 
 
-def _nobody_speaks(d: Draft) -> bool:
+def _nobody_speaks(t: Transition) -> bool:
     """Check whether an announcement can start: no one is speaking, and no answer is pending."""
-    realtime = d.state.realtime
-    if d.utterance is not None or d.reply is not None or d.speech.cut is not None or d.client.away_since or d.team.handoff is not None:
+    realtime = t.state.realtime
+    if t.utterance is not None or t.reply is not None or t.speech.cut is not None or t.client.away_since or t.team.handoff is not None:
         return False
     if realtime is None:
         return True

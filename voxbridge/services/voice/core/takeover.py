@@ -12,70 +12,70 @@ from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening
 from voxbridge.services.voice.core.realtime import connection, faults
-from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.transition import Transition
 from voxbridge.services.voice.core.turns import interruption, playout, rounds, turns
 from voxbridge.shared.events import voice as ev
 
 
-def taken_over(d: Draft, input: inputs.TakenOver) -> None:
+def taken_over(t: Transition, input: inputs.TakenOver) -> None:
     """Take ownership of the session, restart what the dead worker ran, and record what was restored and what was lost."""
-    state = d.state
+    state = t.state
     state.ownership.term, state.ownership.released, state.display.shown = input.term, False, ("", "")
-    d.append(ev.SessionOwned(worker=input.worker, term=input.term))
+    t.append(ev.SessionOwned(worker=input.worker, term=input.term))
     echo = state.request is not None and state.request.mode == "echo"
     lost = ["What was to be echoed meanwhile was not."] if echo and input.gap_ms else []
     if state.speech.cut is not None:
-        turns.resolve_cut(d, playout.estimate(state.speech.cut, d.now - input.gap_ms * 1_000))
+        turns.resolve_cut(t, playout.estimate(state.speech.cut, t.now - input.gap_ms * 1_000))
     if state.realtime is None:
-        turns.cut_trailing(d)
+        turns.cut_trailing(t)
     if state.realtime is not None:
-        faults.taken_over(d, left_ms=input.left_ms if d.reply is not None and input.generation == d.reply.generation else 0)
+        faults.taken_over(t, left_ms=input.left_ms if t.reply is not None and input.generation == t.reply.generation else 0)
     else:
-        _reply(d, input)
-    lost += _utterance(d, input)
+        _reply(t, input)
+    lost += _utterance(t, input)
     if input.lost_ms:
         lost.append(f"{_seconds(input.lost_ms)} of the microphone's audio were lost.")
     if state.realtime is None:
         restored = ev.SessionRestored(worker=input.worker, term=input.term, how="reseeded", gap_ms=input.gap_ms, lost=tuple(lost))
-        d.append(restored)
+        t.append(restored)
     else:
-        connection.restored_later(d, input.worker, input.gap_ms, tuple(lost))
-    d.outputs.append(out.Route(listening.route_of(d)))
+        connection.restored_later(t, input.worker, input.gap_ms, tuple(lost))
+    t.outputs.append(out.Route(listening.route_of(t)))
 
 
-def _reply(d: Draft, input: inputs.TakenOver) -> None:
-    reply = d.reply
+def _reply(t: Transition, input: inputs.TakenOver) -> None:
+    reply = t.reply
     if reply is None:
         return
     effect = reply.round.effect
-    d.cancel(effect)
-    interruption.pause(d, "takeover", left_ms=input.left_ms if input.generation == reply.generation else 0)
-    reply = d.reply
+    t.cancel(effect)
+    interruption.pause(t, "takeover", left_ms=input.left_ms if input.generation == reply.generation else 0)
+    reply = t.reply
     if effect is None or reply is None:
         return
     if not reply.round.uses:
-        rounds.ask_again(d)
+        rounds.ask_again(t)
         return
     # Calls come last in a completion: repeating it would make them twice.
-    d.speech.reply = replace(reply, round=replace(reply.round, effect=None))
-    rounds.next_round(d)
+    t.speech.reply = replace(reply, round=replace(reply.round, effect=None))
+    rounds.next_round(t)
 
 
-def _utterance(d: Draft, input: inputs.TakenOver) -> list[str]:
+def _utterance(t: Transition, input: inputs.TakenOver) -> list[str]:
     """Process the current utterance again. Return descriptions of what was lost of it."""
-    utterance = d.utterance
+    utterance = t.utterance
     if utterance is None:
         return []
-    d.cancel(utterance.partial_effect, utterance.final_effect, utterance.turn_effect)
+    t.cancel(utterance.partial_effect, utterance.final_effect, utterance.turn_effect)
     if utterance.text is not None:
-        listening.hear_again(d)
+        listening.hear_again(t)
         return []
     end = utterance.to_ms if utterance.to_ms is not None else out.AUDIO_END
     first, last = input.audio_from_ms, input.audio_to_ms
     if first is None or last is None or first >= end or last <= utterance.from_ms:
-        listening.lose(d)
+        listening.lose(t)
         return ["What was being said was lost."]
-    listening.hear_again(d)
+    listening.hear_again(t)
     missed = first - utterance.from_ms
     return [f"{_seconds(missed)} of what was being said were lost."] if missed > 0 else []
 

@@ -47,7 +47,7 @@ _AWAY: Final = "The {} is not there. Trying again."
 _LATE: Final = "{}, so this takes longer."
 
 
-class Draft:
+class Transition:
     """Result of a step under construction, which the modules of the core write to; `state` is a copy and may be changed."""
 
     def __init__(self, state: State, now: int) -> None:

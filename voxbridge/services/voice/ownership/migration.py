@@ -69,7 +69,7 @@ class Room(msgspec.Struct, frozen=True):
     free: bool
 
 
-class House(Protocol):
+class SessionOwner(Protocol):
     """The sessions of this process."""
 
     def session(self, sid: str) -> Session | None:
@@ -82,14 +82,14 @@ class House(Protocol):
         """Tell whether the process is being stopped."""
 
 
-class Moves:
+class Migrations:
     """The moves from this worker, and the places that it reserves for moves to it."""
 
-    def __init__(self, nc: Client, store: Store, worker: str, house: House) -> None:
+    def __init__(self, nc: Client, store: Store, worker: str, owner: SessionOwner) -> None:
         self._nc = nc
         self._store = store
         self._worker = worker
-        self._house = house
+        self._owner = owner
         self._moving: dict[str, asyncio.Task[None]] = {}
         self._leaving: dict[str, tuple[str, asyncio.Future[Moved]]] = {}
         self._promised: dict[str, asyncio.TimerHandle] = {}
@@ -108,7 +108,7 @@ class Moves:
         """Take the request of an operator. An error is sent as a typed error; a request for another worker's session is not answered."""
         try:
             ask = questions.read(request.data, Ask)
-            session = self._house.session(ask.sid)
+            session = self._owner.session(ask.sid)
             if session is None:
                 return
             self._check(session, ask)
@@ -125,9 +125,9 @@ class Moves:
         except VoxbridgeError as error:
             _log.warning("a worker asks for room, and cannot be understood: %s", error.message)
             return
-        if self._house.session(ask.sid) is not None or ask.to not in ("", self._worker):
+        if self._owner.session(ask.sid) is not None or ask.to not in ("", self._worker):
             return
-        free = not self._house.draining() and (ask.sid in self._promised or self._house.room() > 0)
+        free = not self._owner.draining() and (ask.sid in self._promised or self._owner.room() > 0)
         if free:
             self.settle(ask.sid)
             self._promised[ask.sid] = asyncio.get_running_loop().call_later(PROMISE_S, self.settle, ask.sid)
@@ -163,7 +163,7 @@ class Moves:
             raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{ask.to} holds session {ask.sid} already.", field="to")
         if ask.sid in self._moving or session.state.ownership.released:
             raise Conflict(f"Session {ask.sid} is being moved already.")
-        if self._house.draining():
+        if self._owner.draining():
             raise Conflict(f"{self._worker} is being stopped and gives all of its sessions up.")
         if session.state.phase == "ended":
             raise Conflict(f"Session {ask.sid} has ended.")
@@ -183,7 +183,7 @@ class Moves:
 
     async def _move(self, session: Session, ask: Ask) -> Moved:
         to = await self._find(ask)
-        if self._house.session(ask.sid) is not session or session.state.ownership.released:
+        if self._owner.session(ask.sid) is not session or session.state.ownership.released:
             raise Conflict(f"Session {ask.sid} ended, or was given up, before it could be moved.")
         waiter: asyncio.Future[Moved] = asyncio.get_running_loop().create_future()
         self._leaving[ask.sid] = to, waiter

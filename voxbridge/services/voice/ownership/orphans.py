@@ -16,13 +16,13 @@ from typing import Any, Final, Protocol
 
 from voxbridge.services.voice.core import inputs, step
 from voxbridge.services.voice.session import recovery
-from voxbridge.services.voice.session.recovery import Past
+from voxbridge.services.voice.session.recovery import PriorState
 from voxbridge.services.voice.session.worker import Workplace
 from voxbridge.shared import events
 from voxbridge.shared.errors import Conflict, VoxbridgeError
 from voxbridge.shared.events.voice import Failure, SessionEnded
 from voxbridge.shared.log.writer import SessionWriter
-from voxbridge.shared.step.runner import Stepper
+from voxbridge.shared.step.runner import StepRunner
 from voxbridge.shared.store.store import LEASE_MS, ORPHAN_AGE_S, SWEEP, Store
 
 LOOK_S: Final = 0.2
@@ -40,7 +40,7 @@ ENDINGS_S: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _log = logging.getLogger(__name__)
 
 
-class House(Protocol):
+class SessionHost(Protocol):
     """The sessions of this process."""
 
     def held(self) -> Collection[str]:
@@ -49,7 +49,7 @@ class House(Protocol):
     def room(self) -> int:
         """Return how many more sessions fit, beyond those that are being taken over."""
 
-    async def adopt(self, sid: str, term: int, past: Past, gap_ms: int) -> None:
+    async def adopt(self, sid: str, term: int, prior: PriorState, gap_ms: int) -> None:
         """Continue a session; returns when it runs again."""
 
 
@@ -70,10 +70,10 @@ class _Ending:
 class Orphans:
     """Finder of orphans in the index of live sessions; takes them over."""
 
-    def __init__(self, place: Workplace, store: Store, house: House) -> None:
+    def __init__(self, place: Workplace, store: Store, host: SessionHost) -> None:
         self._place = place
         self._store = store
-        self._house = house
+        self._host = host
         self._free: dict[str, float] = {}
         """Time since which each orphan is seen without an owner, on the loop's clock; in this pass through the index, and in the last."""
 
@@ -112,12 +112,12 @@ class Orphans:
 
     def released(self, sid: str) -> None:
         """Take over a session that another worker has just released, if there is room."""
-        if sid not in self._house.held():
+        if sid not in self._host.held():
             self._begin(sid)
 
     def handed(self, sid: str) -> None:
         """Take over a session that a worker released for this one. This worker has its lease already; if not used, the lease runs out."""
-        if sid not in self._house.held():
+        if sid not in self._host.held():
             self._begin(sid, handed=True)
 
     async def forget(self, sid: str) -> None:
@@ -138,7 +138,7 @@ class Orphans:
 
     async def left_by(self, worker: str) -> None:
         """Take over the sessions of a worker that is known to be dead, as far as there is room. Raises `UNAVAILABLE`."""
-        mine = self._house.held()
+        mine = self._host.held()
         for sid in await self._store.held_by(worker):
             if sid not in mine:
                 self._begin(sid, dead=worker)
@@ -155,7 +155,7 @@ class Orphans:
         first = now if self._looked else now - LEASE_MS / 1_000
         self._looked = True
         self._owners.update(found.owners)
-        mine = self._house.held()
+        mine = self._host.held()
         for sid, ever in found.free.items():
             if sid in mine:
                 continue
@@ -175,7 +175,7 @@ class Orphans:
             self._owners, self._owners_before = set(), self._owners
 
     def _begin(self, sid: str, *, handed: bool = False, dead: str = "") -> None:
-        if sid not in self._taking and not self._stopped.is_set() and self._house.room() > 0:
+        if sid not in self._taking and not self._stopped.is_set() and self._host.room() > 0:
             task = self._taking[sid] = asyncio.create_task(self._try(sid, handed=handed, dead=dead))
             task.add_done_callback(lambda _: self._taking.pop(sid, None))
 
@@ -249,9 +249,9 @@ class Orphans:
         else:
             gap_ms = self._gap_ms(sid, found, now)
             _log.warning("session %s lost its worker %d ms ago and is carried on", sid, gap_ms)
-            await self._house.adopt(sid, max(term, state.ownership.term + 1), found, gap_ms)
+            await self._host.adopt(sid, max(term, state.ownership.term + 1), found, gap_ms)
 
-    def _gap_ms(self, sid: str, found: Past, now: int) -> int:
+    def _gap_ms(self, sid: str, found: PriorState, now: int) -> int:
         """Return for how many ms no worker held the session: since its worker last wrote or, if later, since its lease was last renewed."""
         gap_ms = max(0, now - found.alive_at) // 1_000
         since = self._free.get(sid, self._free_before.get(sid))
@@ -267,7 +267,7 @@ class Orphans:
         self._endings.pop(sid, None)
         await self.forget(sid)
 
-    async def _complete(self, sid: str, found: Past, *more: Any) -> None:
+    async def _complete(self, sid: str, found: PriorState, *more: Any) -> None:
         """Write the events that a crash kept from the log, and those that follow from `more` inputs."""
 
         def nothing(_: Any) -> None:
@@ -277,7 +277,7 @@ class Orphans:
         writer = SessionWriter(self._place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq)
         for due in folded.missing:
             writer.submit(due.event, ts=due.ts, cause=due.cause)
-        stepper = Stepper(step.step, folded.state, writer=writer, clock=self._place.clock, perform=nothing, taken=folded.taken)
+        stepper = StepRunner(step.step, folded.state, writer=writer, clock=self._place.clock, perform=nothing, taken=folded.taken)
         try:
             for input in more:
                 stepper.take(input)

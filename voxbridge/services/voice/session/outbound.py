@@ -7,30 +7,30 @@ from __future__ import annotations
 
 import asyncio
 
-from voxbridge.services.voice.session.stall_guard import Tenure
+from voxbridge.services.voice.session.stall_guard import StallGuard
 from voxbridge.shared.bus.client import FastClient
 
 
-class Outlet:
+class Outbound:
     """Publisher of the frames of one session."""
 
-    def __init__(self, nc: FastClient, subject: str, tenure: Tenure, going_on: asyncio.Event) -> None:
+    def __init__(self, nc: FastClient, subject: str, stall_guard: StallGuard, going_on: asyncio.Event) -> None:
         """Create the outlet. `going_on` is set once the log names this process as the owner, and the input of a gap was taken."""
         self._nc = nc
         self._subject = subject
-        self._tenure = tenure
+        self._stall_guard = stall_guard
         self._going_on = going_on
 
     def ready(self) -> bool:
         """Tell whether a frame may be sent now."""
-        return self._going_on.is_set() and self._tenure.steady() and self._nc.is_connected
+        return self._going_on.is_set() and self._stall_guard.steady() and self._nc.is_connected
 
     async def hold(self) -> None:
         """Wait until a frame may be sent."""
         await self._going_on.wait()
         while not self.ready():
             await self._nc.until_connected()
-            await self._tenure.hold()
+            await self._stall_guard.hold()
 
     def publish(self, frame: bytes) -> None:
         """Send a frame, after `ready` has returned True."""

@@ -31,7 +31,7 @@ GIVE_WAY: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PriorState:
     """A folded session. `alive_at` is the time at which its worker last wrote, µs."""
 
     folded: Folded[State]
@@ -63,12 +63,12 @@ _LONGEST_MS: Final = 600_000
 """Milliseconds that no reply exceeds: if no frame of the last reply is kept, the numbers of this much audio are skipped."""
 
 
-async def read(sid: str, log: list[events.Recorded]) -> Past:
+async def read(sid: str, log: list[events.Recorded]) -> PriorState:
     """Fold a session's whole log, in a thread. Raises what the step raises, and `INTERNAL` if the journal names a missing event."""
     return await asyncio.to_thread(_fold, sid, log)
 
 
-def _fold(sid: str, log: list[events.Recorded]) -> Past:
+def _fold(sid: str, log: list[events.Recorded]) -> PriorState:
     outstanding = Outstanding()
     seen = count()
 
@@ -79,4 +79,4 @@ def _fold(sid: str, log: list[events.Recorded]) -> Past:
 
     folded = fold(step.step, step.initial(sid), inputs.Input, "voice", log, watch=watch)
     alive_at = max((one.ts for one in log if one.writer == "voice"), default=0)
-    return Past(folded, outstanding, alive_at)
+    return PriorState(folded, outstanding, alive_at)

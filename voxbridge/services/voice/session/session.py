@@ -17,18 +17,18 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from voxbridge.services.voice.audio import catch_up
-from voxbridge.services.voice.audio.inbound import Incoming
+from voxbridge.services.voice.audio.inbound import Inbound
 from voxbridge.services.voice.audio.microphone import Microphone
 from voxbridge.services.voice.audio.speaker import Speaker
 from voxbridge.services.voice.core import inputs, step
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.outstanding import between_turns
 from voxbridge.services.voice.core.state import State
-from voxbridge.services.voice.providers.realtime.link import Uplink
+from voxbridge.services.voice.providers.realtime.link import ProviderLink
 from voxbridge.services.voice.session import bounds
 from voxbridge.services.voice.session import failure as session_failure
-from voxbridge.services.voice.session.outbound import Outlet
-from voxbridge.services.voice.session.recovery import Past
+from voxbridge.services.voice.session.outbound import Outbound
+from voxbridge.services.voice.session.recovery import PriorState
 from voxbridge.services.voice.session.worker import Offer, Workplace
 from voxbridge.services.voice.speakable.loader import speakable
 from voxbridge.shared import events
@@ -41,7 +41,7 @@ from voxbridge.shared.log.feed import Feed
 from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.step.effects import Tasks, Timers
 from voxbridge.shared.step.fold import Folded, LogInput
-from voxbridge.shared.step.runner import Stepper
+from voxbridge.shared.step.runner import StepRunner
 
 ECHO_GENERATION: Final = 1
 MID_TURN_S: Final = 1.8
@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 class Session:
     """A live session that this process owns."""
 
-    def __init__(self, place: Workplace, sid: str, term: int, *, ended: Callable[[Session], None], past: Past | None = None) -> None:
+    def __init__(self, place: Workplace, sid: str, term: int, *, ended: Callable[[Session], None], prior: PriorState | None = None) -> None:
         """Create the session. `ended` is called once, when it is over, lost or given up. `past` is the state that another worker left."""
         self.sid = sid
         self.term = term
@@ -61,7 +61,7 @@ class Session:
         self._ended = ended
         self._over = self._buried = False
         self._route = "nobody"
-        self._ears = Microphone(place.vad, self.take, lambda: place.audio_nc.is_connected and not self.incoming.holds)
+        self._ears = Microphone(place.vad, self.take, lambda: place.audio_nc.is_connected and not self.inbound.holds)
         self._speaker: Speaker | None = None
         self._sequence = 0
         self._timers = Timers[str](self._fire)
@@ -69,20 +69,20 @@ class Session:
         self._effects = Tasks[int](f"session {sid}")
         self._feeds: list[Feed] = []
         self._audio: Subscription | None = None
-        self._uplink: Uplink | None = None
+        self._link: ProviderLink | None = None
         self._leaving: asyncio.TimerHandle | None = None
         self._why: Literal["drain", "move"] = "drain"
-        self.incoming = Incoming(place.log, sid, self._microphone)
+        self.inbound = Inbound(place.log, sid, self._microphone)
         self._going_on = asyncio.Event()
         """Set once the log names this process as the owner, and the input of a gap between workers was taken."""
 
         self._partials = Pieces()
-        self._outlet = Outlet(place.audio_nc, subjects.audio_out(sid), place.tenure, self._going_on)
-        folded = past.folded if past is not None else Folded(step.initial(sid), 0, 0, 0)
+        self._outbound = Outbound(place.audio_nc, subjects.audio_out(sid), place.stall_guard, self._going_on)
+        folded = prior.folded if prior is not None else Folded(step.initial(sid), 0, 0, 0)
         self._writer = SessionWriter(
-            place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq, on_failed=self._lost, hold=place.tenure.hold
+            place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq, on_failed=self._lost, hold=place.stall_guard.hold
         )
-        self._stepper: Stepper[State] = Stepper(
+        self._stepper: StepRunner[State] = StepRunner(
             step.step, folded.state, writer=self._writer, clock=place.clock, perform=self._perform, taken=folded.taken
         )
 
@@ -108,7 +108,7 @@ class Session:
         Raises `UNAVAILABLE` when a subscription fails, and the error that stopped the writer when the log refuses this process.
         """
         try:
-            self._audio = await self._place.audio_nc.listen(subjects.audio_in(self.sid), self.incoming.take)
+            self._audio = await self._place.audio_nc.listen(subjects.audio_in(self.sid), self.inbound.take)
         except NatsError as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
         self.take(LogInput(requested))
@@ -117,7 +117,7 @@ class Session:
         await self._follow({"gateway": requested.seq, "tools": requested.seq})
         await self._writer.flushed()
 
-    async def restore(self, past: Past, gap_ms: int) -> None:
+    async def restore(self, prior: PriorState, gap_ms: int) -> None:
         """Continue a session whose worker is gone: own it, restart what died with the worker, hear what was said meanwhile. Returns
         when the session runs again.
 
@@ -125,29 +125,29 @@ class Session:
         again.
         """
         place, state = self._place, self.state
-        self.incoming.take_over()
+        self.inbound.take_over()
         try:
-            self._audio = await place.audio_nc.listen(subjects.audio_in(self.sid), self.incoming.take)
+            self._audio = await place.audio_nc.listen(subjects.audio_in(self.sid), self.inbound.take)
             await place.audio_nc.flush()  # later frames are heard live, earlier ones are kept by the bus
         except (NatsError, OSError) as error:
             raise Unavailable(f"The bus takes no subscription: {error}.") from error
         kept = await catch_up.read(place.log, self.sid)
         placed = catch_up.place(kept.microphone, state.client.microphone)
-        self._sequence = past.next_sequence(kept)
-        for due in past.folded.missing:
+        self._sequence = prior.next_sequence(kept)
+        for due in prior.folded.missing:
             self._writer.submit(due.event, ts=due.ts, cause=due.cause)
         now = place.clock.now_us()
-        for name, at in past.outstanding.timers.items():
+        for name, at in prior.outstanding.timers.items():
             self._timers.set(name, (at - now) / 1_000_000)
         if state.realtime is not None:
-            self._ears.skip_to(self._line().restore(placed.start, (*placed.heard, *placed.unheard)))
+            self._ears.skip_to(self._linked().restore(placed.start, (*placed.heard, *placed.unheard)))
         self.take(
             inputs.TakenOver(
                 worker=place.worker,
                 term=self.term,
                 gap_ms=gap_ms,
                 generation=state.counters.generation,
-                left_ms=past.left_ms(kept, place.clock.now_us()),
+                left_ms=prior.left_ms(kept, place.clock.now_us()),
                 audio_from_ms=placed.start_ms if kept.microphone else None,
                 audio_to_ms=placed.end_ms if kept.microphone else None,
                 lost_ms=placed.lost_ms,
@@ -156,19 +156,19 @@ class Session:
         if self._route == "detector":  # at once: an effect that was just restarted may transcribe this audio
             self._ears.recall(self.state, placed)
         await self._writer.flushed()
-        newer = self.incoming.go_on(kept.microphone)
+        newer = self.inbound.go_on(kept.microphone)
         if self._route == "detector":
             self._ears.catch_up((*placed.unheard, *newer))
         elif self._route == "provider":
             for frame in newer:
-                self._line().hear(frame, self._ears.pass_by(frame))
-        if self.incoming.holds and place.audio_nc.is_connected:  # the bus was cut and is back; if still cut, its return does this
-            await self.incoming.catch_up()
-        await self._follow(past.outstanding.taken)
+                self._linked().hear(frame, self._ears.pass_by(frame))
+        if self.inbound.holds and place.audio_nc.is_connected:  # the bus was cut and is back; if still cut, its return does this
+            await self.inbound.catch_up()
+        await self._follow(prior.outstanding.taken)
         self._go_on()
 
     async def _follow(self, after: Mapping[str, int]) -> None:
-        self.incoming.reach(after.get("gateway", 0))
+        self.inbound.reach(after.get("gateway", 0))
         for writer, visibility in (("gateway", "i"), ("tools", "c")):
             feed = Feed(self._place.log, self.sid, self._event, writer=writer, visibility=visibility, after=after.get(writer, 0))
             self._feeds.append(feed)
@@ -249,7 +249,7 @@ class Session:
         """Stop everything this session holds and write the rest of its journal."""
         self._finish()
         await self._unsubscribe()
-        if not self._outlet.ready():
+        if not self._outbound.ready():
             self._effects.cancel_background()  # after a failed takeover, or without the bus, it may wait for ever
         await self._effects.idle()
         await self._effects.background_idle()
@@ -275,7 +275,7 @@ class Session:
             self._partials.forget()
         self.take(LogInput(recorded))
         if recorded.writer == "gateway":
-            self.incoming.reach(recorded.seq)
+            self.inbound.reach(recorded.seq)
 
     def _lost(self, error: VoxbridgeError) -> None:
         """Give up the session: the log refuses this process, or does not answer, so this process does not own it any more."""
@@ -292,8 +292,8 @@ class Session:
             self._leaving.cancel()
         self._timers.cancel_all()
         self._effects.cancel_all()
-        if self._uplink is not None:
-            self._uplink.close(self._uplink.effect)
+        if self._link is not None:
+            self._link.close(self._link.effect)
         if self._speaker is not None:
             self._speaker.stop()
         self._ended(self)
@@ -303,28 +303,28 @@ class Session:
             payload = memoryview(frame)[frames.PREFIX_SIZE :]
             prefix = frames.PREFIX.pack(frames.VERSION, frames.PCM16, frames.RATE_16K, ECHO_GENERATION, self._sequence, wall_ms32())
             self._sequence += 1
-            if self._place.tenure.steady():
-                self._outlet.publish(prefix + payload)
+            if self._place.stall_guard.steady():
+                self._outbound.publish(prefix + payload)
         elif self._route == "detector":
             self._ears.hear(frame)
         elif self._route == "provider":
             listen = self._ears.hear if self.state.team.agent.manual_activity else self._ears.pass_by
-            self._line().hear(frame, listen(frame))
+            self._linked().hear(frame, listen(frame))
 
     def _perform(self, output: Any) -> None:
         if self._over and not isinstance(output, out.Tell):
             return
         match output:
             case out.StartEffect(id=id, effect=out.Connect() as asked):
-                self._line().open(id, asked)
+                self._linked().open(id, asked)
             case out.StartEffect(id=id, effect=effect):
                 self._effects.start(id, self._run(id, effect))
             case out.CancelEffect(id=id):
                 self._effects.cancel(id)
-                if self._uplink is not None:
-                    self._uplink.close(id)
+                if self._link is not None:
+                    self._link.close(id)
             case out.Play() | out.Say() | out.Answer() | out.Interrupt() | out.CutShort() | out.Activity() | out.EndAudio():
-                self._line().do(output)
+                self._linked().do(output)
             case out.SetTimer(name=name, after_ms=after_ms):
                 self._timers.set(name, after_ms / 1_000)
             case out.CancelTimer(name=name):
@@ -344,16 +344,16 @@ class Session:
 
     def _voice(self) -> Speaker:
         if self._speaker is None:
-            self._speaker = Speaker(self._outlet, self._sent, sequence=self._sequence)
+            self._speaker = Speaker(self._outbound, self._sent, sequence=self._sequence)
         return self._speaker
 
-    def _line(self) -> Uplink:
-        if self._uplink is None:
+    def _linked(self) -> ProviderLink:
+        if self._link is None:
             place = self._place
             if place.handles is None or place.vendors is None:
                 raise RuntimeError("this workplace has no realtime models")
-            self._uplink = Uplink(self, place.vendors, place.handles)
-        return self._uplink
+            self._link = ProviderLink(self, place.vendors, place.handles)
+        return self._link
 
     def play(self, generation: int, pcm: bytes) -> None:
         """Play audio of a realtime model to the client."""
@@ -386,7 +386,7 @@ class Session:
             self.take(inputs.CauseFound(effect, cause))
 
     async def _tell(self, moment: moments.Moment) -> None:
-        await self._place.tenure.hold()
+        await self._place.stall_guard.hold()
         if isinstance(moment, moments.PartialTranscript):
             moment = self._partials.cut(moment)
         await subjects.publish_moment(self._place.audio_nc, self.sid, moment)

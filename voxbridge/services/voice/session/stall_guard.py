@@ -21,7 +21,7 @@ has run out during a shorter stall."""
 _log = logging.getLogger(__name__)
 
 
-class Tenure:
+class StallGuard:
     """Heartbeat of the event loop."""
 
     def __init__(self) -> None:

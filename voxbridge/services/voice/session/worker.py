@@ -10,7 +10,7 @@ from voxbridge.services.voice.core.turns import reopening
 from voxbridge.services.voice.providers.cascade.models import Models
 from voxbridge.services.voice.providers.realtime.handles import Handles
 from voxbridge.services.voice.providers.realtime.registry import Vendors
-from voxbridge.services.voice.session.stall_guard import Tenure
+from voxbridge.services.voice.session.stall_guard import StallGuard
 from voxbridge.shared.agents.model import Cast
 from voxbridge.shared.bus.client import FastClient
 from voxbridge.shared.clock import Clock
@@ -33,7 +33,7 @@ class Workplace:
     models: Models
     vad: Any
     worker: str
-    tenure: Tenure = field(default_factory=Tenure)
+    stall_guard: StallGuard = field(default_factory=StallGuard)
     vendors: Vendors | None = None
     handles: Handles | None = None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.transition import Transition
 from voxbridge.shared.events import voice as ev
 
 RETRY_MS: Final = 500
@@ -18,13 +18,13 @@ TIMER: Final = "again"
 Part = Literal["stt", "llm", "tts"]
 
 
-def wait(d: Draft, part: Part, error: ev.Failure, since: int, turn: int) -> int:
+def wait(t: Transition, part: Part, error: ev.Failure, since: int, turn: int) -> int:
     """Schedule a retry and return the time of the first failure, µs; return 0 if the failure counts. `since` is 0 at the first failure."""
     passing = error.code == "PROVIDER_UNAVAILABLE" and error.retryable
-    patience_s = d.settings.stt_patience_s if part == "stt" else d.settings.model_patience_s
-    if not passing or d.now - (since or d.now) >= patience_s * 1_000_000:
+    patience_s = t.settings.stt_patience_s if part == "stt" else t.settings.model_patience_s
+    if not passing or t.now - (since or t.now) >= patience_s * 1_000_000:
         return 0
     if not since:
-        d.append(ev.ProviderFailed(part=part, error=error, turn=turn, handled=True))
-    d.set_timer(TIMER, RETRY_MS)
-    return since or d.now
+        t.append(ev.ProviderFailed(part=part, error=error, turn=turn, handled=True))
+    t.set_timer(TIMER, RETRY_MS)
+    return since or t.now

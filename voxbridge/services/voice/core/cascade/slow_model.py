@@ -11,31 +11,31 @@ from msgspec.structs import replace
 
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
-from voxbridge.services.voice.core.transition import LATE_MS, Draft, waited_for
+from voxbridge.services.voice.core.transition import LATE_MS, Transition, waited_for
 from voxbridge.services.voice.core.turns import reopening
 from voxbridge.shared.events import voice as ev
 
 _NAMES: Final[dict[Literal["stt", "llm", "tts"], str]] = {"stt": "speech recognition", "llm": "language model", "tts": "voice"}
 
 
-def due(d: Draft) -> None:
+def due(t: Transition) -> None:
     """Request the cause of the delay if a model that was started `LATE_MS` ago has produced nothing."""
-    found = waited_for(d.state)
-    if found is None or (d.display.late is not None and d.display.late.effect == found.effect):
+    found = waited_for(t.state)
+    if found is None or (t.display.late is not None and t.display.late.effect == found.effect):
         return
-    d.display.late = found
-    agent = d.team.agent
+    t.display.late = found
+    agent = t.team.agent
     provider = {"stt": agent.stt, "llm": agent.llm, "tts": agent.tts}[found.part].provider
-    d.outputs.append(out.FindCause(found.effect, provider))
+    t.outputs.append(out.FindCause(found.effect, provider))
 
 
-def cause_found(d: Draft, input: inputs.CauseFound) -> None:
+def cause_found(t: Transition, input: inputs.CauseFound) -> None:
     """Record the cause of a delay, unless the model has produced something since."""
-    late, waiting = d.display.late, waited_for(d.state)
+    late, waiting = t.display.late, waited_for(t.state)
     if late is None or waiting is None or not late.effect == waiting.effect == input.effect:
         return
-    d.display.late = replace(late, cause=input.cause)
+    t.display.late = replace(late, cause=input.cause)
     message = f"The {_NAMES[late.part]} gave nothing for {LATE_MS // 1_000} s: {input.cause or 'it is not known why'}."
-    turn = d.reply.turn if d.reply is not None else reopening.turn(d)
+    turn = t.reply.turn if t.reply is not None else reopening.turn(t)
     error = ev.Failure(code="TIMED_OUT", message=message, retryable=True)
-    d.append(ev.ProviderFailed(part=late.part, error=error, turn=turn, handled=True))
+    t.append(ev.ProviderFailed(part=late.part, error=error, turn=turn, handled=True))

@@ -13,7 +13,7 @@ from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import model_retry, segmenter
 from voxbridge.services.voice.core.state import Piece, Reply, Stamps
-from voxbridge.services.voice.core.transition import ANSWER, Draft
+from voxbridge.services.voice.core.transition import ANSWER, Transition
 from voxbridge.services.voice.core.turns import filler, interruption, playout, rounds, turns
 from voxbridge.services.voice.core.turns import usage as turns_usage
 from voxbridge.shared.events import voice as ev
@@ -34,22 +34,22 @@ UNSAID: Final = "The agent cannot answer, and has no voice to say so with. Try a
 UNSPOKEN: Final = "The agent has no voice at the moment: of its answer there is only the text."
 
 
-def text_delta(d: Draft, input: inputs.TextDelta) -> None:
+def text_delta(t: Transition, input: inputs.TextDelta) -> None:
     """Add text of the model to the reply, and speak the pieces that are complete."""
-    if _of(d, input.effect) is not None and input.text.strip():
-        filler.give_way(d)
-    reply = _of(d, input.effect)
+    if _of(t, input.effect) is not None and input.text.strip():
+        filler.give_way(t)
+    reply = _of(t, input.effect)
     if reply is None:
         return
     stamps = reply.stamps
     if stamps.llm_first_token is None:
-        stamps = replace(stamps, llm_first_token=d.now)
+        stamps = replace(stamps, llm_first_token=t.now)
     reply, text = _beyond(reply, input.text)
     room = REPLY_LIMIT - sum(len(piece.text) + 1 for piece in reply.pieces) - len(reply.round.unsplit)
     closed = len(text) >= room
     if closed:
-        d.cancel(reply.round.effect)
-    d.speech.reply = replace(
+        t.cancel(reply.round.effect)
+    t.speech.reply = replace(
         reply,
         round=replace(
             reply.round,
@@ -61,8 +61,8 @@ def text_delta(d: Draft, input: inputs.TextDelta) -> None:
         stamps=stamps,
         closed=closed,
     )
-    d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
-    speak(d)
+    t.set_timer("turn", t.settings.turn_timeout_s * 1_000)
+    speak(t)
 
 
 def _beyond(reply: Reply, text: str) -> tuple[Reply, str]:
@@ -87,38 +87,38 @@ def _otherwise(reply: Reply) -> Reply:
     return replace(begun, round=replace(begun.round, unsplit=" ".join(filter(None, [*sentences[count:], rest.strip()]))))
 
 
-def tool_requested(d: Draft, input: inputs.ToolRequested) -> None:
+def tool_requested(t: Transition, input: inputs.ToolRequested) -> None:
     """Open a call that the model requested."""
-    reply = _of(d, input.effect)
+    reply = _of(t, input.effect)
     if reply is not None:
         if reply.stamps.llm_first_token is None:
-            d.speech.reply = replace(reply, stamps=replace(reply.stamps, llm_first_token=d.now))
-        rounds.call_function(d, input.name, input.arguments)
+            t.speech.reply = replace(reply, stamps=replace(reply.stamps, llm_first_token=t.now))
+        rounds.call_function(t, input.name, input.arguments)
 
 
-def completed(d: Draft, input: inputs.Completed) -> None:
+def completed(t: Transition, input: inputs.Completed) -> None:
     """Handle the end of a completion: after calls the model goes on with their results, otherwise the reply has all its text."""
-    reply = _of(d, input.effect)
+    reply = _of(t, input.effect)
     if reply is None:
         return
-    usage = turns_usage.added(reply.usage, turns_usage.counted(d.state, input.input_tokens, input.output_tokens))
+    usage = turns_usage.added(reply.usage, turns_usage.counted(t.state, input.input_tokens, input.output_tokens))
     reply = _otherwise(reply)
     reply = replace(reply, round=replace(reply.round, effect=None, away_since=0), usage=usage, closed=not reply.round.uses)
-    d.speech.reply = reply
+    t.speech.reply = reply
     if reply.round.uses:
-        speak(d)
-        rounds.next_round(d)
+        speak(t)
+        rounds.next_round(t)
     elif not (
-        playout.has_words(reply.pieces) or reply.round.unsplit.strip() or reply.round.before or reply.synthesis.held or rounds.leaves(d)
+        playout.has_words(reply.pieces) or reply.round.unsplit.strip() or reply.round.before or reply.synthesis.held or rounds.leaves(t)
     ):
-        _failed(d, "llm", ev.Failure(code="PROVIDER_REFUSED", message="The language model ended its turn without a word.", retryable=True))
+        _failed(t, "llm", ev.Failure(code="PROVIDER_REFUSED", message="The language model ended its turn without a word.", retryable=True))
     else:
-        speak(d)
+        speak(t)
 
 
-def speak(d: Draft) -> None:
+def speak(t: Transition) -> None:
     """Cut pieces off the reply's text and synthesise them one at a time; end the reply when all is done."""
-    reply = d.reply
+    reply = t.reply
     if reply is None:
         return
     text = reply.round.unsplit
@@ -128,60 +128,60 @@ def speak(d: Draft) -> None:
     spoken = [piece for piece in map(segmenter.written, pieces) if piece]
     stamps = reply.stamps
     if spoken and stamps.first_sentence is None:
-        stamps = replace(stamps, first_sentence=d.now)
-    done = d.team.output == "text"
+        stamps = replace(stamps, first_sentence=t.now)
+    done = t.team.output == "text"
     added = tuple(Piece(text=piece, done=done) for piece in spoken)
-    d.speech.reply = reply = replace(reply, round=replace(reply.round, unsplit=rest), pieces=(*reply.pieces, *added), stamps=stamps)
+    t.speech.reply = reply = replace(reply, round=replace(reply.round, unsplit=rest), pieces=(*reply.pieces, *added), stamps=stamps)
     if spoken:
-        turns.announce(d, playout.text(reply.pieces))
-    _synthesize_next(d, reply)
-    end_speech(d)
+        turns.announce(t, playout.text(reply.pieces))
+    _synthesize_next(t, reply)
+    end_speech(t)
 
 
-def _synthesize_next(d: Draft, reply: Reply) -> None:
-    if d.team.output == "audio" and (interruption.waits(d) or reply.synthesis.retrying):
+def _synthesize_next(t: Transition, reply: Reply) -> None:
+    if t.team.output == "audio" and (interruption.waits(t) or reply.synthesis.retrying):
         return
     for index, piece in enumerate(reply.pieces):
         if piece.done:
             continue
         if piece.effect is None:
-            effect = d.start(_spoken(d, reply, piece))
-            _put_piece(d, index, replace(piece, effect=effect))
+            effect = t.start(_spoken(t, reply, piece))
+            _put_piece(t, index, replace(piece, effect=effect))
         return
 
 
-def _spoken(d: Draft, reply: Reply, piece: Piece) -> out.Synthesize:
-    tts, voice = d.team.agent.tts, d.team.voice
-    if d.team.agent.realtime is not None:
+def _spoken(t: Transition, reply: Reply, piece: Piece) -> out.Synthesize:
+    tts, voice = t.team.agent.tts, t.team.voice
+    if t.team.agent.realtime is not None:
         voice = ""  # the voice belongs to the realtime provider, and the speech model does not know it
     return out.Synthesize(
         generation=reply.generation,
         text=piece.text,
         voice=voice,
-        language=d.team.agent.language,
+        language=t.team.agent.language,
         provider=tts.provider,
         model=tts.model,
     )
 
 
-def audio_made(d: Draft, input: inputs.AudioMade) -> None:
+def audio_made(t: Transition, input: inputs.AudioMade) -> None:
     """Record synthesised audio of a piece."""
-    reply = d.reply
+    reply = t.reply
     index = _piece_of(reply, input.effect)
     if reply is None or index is None:
         return
     if reply.pieces[index].filler:
         if input.done:
-            filler.made(d, index, input.ms)
+            filler.made(t, index, input.ms)
         return
     if not reply.pieces[index].ms:
-        reply = playout.after_a_wait(reply, d.now)
-    stamps, synthesis = sounds(reply, d.now), replace(reply.synthesis, away_since=0)
-    d.speech.reply = reply = replace(playout.resumed(reply, d.now), stamps=stamps, synthesis=synthesis)
-    _put_piece(d, index, replace(reply.pieces[index], ms=input.ms, done=input.done))
-    _watch_voice(d)
+        reply = playout.after_a_wait(reply, t.now)
+    stamps, synthesis = sounds(reply, t.now), replace(reply.synthesis, away_since=0)
+    t.speech.reply = reply = replace(playout.resumed(reply, t.now), stamps=stamps, synthesis=synthesis)
+    _put_piece(t, index, replace(reply.pieces[index], ms=input.ms, done=input.done))
+    _watch_voice(t)
     if input.done:
-        speak(d)
+        speak(t)
 
 
 def sounds(reply: Reply, now: int) -> Stamps:
@@ -192,149 +192,149 @@ def sounds(reply: Reply, now: int) -> Stamps:
     return stamps
 
 
-def _watch_voice(d: Draft) -> None:
+def _watch_voice(t: Transition) -> None:
     """Restart the turn timeout: the voice may be silent while audio is left to play, and then for the time a turn may take."""
-    reply = d.reply
+    reply = t.reply
     if reply is not None:
-        played = (d.now - reply.playback.sent) // 1_000 if reply.playback.sent is not None else 0
-        d.set_timer("turn", d.settings.turn_timeout_s * 1_000 + max(0, playout.made_ms(reply) - played))
+        played = (t.now - reply.playback.sent) // 1_000 if reply.playback.sent is not None else 0
+        t.set_timer("turn", t.settings.turn_timeout_s * 1_000 + max(0, playout.made_ms(reply) - played))
 
 
-def audio_sent(d: Draft, generation: int, sequence: int) -> None:
+def audio_sent(t: Transition, generation: int, sequence: int) -> None:
     """Record that the first frame of a generation was sent; a client without playback reports is assumed to play it now."""
-    reply = d.reply
-    turns.sent(d, generation)
+    reply = t.reply
+    turns.sent(t, generation)
     if reply is None or reply.generation != generation:
         return
-    d.client.sequence = sequence
+    t.client.sequence = sequence
     if reply.stamps.first_audio_sent is not None and reply.playback.sent is None and reply.pieces:
         # A new generation continues with existing words, which nothing else shows.
-        turns.announce(d, playout.text(reply.pieces))
+        turns.announce(t, playout.text(reply.pieces))
     stamps = reply.stamps
     if playout.has_words(reply.pieces):
-        stamps = replace(stamps, first_audio_sent=stamps.first_audio_sent or d.now)
-    d.speech.reply = replace(reply, playback=replace(reply.playback, sent=d.now, playing=not d.client.reports_playback), stamps=stamps)
-    end_speech(d)
+        stamps = replace(stamps, first_audio_sent=stamps.first_audio_sent or t.now)
+    t.speech.reply = replace(reply, playback=replace(reply.playback, sent=t.now, playing=not t.client.reports_playback), stamps=stamps)
+    end_speech(t)
 
 
-def close(d: Draft, ms: int) -> None:
+def close(t: Transition, ms: int) -> None:
     """Close a realtime model's response, all of which has come: `ms` of audio."""
-    filler.give_way(d)
-    reply = d.reply
+    filler.give_way(t)
+    reply = t.reply
     if reply is None:
         return
     earlier, last = playout.newest(reply.pieces)
     last = replace(last, text=last.text.strip(), ms=max(last.ms, ms - playout.model_ms(earlier)))
     pieces = tuple(piece for piece in (*earlier, last) if piece.text or piece.ms)
-    d.speech.reply = replace(reply, closed=True, pieces=pieces)
-    if not d.realtime.response.over:
-        d.response = replace(d.response, counted_ms=ms)
-    if not d.realtime.owed.asking:
-        d.cancel_timers(ANSWER)
-    end_speech(d)
+    t.speech.reply = replace(reply, closed=True, pieces=pieces)
+    if not t.realtime.response.over:
+        t.response = replace(t.response, counted_ms=ms)
+    if not t.realtime.owed.asking:
+        t.cancel_timers(ANSWER)
+    end_speech(t)
 
 
-def end_speech(d: Draft) -> None:
+def end_speech(t: Transition) -> None:
     """Mark the end of a reply once all of it was made, and wait until it was heard."""
-    reply = d.reply
-    if reply is None or reply.synthesis.held or d.team.handoff is not None or not turns.spoken_out(reply):
+    reply = t.reply
+    if reply is None or reply.synthesis.held or t.team.handoff is not None or not turns.spoken_out(reply):
         return
-    if d.team.output == "text" or not reply.pieces:
-        turns.finish_reply(d)
+    if t.team.output == "text" or not reply.pieces:
+        turns.finish_reply(t)
         return
-    turns.end_of_sound(d)
+    turns.end_of_sound(t)
 
 
-def effect_failed(d: Draft, input: inputs.EffectFailed) -> None:
+def effect_failed(t: Transition, input: inputs.EffectFailed) -> None:
     """Handle the failure of a model that the reply needs. Do nothing if the effect is not the reply's."""
-    reply = d.reply
+    reply = t.reply
     index = _piece_of(reply, input.effect)
     if reply is None:
         return
     if index is not None and reply.pieces[index].filler:
-        filler.give_way(d)
+        filler.give_way(t)
     elif index is not None:
-        _voice_failed(d, reply, index, input.error)
+        _voice_failed(t, reply, index, input.error)
     elif input.effect == reply.round.effect:
-        if input.error.code == "TOO_LARGE" and _ask_with_less(d, reply, input.error):
+        if input.error.code == "TOO_LARGE" and _ask_with_less(t, reply, input.error):
             return
-        away = model_retry.wait(d, "llm", input.error, reply.round.away_since, reply.turn) if not reply.round.uses else 0
+        away = model_retry.wait(t, "llm", input.error, reply.round.away_since, reply.turn) if not reply.round.uses else 0
         if away:
-            d.speech.reply = replace(reply, round=replace(reply.round, effect=None, away_since=away))
+            t.speech.reply = replace(reply, round=replace(reply.round, effect=None, away_since=away))
         else:
-            _failed(d, "llm", input.error)
+            _failed(t, "llm", input.error)
 
 
-def _ask_with_less(d: Draft, reply: Reply, error: ev.Failure) -> bool:
+def _ask_with_less(t: Transition, reply: Reply, error: ev.Failure) -> bool:
     """Start the round once more with half of the conversation, which did not fit into the model. Return False after `HALVINGS` tries."""
     if reply.round.halved >= HALVINGS:
         return False
-    d.append(ev.ProviderFailed(part="llm", error=error, turn=reply.turn, handled=True))
-    d.speech.reply = replace(reply, round=replace(reply.round, halved=reply.round.halved + 1))
-    rounds.ask_again(d)
+    t.append(ev.ProviderFailed(part="llm", error=error, turn=reply.turn, handled=True))
+    t.speech.reply = replace(reply, round=replace(reply.round, halved=reply.round.halved + 1))
+    rounds.ask_again(t)
     return True
 
 
-def _voice_failed(d: Draft, reply: Reply, index: int, error: ev.Failure) -> None:
+def _voice_failed(t: Transition, reply: Reply, index: int, error: ev.Failure) -> None:
     """Handle a failed synthesis: say the piece again from its start, or give up."""
-    away = model_retry.wait(d, "tts", error, reply.synthesis.away_since, reply.turn) if not reply.failed else 0
+    away = model_retry.wait(t, "tts", error, reply.synthesis.away_since, reply.turn) if not reply.failed else 0
     if not away:
-        _failed(d, "tts", error)
+        _failed(t, "tts", error)
         return
     begun = reply.pieces[index].ms > 0
-    d.speech.reply = replace(reply, synthesis=replace(reply.synthesis, away_since=away, retrying=True))
-    _put_piece(d, index, replace(reply.pieces[index], effect=None))
+    t.speech.reply = replace(reply, synthesis=replace(reply.synthesis, away_since=away, retrying=True))
+    _put_piece(t, index, replace(reply.pieces[index], effect=None))
     if begun:
-        interruption.pause(d, "failure")
+        interruption.pause(t, "failure")
 
 
-def try_again(d: Draft) -> None:
+def try_again(t: Transition) -> None:
     """Retry the models that were unavailable."""
-    reply = d.reply
+    reply = t.reply
     if reply is None:
         return
-    d.speech.reply = replace(reply, synthesis=replace(reply.synthesis, retrying=False))
+    t.speech.reply = replace(reply, synthesis=replace(reply.synthesis, retrying=False))
     if reply.round.away_since and reply.round.effect is None and not reply.closed:
-        rounds.ask_again(d)
-    speak(d)
+        rounds.ask_again(t)
+    speak(t)
 
 
-def silent_model(d: Draft) -> None:
+def silent_model(t: Transition) -> None:
     """Handle the turn timeout: a model produced nothing for the time a turn may take."""
-    reply = d.reply
+    reply = t.reply
     if reply is None:
         return
-    if reply.round.calls or (reply.round.effect is None and interruption.waits(d)):
-        d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
+    if reply.round.calls or (reply.round.effect is None and interruption.waits(t)):
+        t.set_timer("turn", t.settings.turn_timeout_s * 1_000)
         return
-    message = f"Nothing came for {d.settings.turn_timeout_s} s."
-    _failed(d, "llm" if reply.round.effect is not None else "tts", ev.Failure(code="TIMED_OUT", message=message, retryable=True))
+    message = f"Nothing came for {t.settings.turn_timeout_s} s."
+    _failed(t, "llm" if reply.round.effect is not None else "tts", ev.Failure(code="TIMED_OUT", message=message, retryable=True))
 
 
-def _failed(d: Draft, part: Any, error: ev.Failure) -> None:
+def _failed(t: Transition, part: Any, error: ev.Failure) -> None:
     """Apologise in the same turn, once, for a reply that cannot go on."""
-    reply = d.reply
+    reply = t.reply
     if reply is None:
         return
     begun = reply.failed or playout.has_words(reply.pieces) or reply.round.uses
     if error.code in ("PROVIDER_REFUSED", "TOO_LARGE") and part == "llm" and not (reply.round.plain or begun):
         # A small model that fails at a call often answers in words if it may not call.
-        rounds.ask(d, plain=True)
+        rounds.ask(t, plain=True)
         return
-    d.append(ev.ProviderFailed(part=part, error=error, turn=reply.turn))
+    t.append(ev.ProviderFailed(part=part, error=error, turn=reply.turn))
     if part == "tts" or reply.failed:
-        turns.cancel_reply(d, "failure")
-        d.display.trouble = UNSAID if reply.failed else UNSPOKEN
+        turns.cancel_reply(t, "failure")
+        t.display.trouble = UNSAID if reply.failed else UNSPOKEN
         return
-    d.cancel(reply.round.effect)
-    d.speech.reply = replace(reply, round=replace(reply.round, away_since=0))
+    t.cancel(reply.round.effect)
+    t.speech.reply = replace(reply, round=replace(reply.round, away_since=0))
     apology = APOLOGIES["silence" if error.code == "TIMED_OUT" else "llm"]
-    turns.apologise(d, apology)
-    speak(d)
+    turns.apologise(t, apology)
+    speak(t)
 
 
-def _of(d: Draft, effect: int) -> Reply | None:
-    return d.reply if d.reply is not None and d.reply.round.effect == effect else None
+def _of(t: Transition, effect: int) -> Reply | None:
+    return t.reply if t.reply is not None and t.reply.round.effect == effect else None
 
 
 def _piece_of(reply: Reply | None, effect: int) -> int | None:
@@ -343,9 +343,9 @@ def _piece_of(reply: Reply | None, effect: int) -> int | None:
     return next((index for index, piece in enumerate(reply.pieces) if piece.effect == effect), None)
 
 
-def _put_piece(d: Draft, index: int, piece: Piece) -> None:
-    reply = d.reply
+def _put_piece(t: Transition, index: int, piece: Piece) -> None:
+    reply = t.reply
     if reply is not None:
         pieces = list(reply.pieces)
         pieces[index] = piece
-        d.speech.reply = replace(reply, pieces=tuple(pieces))
+        t.speech.reply = replace(reply, pieces=tuple(pieces))

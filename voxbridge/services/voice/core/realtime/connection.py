@@ -30,7 +30,7 @@ from voxbridge.services.voice.core.state import (
     State,
     ToolCalls,
 )
-from voxbridge.services.voice.core.transition import ANSWER, Draft
+from voxbridge.services.voice.core.transition import ANSWER, Transition
 from voxbridge.services.voice.core.turns import turns
 from voxbridge.shared.agents.model import Agent
 from voxbridge.shared.events import voice as ev
@@ -68,51 +68,51 @@ ANSWER_AGAIN: Final = "Please answer what I just said."
 MEANWHILE: Final = "For your information, this was said meanwhile:\n{}"
 
 
-def begin(d: Draft, agent: Agent) -> None:
+def begin(t: Transition, agent: Agent) -> None:
     """Open the connection of an agent that speaks from now on. State of an earlier connection to the same model is kept."""
     chosen = agent.realtime
     if chosen is None:
         raise RuntimeError("a realtime agent was expected")
     model = chosen.model or capabilities.DEFAULT_MODELS[chosen.provider]
-    realtime = d.state.realtime
+    realtime = t.state.realtime
     if realtime is None or (realtime.provider, realtime.model) != (chosen.provider, model):
         if realtime is not None:
-            leave(d)
+            leave(t)
         realtime = RealtimeState(
             provider=chosen.provider, model=model, tool_calls=realtime.tool_calls if realtime is not None else ToolCalls()
         )
     elif not realtime.can.resumes_with_changes:
         resumption = replace(realtime.resumption, handle="", resumable=False)
         realtime = replace(realtime, resumption=resumption, hearing=replace(realtime.hearing, active=False))
-    d.state.realtime = realtime
-    connect(d)
+    t.state.realtime = realtime
+    connect(t)
 
 
-def leave(d: Draft) -> None:
+def leave(t: Transition) -> None:
     """Close the connection and drop its state: its model takes no part any more."""
-    realtime = d.state.realtime
+    realtime = t.state.realtime
     if realtime is not None:
-        d.cancel(realtime.effect)
-        d.cancel_timers(LEAVE, ANSWER, "words", "pause")
-        d.state.realtime = None
+        t.cancel(realtime.effect)
+        t.cancel_timers(LEAVE, ANSWER, "words", "pause")
+        t.state.realtime = None
 
 
-def connect(d: Draft, *, delay_ms: int = 0) -> None:
+def connect(t: Transition, *, delay_ms: int = 0) -> None:
     """Replace the connection by a new one, with the best method of the ladder that is still possible."""
-    state, realtime = d.state, d.realtime
+    state, realtime = t.state, t.realtime
     able = realtime.can
     unfinished = realtime.owed.announcement == "" and bool(realtime.owed.said or realtime.owed.question)
-    put_back_notice(d)
+    put_back_notice(t)
     if unfinished:
-        d.owed = replace(d.owed, go_on=True)  # the model was asked to go on after a noise or a fault, and has not begun
-    realtime = d.realtime
-    d.cancel(realtime.effect or None)
-    d.cancel_timers(LEAVE)
+        t.owed = replace(t.owed, go_on=True)  # the model was asked to go on after a noise or a fault, and has not begun
+    realtime = t.realtime
+    t.cancel(realtime.effect or None)
+    t.cancel_timers(LEAVE)
     limit, said, earlier = prompt.room(state.team.agent), state.conversation.history, state.conversation.earlier
     instructions = state.team.instructions
     history = prompt.window(instructions, said, limit=limit, earlier=earlier)[1:]
     resumes: Resumes
-    handle = realtime.resumption.handle if _is_good(d, realtime) else ""
+    handle = realtime.resumption.handle if _is_good(t, realtime) else ""
     if handle:
         resumes, history = "handle", ()
     elif not history:
@@ -123,7 +123,7 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
         resumes, history = "summary", ()
         instructions = prompt.with_summary(instructions, said, limit=limit, earlier=earlier)
     replayed = realtime.hearing.from_ms if realtime.owed.asking else max(realtime.hearing.from_ms, realtime.hearing.audio_ms - REPLAY_MS)
-    effect = d.start(
+    effect = t.start(
         out.Connect(
             provider=realtime.provider,
             model=realtime.model,
@@ -142,7 +142,7 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
     )
     shortened = resumes == "seed" and prompt.is_cut(said, limit=limit, earlier=earlier)
     unanswered = realtime.owed.asking and not realtime.hearing.turn  # words without an answer are transcribed again
-    d.realtime = replace(
+    t.realtime = replace(
         realtime,
         link=Opening(effect=effect, resumes=resumes, shortened=shortened),
         resumption=replace(realtime.resumption, handle=handle, resumable=bool(handle)),
@@ -151,66 +151,66 @@ def connect(d: Draft, *, delay_ms: int = 0) -> None:
     )
 
 
-def ready(d: Draft, input: provider_events.ProviderReady) -> Resumes:
+def ready(t: Transition, input: provider_events.ProviderReady) -> Resumes:
     """Record that the model listens, and tell it what it missed. Return how it learned the conversation so far."""
-    realtime, link = d.realtime, d.realtime.link
+    realtime, link = t.realtime, t.realtime.link
     if isinstance(link, Closed):
         return ""
     how = link.resumes
-    d.append(
-        ev.ProviderConnected(provider=realtime.provider, model=realtime.model, agent=d.team.agent.name, voice=d.team.voice, resumed_by=how)
+    t.append(
+        ev.ProviderConnected(provider=realtime.provider, model=realtime.model, agent=t.team.agent.name, voice=t.team.voice, resumed_by=how)
     )
     if realtime.outage is not None and realtime.outage.restoring:
         shortened = isinstance(link, Opening) and link.shortened
-        restored(d, _RUNGS[how], realtime.outage, ONLY_A_SUMMARY if how == "summary" else ONLY_THE_END if shortened else "")
+        restored(t, _RUNGS[how], realtime.outage, ONLY_A_SUMMARY if how == "summary" else ONLY_THE_END if shortened else "")
     notes = realtime.notes
-    missed = _missed(d, realtime) if how == "handle" else ""
+    missed = _missed(t, realtime) if how == "handle" else ""
     if missed:
         notes = _told(Note(MEANWHILE.format(missed), respond=False), notes)
-    d.realtime = replace(realtime, link=Ready(effect=link.effect, resumes=how), outage=None, notes=())
-    d.hearing = replace(d.hearing, audio_ms=input.audio_ms)
+    t.realtime = replace(realtime, link=Ready(effect=link.effect, resumes=how), outage=None, notes=())
+    t.hearing = replace(t.hearing, audio_ms=input.audio_ms)
     for note in _joined(notes):
-        say(d, note.text, respond=note.respond)
+        say(t, note.text, respond=note.respond)
     if realtime.owed.asking or realtime.owed.turn:
-        d.set_timer(ANSWER, d.settings.turn_timeout_s * 1_000)
+        t.set_timer(ANSWER, t.settings.turn_timeout_s * 1_000)
     able = realtime.can
     if not able.warns:
-        d.set_timer(LEAVE, (able.connection_s - EARLY_S) * 1_000)
+        t.set_timer(LEAVE, (able.connection_s - EARLY_S) * 1_000)
     return how
 
 
-def restored(d: Draft, how: Literal["handle", "reseeded", "fresh"], outage: Outage, only: str = "") -> None:
+def restored(t: Transition, how: Literal["handle", "reseeded", "fresh"], outage: Outage, only: str = "") -> None:
     """Record that the conversation goes on, and what was lost; `only` is a further loss."""
     lost = (*outage.lost, only) if only else outage.lost
-    gap_ms = (d.now - outage.since) // 1_000 if outage.since else 0
-    d.append(ev.SessionRestored(worker=outage.worker, term=d.ownership.term, how=how, gap_ms=gap_ms, lost=lost))
+    gap_ms = (t.now - outage.since) // 1_000 if outage.since else 0
+    t.append(ev.SessionRestored(worker=outage.worker, term=t.ownership.term, how=how, gap_ms=gap_ms, lost=lost))
 
 
-def lost(d: Draft, input: provider_events.ProviderLost) -> None:
+def lost(t: Transition, input: provider_events.ProviderLost) -> None:
     """Replace a lost connection, by the next method of the ladder if the last one failed. Give up after `TRIES_LIMIT`."""
-    realtime, link = d.realtime, d.realtime.link
+    realtime, link = t.realtime, t.realtime.link
     if isinstance(link, Closed):
         return
-    d.append(ev.ProviderLost(provider=realtime.provider, model=realtime.model, close_code=input.code, error=input.error))
+    t.append(ev.ProviderLost(provider=realtime.provider, model=realtime.model, close_code=input.code, error=input.error))
     tries = realtime.tries + 1
     poisoned = input.handle_refused or (link.resumes == "handle" and not (realtime.ready and input.error.retryable))
     deaths = realtime.resumption.deaths + 1 if realtime.resumption.handle else 0
     handle = "" if poisoned or deaths >= DEATHS_LIMIT else realtime.resumption.handle
     if not input.error.retryable and not realtime.resumption.handle:
         tries = max(tries, SEED_TRIES) if link.resumes == "seed" else TRIES_LIMIT
-    outage = _outage(d, realtime)
-    d.realtime = replace(
+    outage = _outage(t, realtime)
+    t.realtime = replace(
         realtime,
         link=Closed(),
         resumption=replace(realtime.resumption, deaths=deaths, handle=handle),
         tries=tries,
-        outage=replace(outage, restoring=outage.restoring or realtime.ready or d.conversation.asked > 0),
+        outage=replace(outage, restoring=outage.restoring or realtime.ready or t.conversation.asked > 0),
         hearing=replace(realtime.hearing, audio_ms=max(realtime.hearing.audio_ms, input.audio_ms)),
     )
     if tries >= TRIES_LIMIT:
-        d.append(ev.ProviderFailed(part="llm", error=input.error, turn=d.counters.turns, handled=arriving(d.state)))
+        t.append(ev.ProviderFailed(part="llm", error=input.error, turn=t.counters.turns, handled=arriving(t.state)))
         return
-    connect(d, delay_ms=BACK_OFF_MS[min(tries, len(BACK_OFF_MS)) - 1])
+    connect(t, delay_ms=BACK_OFF_MS[min(tries, len(BACK_OFF_MS)) - 1])
 
 
 def arriving(state: State) -> bool:
@@ -221,145 +221,145 @@ def arriving(state: State) -> bool:
     return any(agent.name == handoff.source for agent in state.team.agents)
 
 
-def given_up(d: Draft) -> bool:
+def given_up(t: Transition) -> bool:
     """Check whether no further connection will be tried."""
-    realtime = d.state.realtime
+    realtime = t.state.realtime
     return realtime is not None and realtime.tries >= TRIES_LIMIT
 
 
-def going_away(d: Draft, input: provider_events.GoingAway) -> None:
+def going_away(t: Transition, input: provider_events.GoingAway) -> None:
     """Record that the provider will close the connection, and schedule leaving it before."""
-    realtime, link = d.realtime, d.realtime.link
-    d.append(ev.ProviderGoAway(provider=realtime.provider, model=realtime.model, time_left_ms=input.left_ms))
+    realtime, link = t.realtime, t.realtime.link
+    t.append(ev.ProviderGoAway(provider=realtime.provider, model=realtime.model, time_left_ms=input.left_ms))
     if isinstance(link, Ready):
-        d.realtime = replace(realtime, link=replace(link, leaving_at=d.now + input.left_ms * 1_000))
-    d.set_timer(LEAVE, input.left_ms - MARGIN_MS)
+        t.realtime = replace(realtime, link=replace(link, leaving_at=t.now + input.left_ms * 1_000))
+    t.set_timer(LEAVE, input.left_ms - MARGIN_MS)
 
 
-def handle_updated(d: Draft, input: provider_events.HandleUpdated) -> None:
+def handle_updated(t: Transition, input: provider_events.HandleUpdated) -> None:
     """Record a new handle, or whether the session can be resumed at the moment."""
-    realtime = d.realtime
+    realtime = t.realtime
     if input.handle:
-        resumption = Resumption(handle=input.handle, issued_at=d.now, knows=d.conversation.asked, resumable=True)
-        d.realtime = replace(realtime, resumption=resumption)
-        d.append(ev.ResumptionUpdated(handle=input.handle, resumable=True))
+        resumption = Resumption(handle=input.handle, issued_at=t.now, knows=t.conversation.asked, resumable=True)
+        t.realtime = replace(realtime, resumption=resumption)
+        t.append(ev.ResumptionUpdated(handle=input.handle, resumable=True))
     elif input.resumable != realtime.resumption.resumable:
-        d.realtime = replace(realtime, resumption=replace(realtime.resumption, resumable=input.resumable))
-        d.append(ev.ResumptionUpdated(handle=realtime.resumption.handle, resumable=input.resumable))
+        t.realtime = replace(realtime, resumption=replace(realtime.resumption, resumable=input.resumable))
+        t.append(ev.ResumptionUpdated(handle=realtime.resumption.handle, resumable=input.resumable))
 
 
-def leave_if_due(d: Draft) -> None:
+def leave_if_due(t: Transition) -> None:
     """Leave a connection that is about to be closed, at a turn's boundary with a fresh handle and no open call."""
-    realtime = d.state.realtime
+    realtime = t.state.realtime
     if realtime is None or not isinstance(realtime.link, Ready) or not realtime.link.leaving_at:
         return
     owed = realtime.owed
     asked = owed.asking or owed.question or owed.go_on or owed.announces
     busy = asked or not realtime.response.over or realtime.hearing.words or realtime.tool_calls.open
-    if not busy and d.speech.cut is None and (realtime.resumption.resumable or not realtime.can.resumes):
-        rotate(d)
+    if not busy and t.speech.cut is None and (realtime.resumption.resumable or not realtime.can.resumes):
+        rotate(t)
 
 
-def rotate(d: Draft) -> None:
+def rotate(t: Transition) -> None:
     """Replace a connection that is near its end; a response that is being made is continued over the new one."""
-    realtime = d.state.realtime
+    realtime = t.state.realtime
     if realtime is None:
         return
     if not realtime.ready:
-        d.set_timer(LEAVE, MARGIN_MS)
+        t.set_timer(LEAVE, MARGIN_MS)
         return
-    will_resume = _is_good(d, realtime)
-    d.realtime = replace(realtime, outage=None if will_resume else Outage(since=d.now, restoring=d.conversation.asked > 0))
-    if d.reply is not None and d.reply.connection == realtime.effect and not d.reply.closed:
-        break_off(d)
-    connect(d)
+    will_resume = _is_good(t, realtime)
+    t.realtime = replace(realtime, outage=None if will_resume else Outage(since=t.now, restoring=t.conversation.asked > 0))
+    if t.reply is not None and t.reply.connection == realtime.effect and not t.reply.closed:
+        break_off(t)
+    connect(t)
 
 
-def break_off(d: Draft) -> None:
+def break_off(t: Transition) -> None:
     """End the response that is being made: its audio so far is heard, and the model is to go on after it."""
-    reply = d.reply
+    reply = t.reply
     if reply is None or not reply.connection or reply.closed:
         return
     text = " ".join(piece.text for piece in reply.pieces).strip()
-    realtime = d.realtime
+    realtime = t.realtime
     mine = realtime.owed.turn in (0, reply.turn)  # else the model goes on with another turn
-    d.speech.reply = replace(reply, closed=True, goes_on=mine)
-    turns.stop_playing(d, reply.connection)  # audio that still comes over this connection is not part of this reply
+    t.speech.reply = replace(reply, closed=True, goes_on=mine)
+    turns.stop_playing(t, reply.connection)  # audio that still comes over this connection is not part of this reply
     waits = realtime.response.called and bool(realtime.tool_calls.open)  # the model goes on with the result of the call
-    d.owed = replace(d.owed, go_on=not waits)
-    d.response = replace(d.response, written="")
+    t.owed = replace(t.owed, go_on=not waits)
+    t.response = replace(t.response, written="")
     if mine:
-        d.owed = replace(d.owed, said=" ".join(filter(None, [realtime.owed.said, text])), turn=reply.turn)
+        t.owed = replace(t.owed, said=" ".join(filter(None, [realtime.owed.said, text])), turn=reply.turn)
     else:
-        turns.end_of_sound(d)
+        turns.end_of_sound(t)
 
 
-def put_back_notice(d: Draft) -> None:
+def put_back_notice(t: Transition) -> None:
     """Put an announcement that the model has not begun back into the queue."""
-    realtime = d.realtime
+    realtime = t.realtime
     if realtime.owed.announcement:
-        d.pending.notices = (realtime.owed.announcement, *d.pending.notices)[: turns.NOTICES_LIMIT]
-    d.owed = replace(d.owed, announcement=None)
+        t.pending.notices = (realtime.owed.announcement, *t.pending.notices)[: turns.NOTICES_LIMIT]
+    t.owed = replace(t.owed, announcement=None)
 
 
-def say(d: Draft, text: str, *, respond: bool = True) -> None:
+def say(t: Transition, text: str, *, respond: bool = True) -> None:
     """Send text to the model, as soon as its connection is ready."""
-    realtime = d.realtime
+    realtime = t.realtime
     if realtime.ready:
-        d.outputs.append(out.Say(realtime.effect, text, respond))
+        t.outputs.append(out.Say(realtime.effect, text, respond))
     else:
-        d.realtime = replace(d.realtime, notes=(*realtime.notes, Note(text, respond))[-NOTES_LIMIT:])
+        t.realtime = replace(t.realtime, notes=(*realtime.notes, Note(text, respond))[-NOTES_LIMIT:])
 
 
-def restored_later(d: Draft, worker: str, gap_ms: int, lost: tuple[str, ...]) -> None:
+def restored_later(t: Transition, worker: str, gap_ms: int, lost: tuple[str, ...]) -> None:
     """Have `session.restored` record a takeover once there is a connection."""
-    outage = d.realtime.outage or Outage()
-    d.realtime = replace(d.realtime, outage=replace(outage, since=d.now - gap_ms * 1_000, worker=worker, lost=lost))
+    outage = t.realtime.outage or Outage()
+    t.realtime = replace(t.realtime, outage=replace(outage, since=t.now - gap_ms * 1_000, worker=worker, lost=lost))
 
 
-def taken_over(d: Draft) -> None:
+def taken_over(t: Transition) -> None:
     """Open a connection after a takeover: the old one ended with its worker."""
-    realtime = d.state.realtime
+    realtime = t.state.realtime
     if realtime is not None:
         resumption = replace(realtime.resumption, deaths=realtime.resumption.deaths + 1 if realtime.resumption.handle else 0)
         if resumption.deaths >= DEATHS_LIMIT:
             resumption = replace(resumption, handle="")
-        d.realtime = replace(realtime, resumption=resumption, outage=replace(_outage(d, realtime), restoring=True))
-        connect(d)
+        t.realtime = replace(realtime, resumption=resumption, outage=replace(_outage(t, realtime), restoring=True))
+        connect(t)
 
 
-def _outage(d: Draft, realtime: RealtimeState) -> Outage:
+def _outage(t: Transition, realtime: RealtimeState) -> Outage:
     """Return the outage, which begins now if there was none."""
     outage = realtime.outage or Outage()
-    return replace(outage, since=outage.since or d.now)
+    return replace(outage, since=outage.since or t.now)
 
 
-def watch(d: Draft) -> None:
+def watch(t: Transition) -> None:
     """Start the answer timer if the model owes a response and the timer does not run."""
-    realtime, reply, cut = d.state.realtime, d.speech.reply, d.speech.cut
-    if realtime is None or not realtime.ready or d.pending.watched or d.client.away_since:
+    realtime, reply, cut = t.state.realtime, t.speech.reply, t.speech.cut
+    if realtime is None or not realtime.ready or t.pending.watched or t.client.away_since:
         return
     unanswered = realtime.owed.turn and all(one is None or one.turn != realtime.owed.turn for one in (reply, cut))
     if realtime.owed.asking or realtime.owed.announces or realtime.response.muted or unanswered:
-        d.set_timer(ANSWER, d.settings.turn_timeout_s * 1_000)
+        t.set_timer(ANSWER, t.settings.turn_timeout_s * 1_000)
 
 
-def _is_good(d: Draft, realtime: RealtimeState) -> bool:
+def _is_good(t: Transition, realtime: RealtimeState) -> bool:
     """Check whether to try the handle: it is not too old, and the model can be told what was said since."""
-    if not realtime.resumption.handle or d.now - realtime.resumption.issued_at >= HANDLE_S * 1_000_000:
+    if not realtime.resumption.handle or t.now - realtime.resumption.issued_at >= HANDLE_S * 1_000_000:
         return False
-    missed = _missed(d, realtime)
+    missed = _missed(t, realtime)
     # Some models answer every text: they can be told what they missed only if an answer is wanted.
-    wanted = realtime.can.late_content or d.team.handoff is not None
+    wanted = realtime.can.late_content or t.team.handoff is not None
     return not missed or (wanted and len(missed) < prompt.SUMMARY_CHARACTERS)
 
 
-def _missed(d: Draft, realtime: RealtimeState) -> str:
+def _missed(t: Transition, realtime: RealtimeState) -> str:
     """Return what was said since the handle was issued, without the question that will be asked again."""
-    newest = d.conversation.asked - realtime.resumption.knows
-    if realtime.owed.question and realtime.owed.go_on and d.team.handoff is None:
-        return prompt.told(d.conversation.history[:-1], newest=newest - 1) if newest > 1 else ""
-    return prompt.told(d.conversation.history, newest=newest)
+    newest = t.conversation.asked - realtime.resumption.knows
+    if realtime.owed.question and realtime.owed.go_on and t.team.handoff is None:
+        return prompt.told(t.conversation.history[:-1], newest=newest - 1) if newest > 1 else ""
+    return prompt.told(t.conversation.history, newest=newest)
 
 
 def _told(first: Note, notes: tuple[Note, ...]) -> tuple[Note, ...]:

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from voxbridge.services.voice.core.state import RealtimeState
-from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.transition import Transition
 
 TIMER: Final = "noise"
 WAIT_MS: Final = 3_000
@@ -22,12 +22,12 @@ SURE_MS: Final = 1_500
 """Milliseconds until the next check while the user speaks, the client is away or the connection is not ready."""
 
 
-def watch(d: Draft) -> None:
+def watch(t: Transition) -> None:
     """Check, after each input, whether an interruption is still without words."""
-    state, realtime = d.state, d.state.realtime
+    state, realtime = t.state, t.state.realtime
     if state.speech.broken is None:
         return
-    settled = d.reply is not None or state.speech.cut is not None or state.team.handoff is not None or state.phase != "open"
+    settled = t.reply is not None or state.speech.cut is not None or state.team.handoff is not None or state.phase != "open"
     if (
         realtime is None
         or settled
@@ -39,34 +39,34 @@ def watch(d: Draft) -> None:
         or _words(realtime)
     ):
         state.speech.broken = None
-        d.cancel_timers(TIMER)
+        t.cancel_timers(TIMER)
     elif not state.speech.broken[1]:
         state.speech.broken = (state.speech.broken[0], True)
-        d.set_timer(TIMER, WAIT_MS)
+        t.set_timer(TIMER, WAIT_MS)
 
 
 def _words(realtime: RealtimeState) -> bool:
     return any(text.strip() for _, text in realtime.hearing.words)
 
 
-def due(d: Draft) -> None:
+def due(t: Transition) -> None:
     """Handle the timer: have the model go on, unless the user speaks or the model cannot be told yet."""
-    realtime = d.state.realtime
-    if d.speech.broken is None or realtime is None:
+    realtime = t.state.realtime
+    if t.speech.broken is None or realtime is None:
         return
-    if realtime.hearing.speaking or realtime.hearing.active or not realtime.ready or d.client.away_since:
-        d.set_timer(TIMER, SURE_MS)
+    if realtime.hearing.speaking or realtime.hearing.active or not realtime.ready or t.client.away_since:
+        t.set_timer(TIMER, SURE_MS)
     else:
-        go_on(d)
+        go_on(t)
 
 
-def go_on(d: Draft) -> None:
+def go_on(t: Transition) -> None:
     """Have the model go on as soon as it can be told: the interruption had no words."""
-    if d.speech.broken is None:
+    if t.speech.broken is None:
         return
-    heard, d.speech.broken = d.speech.broken[0], None
-    d.cancel_timers(TIMER)
-    asked = "" if heard else next((one.text for one in reversed(d.conversation.history) if one.role == "user"), "")
-    d.owed = replace(d.owed, go_on=True, said=heard, question=asked, repeated=False, asking=False, turn=0)
-    d.hearing = replace(d.hearing, words=())
-    d.realtime = replace(d.realtime, awaited=True)
+    heard, t.speech.broken = t.speech.broken[0], None
+    t.cancel_timers(TIMER)
+    asked = "" if heard else next((one.text for one in reversed(t.conversation.history) if one.role == "user"), "")
+    t.owed = replace(t.owed, go_on=True, said=heard, question=asked, repeated=False, asking=False, turn=0)
+    t.hearing = replace(t.hearing, words=())
+    t.realtime = replace(t.realtime, awaited=True)

@@ -16,7 +16,7 @@ from voxbridge.services.voice.core.cascade import speaking
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection, transcripts
 from voxbridge.services.voice.core.state import OpenCall
-from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.transition import Transition
 from voxbridge.services.voice.core.turns import handoff_request, playout, rounds
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF
@@ -29,107 +29,107 @@ ROUNDS: Final = "A turn may have {rounds} rounds of calls, and this one has had 
 RESULT: Final = "The result of {name}, which you asked for before, is: {result}"
 
 
-def call_requested(d: Draft, input: provider_events.CallRequested) -> None:
+def call_requested(t: Transition, input: provider_events.CallRequested) -> None:
     """Open a call that the model requested, or refuse it."""
-    turns_before = d.counters.turns
-    transcripts.expect(d)
-    transcripts.begin_turn(d)
-    if not d.realtime.words_due:
-        transcripts.final(d)
-    if d.reply is not None and d.reply.connection == d.realtime.effect and not d.reply.closed and d.counters.turns != turns_before:
-        speaking.close(d, playout.made_ms(d.reply))  # it belongs to an earlier turn, or to none
-    realtime = d.realtime
-    d.hearing = replace(d.hearing, from_ms=max(realtime.hearing.from_ms, realtime.hearing.audio_ms))  # a call counts as an answer
+    turns_before = t.counters.turns
+    transcripts.expect(t)
+    transcripts.begin_turn(t)
+    if not t.realtime.words_due:
+        transcripts.final(t)
+    if t.reply is not None and t.reply.connection == t.realtime.effect and not t.reply.closed and t.counters.turns != turns_before:
+        speaking.close(t, playout.made_ms(t.reply))  # it belongs to an earlier turn, or to none
+    realtime = t.realtime
+    t.hearing = replace(t.hearing, from_ms=max(realtime.hearing.from_ms, realtime.hearing.audio_ms))  # a call counts as an answer
     if input.name == HANDOFF:
-        refusal = handoff_request.called(d, input.arguments)
+        refusal = handoff_request.called(t, input.arguments)
         if refusal:
             error = failed_result(Code.INVALID_ARGUMENT.value, refusal)
-            d.outputs.append(out.Answer(effect=realtime.effect, ref=input.ref, name=input.name, result=error))
-            d.response = replace(d.response, stage="called")
-            transcripts.wait_for_an_answer(d)
+            t.outputs.append(out.Answer(effect=realtime.effect, ref=input.ref, name=input.name, result=error))
+            t.response = replace(t.response, stage="called")
+            transcripts.wait_for_an_answer(t)
         return
     if len(realtime.tool_calls.open) >= CALLS_LIMIT:
-        _refuse(d, input, f"At most {CALLS_LIMIT} calls may be open.")
+        _refuse(t, input, f"At most {CALLS_LIMIT} calls may be open.")
         return
-    if not _in_a_round(d):
-        _refuse(d, input, ROUNDS.format(rounds=d.settings.tool_rounds))
-        d.response = replace(d.response, stage="called")
-        transcripts.wait_for_an_answer(d)
+    if not _in_a_round(t):
+        _refuse(t, input, ROUNDS.format(rounds=t.settings.tool_rounds))
+        t.response = replace(t.response, stage="called")
+        transcripts.wait_for_an_answer(t)
         return
-    call_id, function, timeout_ms = rounds.open_call(d, input.name, input.arguments, turn=d.counters.turns)
+    call_id, function, timeout_ms = rounds.open_call(t, input.name, input.arguments, turn=t.counters.turns)
     browser = function is not None and function.kind == "browser"
     call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=realtime.effect, browser=browser)
-    d.realtime = replace(d.realtime, tool_calls=replace(d.realtime.tool_calls, open=(*d.realtime.tool_calls.open, call)))
-    d.response = replace(d.response, stage="called")
-    d.realtime = replace(d.realtime, awaited=True)
-    d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, rounds.CALL_MARGIN_MS))
+    t.realtime = replace(t.realtime, tool_calls=replace(t.realtime.tool_calls, open=(*t.realtime.tool_calls.open, call)))
+    t.response = replace(t.response, stage="called")
+    t.realtime = replace(t.realtime, awaited=True)
+    t.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, rounds.CALL_MARGIN_MS))
 
 
-def _in_a_round(d: Draft) -> bool:
+def _in_a_round(t: Transition) -> bool:
     """Count the round that a call belongs to. Return whether the turn may have that round."""
-    realtime = d.realtime
+    realtime = t.realtime
     turn, rounds = realtime.tool_calls.rounds
-    if turn != d.counters.turns:
+    if turn != t.counters.turns:
         rounds = 0
     if not rounds or realtime.tool_calls.answered:
         rounds += 1
-    if rounds > d.settings.tool_rounds > 0:
+    if rounds > t.settings.tool_rounds > 0:
         return False
-    d.realtime = replace(d.realtime, tool_calls=replace(d.realtime.tool_calls, rounds=(d.counters.turns, rounds), answered=False))
+    t.realtime = replace(t.realtime, tool_calls=replace(t.realtime.tool_calls, rounds=(t.counters.turns, rounds), answered=False))
     return True
 
 
-def _refuse(d: Draft, input: provider_events.CallRequested, message: str) -> None:
+def _refuse(t: Transition, input: provider_events.CallRequested, message: str) -> None:
     error = failed_result(Code.OVERLOADED.value, message)
     if input.effect:
-        d.outputs.append(out.Answer(effect=input.effect, ref=input.ref, name=input.name, result=error))
+        t.outputs.append(out.Answer(effect=input.effect, ref=input.ref, name=input.name, result=error))
     else:  # the model wrote the call as text
-        connection.say(d, RESULT.format(name=input.name, result=memory.as_text(error)))
+        connection.say(t, RESULT.format(name=input.name, result=memory.as_text(error)))
 
 
-def waits_for(d: Draft, call_id: str) -> bool:
+def waits_for(t: Transition, call_id: str) -> bool:
     """Check whether this is an open call of a realtime model."""
-    return d.state.realtime is not None and any(call.call_id == call_id for call in d.state.realtime.tool_calls.open)
+    return t.state.realtime is not None and any(call.call_id == call_id for call in t.state.realtime.tool_calls.open)
 
 
-def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
+def answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
     """Give a call's result to the model: as a response on the connection that requested it, as content on any other. Of several calls of
     lost connections, only the last result asks for an answer: the model would answer each request separately."""
-    realtime = d.realtime
+    realtime = t.realtime
     call = next(call for call in realtime.tool_calls.open if call.call_id == call_id)
     left = tuple(other for other in realtime.tool_calls.open if other is not call)
-    d.realtime = replace(realtime, tool_calls=replace(realtime.tool_calls, open=left, answered=True))
-    d.cancel_timers(f"call:{call_id}")
-    memory.remember_call(d, out.ToolUse(call_id=call_id, name=call.name, arguments=call.arguments), result)
+    t.realtime = replace(realtime, tool_calls=replace(realtime.tool_calls, open=left, answered=True))
+    t.cancel_timers(f"call:{call_id}")
+    memory.remember_call(t, out.ToolUse(call_id=call_id, name=call.name, arguments=call.arguments), result)
     if realtime.ready and call.effect == realtime.effect:
-        d.append(ev.ToolDelivered(call_id=call_id, how="response"))
-        d.outputs.append(out.Answer(effect=realtime.effect, ref=call.ref, name=call.name, result=result))
+        t.append(ev.ToolDelivered(call_id=call_id, how="response"))
+        t.outputs.append(out.Answer(effect=realtime.effect, ref=call.ref, name=call.name, result=result))
     else:
-        d.append(ev.ToolDelivered(call_id=call_id, how="content"))
-        d.owed = replace(d.owed, go_on=False)
+        t.append(ev.ToolDelivered(call_id=call_id, how="content"))
+        t.owed = replace(t.owed, go_on=False)
         others = realtime.ready and any(other.effect != realtime.effect for other in left)
-        connection.say(d, RESULT.format(name=call.name, result=memory.as_text(result)), respond=not others)
-    transcripts.wait_for_an_answer(d)
+        connection.say(t, RESULT.format(name=call.name, result=memory.as_text(result)), respond=not others)
+    transcripts.wait_for_an_answer(t)
 
 
-def call_timed_out(d: Draft, call_id: str) -> None:
+def call_timed_out(t: Transition, call_id: str) -> None:
     """Cancel a call that no executor answered in time, and give the model an error as its result."""
-    call = next(call for call in d.realtime.tool_calls.open if call.call_id == call_id)
-    d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
-    answered(d, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
-    d.forget_call(call_id)
+    call = next(call for call in t.realtime.tool_calls.open if call.call_id == call_id)
+    t.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
+    answered(t, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
+    t.forget_call(call_id)
 
 
-def calls_cancelled(d: Draft, input: provider_events.CallsCancelled) -> None:
+def calls_cancelled(t: Transition, input: provider_events.CallsCancelled) -> None:
     """Cancel calls that the provider took back: their results are recorded and given to no model."""
-    realtime = d.realtime
+    realtime = t.realtime
     for call in realtime.tool_calls.open:
         if call.ref in input.refs and call.effect == realtime.effect:
-            d.cancel_timers(f"call:{call.call_id}")
-            d.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="provider"))
-            d.forget_call(call.call_id)
-    kept = tuple(call for call in realtime.tool_calls.open if call.call_id not in d.pending.dropped)
-    d.realtime = replace(d.realtime, tool_calls=replace(d.realtime.tool_calls, open=kept))
-    d.realtime = replace(d.realtime, awaited=realtime.awaited and bool(kept))
+            t.cancel_timers(f"call:{call.call_id}")
+            t.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="provider"))
+            t.forget_call(call.call_id)
+    kept = tuple(call for call in realtime.tool_calls.open if call.call_id not in t.pending.dropped)
+    t.realtime = replace(t.realtime, tool_calls=replace(t.realtime.tool_calls, open=kept))
+    t.realtime = replace(t.realtime, awaited=realtime.awaited and bool(kept))
     if realtime.owed.turn:
-        transcripts.wait_for_an_answer(d)
+        transcripts.wait_for_an_answer(t)

@@ -28,7 +28,7 @@ from voxbridge.services.voice.core.state.reply import Piece as Piece
 from voxbridge.services.voice.core.state.reply import Playback as Playback
 from voxbridge.services.voice.core.state.reply import Reply as Reply
 from voxbridge.services.voice.core.state.reply import Round as Round
-from voxbridge.services.voice.core.state.reply import Speaker as Speaker
+from voxbridge.services.voice.core.state.reply import SpokenBy as SpokenBy
 from voxbridge.services.voice.core.state.reply import Stamps as Stamps
 from voxbridge.services.voice.core.state.reply import Synthesis as Synthesis
 from voxbridge.services.voice.core.state.session import Counters as Counters

@@ -120,7 +120,7 @@ class Playback(msgspec.Struct, frozen=True, kw_only=True):
     """True for a paused reply whose client may have been away: audio that it did not report does not count as heard."""
 
 
-class Speaker(msgspec.Struct, frozen=True, kw_only=True):
+class SpokenBy(msgspec.Struct, frozen=True, kw_only=True):
     """The agent that speaks a reply, and its voice; both are empty if the agent has no name."""
 
     agent: str = ""
@@ -141,7 +141,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     connection: int = 0
     """Effect id of the realtime connection whose model speaks it; 0 for a reply of the cascade."""
 
-    speaker: Speaker = Speaker()
+    speaker: SpokenBy = SpokenBy()
     pieces: tuple[Piece, ...] = ()
     round: Round = Round()
     synthesis: Synthesis = Synthesis()

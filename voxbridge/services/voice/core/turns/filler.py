@@ -14,8 +14,8 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
-from voxbridge.services.voice.core.state import Piece, Reply, Speaker
-from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.state import Piece, Reply, SpokenBy
+from voxbridge.services.voice.core.transition import Transition
 from voxbridge.services.voice.core.turns import playout, turns
 from voxbridge.shared.bus.moments import PartialTranscript
 
@@ -82,98 +82,98 @@ def phrase(language: str, sid: str, turn: int, count: int) -> str:
     return variants[crc32(f"{sid}:{turn}:{count}".encode()) % len(variants)]
 
 
-def watch(d: Draft) -> None:
+def watch(t: Transition) -> None:
     """Check, after each input, whether a wait begins or is over."""
-    realtime, reply = d.state.realtime, d.reply
+    realtime, reply = t.state.realtime, t.reply
     if (
         realtime is not None
         and realtime.awaited
         and not (realtime.owed.asking or realtime.owed.turn or realtime.tool_calls.open or realtime.owed.go_on or realtime.owed.announces)
     ):
-        d.realtime = replace(d.realtime, awaited=False)  # the model owes nothing
-    if reply is not None and reply.filler and not _for_the_model(d):
-        _finish(d, reply)
-    waits = _waits(d)
-    if waits and not d.display.waits:
-        d.set_timer(TIMER, AFTER_MS)
-    elif d.display.waits and not waits:
-        d.cancel_timers(TIMER)
-        d.display.overdue = False
-    d.display.waits = waits
+        t.realtime = replace(t.realtime, awaited=False)  # the model owes nothing
+    if reply is not None and reply.filler and not _for_the_model(t):
+        _finish(t, reply)
+    waits = _waits(t)
+    if waits and not t.display.waits:
+        t.set_timer(TIMER, AFTER_MS)
+    elif t.display.waits and not waits:
+        t.cancel_timers(TIMER)
+        t.display.overdue = False
+    t.display.waits = waits
 
 
-def due(d: Draft) -> None:
+def due(t: Transition) -> None:
     """Say a filler, if nothing was heard for long enough."""
-    if not _waits(d):
+    if not _waits(t):
         return
-    left = max(_left_to_play(d), _since_words(d))
+    left = max(_left_to_play(t), _since_words(t))
     if left > 0:
-        d.set_timer(TIMER, left)
+        t.set_timer(TIMER, left)
         return
-    d.display.overdue = True
-    turn = _turn(d)
-    count = d.display.filled[1] if d.display.filled[0] == turn else 0
-    if _on(d) and count < LIMIT:
-        d.display.filled = (turn, count + 1)
-        _say(d, phrase(d.team.agent.language or d.settings.language, d.state.sid, turn, count), turn)
-    d.set_timer(TIMER, AGAIN_MS)
+    t.display.overdue = True
+    turn = _turn(t)
+    count = t.display.filled[1] if t.display.filled[0] == turn else 0
+    if _on(t) and count < LIMIT:
+        t.display.filled = (turn, count + 1)
+        _say(t, phrase(t.team.agent.language or t.settings.language, t.state.sid, turn, count), turn)
+    t.set_timer(TIMER, AGAIN_MS)
 
 
-def over(d: Draft) -> None:
+def over(t: Transition) -> None:
     """Mark the reply as quiet once the filler was heard, so that the state shows the wait again."""
-    reply = d.reply
-    if reply is not None and d.display.waits and _left_to_play(d) <= 0:
-        d.speech.reply = replace(reply, playback=replace(reply.playback, quiet=True))
+    reply = t.reply
+    if reply is not None and t.display.waits and _left_to_play(t) <= 0:
+        t.speech.reply = replace(reply, playback=replace(reply.playback, quiet=True))
 
 
-def made(d: Draft, index: int, ms: int) -> None:
+def made(t: Transition, index: int, ms: int) -> None:
     """Record that a filler was synthesised."""
-    reply = d.reply
+    reply = t.reply
     if reply is not None:
-        reply = playout.resumed(playout.after_a_wait(reply, d.now), d.now)
+        reply = playout.resumed(playout.after_a_wait(reply, t.now), t.now)
         pieces = list(reply.pieces)
         pieces[index] = replace(pieces[index], ms=ms, done=True)
-        d.speech.reply = replace(reply, pieces=tuple(pieces))
-        d.set_timer(QUIET, ms + 300)
+        t.speech.reply = replace(reply, pieces=tuple(pieces))
+        t.set_timer(QUIET, ms + 300)
 
 
-def give_way(d: Draft) -> None:
+def give_way(t: Transition) -> None:
     """Drop fillers without audio, because the answer is there or they cannot be synthesised."""
-    reply = d.reply
+    reply = t.reply
     if reply is None or all(piece.done or not piece.filler for piece in reply.pieces):
         return
-    d.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
+    t.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
     pieces = tuple(piece for piece in reply.pieces if piece.done or not piece.filler)
-    d.speech.reply = replace(reply, pieces=pieces)
+    t.speech.reply = replace(reply, pieces=pieces)
 
 
-def drop(d: Draft) -> bool:
+def drop(t: Transition) -> bool:
     """Drop a reply that holds only a filler, because of a fault; the filler is not repeated. Return whether it was such a reply."""
-    reply = d.reply
+    reply = t.reply
     if reply is None or not reply.filler:
         return False
-    give_way(d)
-    d.outputs.append(out.Flush(reply.generation))
-    d.cancel_timers(QUIET)
-    d.speech.reply = None
+    give_way(t)
+    t.outputs.append(out.Flush(reply.generation))
+    t.cancel_timers(QUIET)
+    t.speech.reply = None
     return True
 
 
-def _on(d: Draft) -> bool:
-    request, agent = d.state.request, d.team.agent
+def _on(t: Transition) -> bool:
+    request, agent = t.state.request, t.team.agent
     for wish in (request.filler if request is not None else None, agent.filler):
         if wish is not None:
             return wish
-    return bool(d.settings.filler)
+    return bool(t.settings.filler)
 
 
-def _waits(d: Draft) -> bool:
+def _waits(t: Transition) -> bool:
     """Check whether the user waits for a model or a function."""
-    state, reply = d.state, d.reply
+    state, reply = t.state, t.reply
     if state.phase != "open" or state.team.output != "audio" or not state.settings.owns_up or state.pending.ending is not None:
         return False
     if (
-        d.utterance is not None
+        t.utterance is not None
         or state.speech.cut is not None
         or state.client.away_since
         or state.team.handoff is not None
@@ -181,78 +181,78 @@ def _waits(d: Draft) -> bool:
     ):
         return False
     if state.realtime is not None:
-        return _for_the_model(d)
+        return _for_the_model(t)
     if reply is None or not reply.turn or reply.synthesis.held or reply.failed or reply.closed or reply.round.unsplit.strip():
         return False
     waiting = reply.round.effect is not None or reply.round.calls or reply.round.away_since
     return bool(waiting) and all(piece.done or piece.filler for piece in reply.pieces)
 
 
-def _for_the_model(d: Draft) -> bool:
-    realtime = d.state.realtime
+def _for_the_model(t: Transition) -> bool:
+    realtime = t.state.realtime
     return realtime is not None and realtime.awaited and not (realtime.hearing.active or realtime.hearing.speaking)
 
 
-def _left_to_play(d: Draft) -> int:
+def _left_to_play(t: Transition) -> int:
     """Return the ms until the reply's audio is played, plus the silence allowed after it; 0 if all of it was played."""
-    reply = d.reply
+    reply = t.reply
     total = playout.made_ms(reply) if reply is not None else 0
     if reply is None or not total:
         return 0
-    played = (d.now - reply.playback.sent) // 1_000 if reply.playback.sent is not None else 0
+    played = (t.now - reply.playback.sent) // 1_000 if reply.playback.sent is not None else 0
     left = total - played
     return left + AFTER_MS if left > 0 else 0
 
 
-def _since_words(d: Draft) -> int:
+def _since_words(t: Transition) -> int:
     """Return the ms until a realtime model counts as late."""
-    realtime = d.state.realtime
+    realtime = t.state.realtime
     if realtime is None or realtime.tool_calls.open:
         return 0
-    unsure = bool(realtime.hearing.words) and not d.team.agent.manual_activity and not realtime.can.detects_voice
-    return AFTER_MS + (UNSURE_MS if unsure else 0) - (d.now - realtime.hearing.ended_at) // 1_000
+    unsure = bool(realtime.hearing.words) and not t.team.agent.manual_activity and not realtime.can.detects_voice
+    return AFTER_MS + (UNSURE_MS if unsure else 0) - (t.now - realtime.hearing.ended_at) // 1_000
 
 
-def _turn(d: Draft) -> int:
-    realtime, reply = d.state.realtime, d.reply
+def _turn(t: Transition) -> int:
+    realtime, reply = t.state.realtime, t.reply
     if realtime is None:
         return reply.turn if reply is not None else 0
-    return realtime.owed.turn or realtime.hearing.turn or d.counters.turns + 1
+    return realtime.owed.turn or realtime.hearing.turn or t.counters.turns + 1
 
 
-def _say(d: Draft, text: str, turn: int) -> None:
-    reply = d.reply
+def _say(t: Transition, text: str, turn: int) -> None:
+    reply = t.reply
     if reply is None:
-        d.counters.generation += 1
-        d.speech.unplayed = None
-        reply = Reply(generation=d.counters.generation, turn=turn, kind="filler", speaker=Speaker(agent=d.team.agent.name), goes_on=True)
+        t.counters.generation += 1
+        t.speech.unplayed = None
+        reply = Reply(generation=t.counters.generation, turn=turn, kind="filler", speaker=SpokenBy(agent=t.team.agent.name), goes_on=True)
     elif reply.connection and reply.closed:
         return  # the model's reply is complete, and the client has not reported its end yet
-    tts = d.team.agent.tts
-    voice = d.team.voice if d.team.agent.realtime is None else ""
-    effect = d.start(
+    tts = t.team.agent.tts
+    voice = t.team.voice if t.team.agent.realtime is None else ""
+    effect = t.start(
         out.Synthesize(
             generation=reply.generation,
             text=text,
             voice=voice,
-            language=d.team.agent.language,
+            language=t.team.agent.language,
             provider=tts.provider,
             model=tts.model,
             whole=True,
         )
     )
     piece = Piece(text="", filler=text, effect=effect)
-    d.speech.reply = replace(reply, pieces=(*reply.pieces, piece))
+    t.speech.reply = replace(reply, pieces=(*reply.pieces, piece))
     if not any(piece.text for piece in reply.pieces):
-        d.tell(PartialTranscript("assistant", text, turn=turn, generation=reply.generation))
+        t.tell(PartialTranscript("assistant", text, turn=turn, generation=reply.generation))
 
 
-def _finish(d: Draft, reply: Reply) -> None:
+def _finish(t: Transition, reply: Reply) -> None:
     """Finish a reply that holds only a filler: the wait is over and no answer came."""
-    give_way(d)
-    reply = d.reply or reply
+    give_way(t)
+    reply = t.reply or reply
     if reply.playback.sent is None:
-        drop(d)
+        drop(t)
         return
-    d.outputs.append(out.FinishSpeech(reply.generation))
-    turns.finish_reply(d)
+    t.outputs.append(out.FinishSpeech(reply.generation))
+    turns.finish_reply(t)

@@ -7,32 +7,34 @@ the turns that have no owner any more, whatever the reason. Only the numbers of 
 from __future__ import annotations
 
 from voxbridge.services.voice.core.state import State
-from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.transition import Transition
 from voxbridge.shared.events import voice as ev
 
 
-def begin(d: Draft) -> int:
+def begin(t: Transition) -> int:
     """Open the next turn. Return its number."""
-    d.counters.turns += 1
-    d.pending.open = (*d.pending.open, d.counters.turns)
-    return d.counters.turns
+    t.counters.turns += 1
+    t.pending.open = (*t.pending.open, t.counters.turns)
+    return t.counters.turns
 
 
-def complete(d: Draft, number: int, reason: ev.TurnReason, *, latency: ev.Latency | None = None, usage: ev.Usage | None = None) -> None:
+def complete(
+    t: Transition, number: int, reason: ev.TurnReason, *, latency: ev.Latency | None = None, usage: ev.Usage | None = None
+) -> None:
     """Complete a turn. Do nothing if it is not open."""
-    if number not in d.pending.open:
+    if number not in t.pending.open:
         return
-    d.pending.open = tuple(one for one in d.pending.open if one != number)
-    d.append(ev.TurnCompleted(number=number, reason=reason, latency=latency or ev.Latency(), usage=usage or ev.Usage()))
+    t.pending.open = tuple(one for one in t.pending.open if one != number)
+    t.append(ev.TurnCompleted(number=number, reason=reason, latency=latency or ev.Latency(), usage=usage or ev.Usage()))
 
 
-def settle(d: Draft) -> None:
+def settle(t: Transition) -> None:
     """Complete the open turns without an owner as interrupted."""
-    if d.pending.open:
-        owned = _owned(d.state)
-        for number in d.pending.open:
+    if t.pending.open:
+        owned = _owned(t.state)
+        for number in t.pending.open:
             if number not in owned:
-                complete(d, number, "interrupted")
+                complete(t, number, "interrupted")
 
 
 def _owned(state: State) -> set[int]:

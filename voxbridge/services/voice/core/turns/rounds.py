@@ -10,7 +10,7 @@ from voxbridge.services.voice.core import agents, page_functions
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory, prompt
 from voxbridge.services.voice.core.state import Call, Reply
-from voxbridge.services.voice.core.transition import Draft
+from voxbridge.services.voice.core.transition import Transition
 from voxbridge.shared.agents.functions import Function, failed_result
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.errors import Code
@@ -24,43 +24,43 @@ REFUSALS_LIMIT: Final = 2 * CALLS_LIMIT
 """Calls in one round that get an answer: those that were made, then those that were refused; more are ignored."""
 
 
-def leaves(d: Draft) -> bool:
+def leaves(t: Transition) -> bool:
     """Check whether a handoff to another agent can happen now. While the user speaks, the current agent stays."""
-    handoff = d.team.handoff
-    return handoff is not None and handoff.target != d.team.agent.name and d.utterance is None
+    handoff = t.team.handoff
+    return handoff is not None and handoff.target != t.team.agent.name and t.utterance is None
 
 
-def ask(d: Draft, *, plain: bool = False) -> None:
+def ask(t: Transition, *, plain: bool = False) -> None:
     """Start one round of the language model for the current reply; a `plain` one offers no functions."""
-    reply = new_round(d.current_reply)
-    d.speech.reply = replace(
+    reply = new_round(t.current_reply)
+    t.speech.reply = replace(
         reply, round=replace(reply.round, plain=plain, number=reply.round.number + 1, unsplit="", calls=()), closed=False
     )
-    d.pending.results = ()
-    _complete(d)
+    t.pending.results = ()
+    _complete(t)
 
 
-def ask_again(d: Draft) -> None:
+def ask_again(t: Transition) -> None:
     """Start the current round once more, because its completion did not finish. The text it had written is kept, and text that the
     new completion writes beyond it follows."""
-    reply = d.current_reply
-    d.speech.reply = replace(reply, round=replace(reply.round, known=reply.round.written, again=""))
-    _complete(d)
+    reply = t.current_reply
+    t.speech.reply = replace(reply, round=replace(reply.round, known=reply.round.written, again=""))
+    _complete(t)
 
 
-def _complete(d: Draft) -> None:
-    reply = d.current_reply
-    functions = d.team.functions if reply.round.number <= (d.settings.tool_rounds or ROUNDS) and not reply.round.plain else ()
-    if reply.turn == d.team.handed[1]:
+def _complete(t: Transition) -> None:
+    reply = t.current_reply
+    functions = t.team.functions if reply.round.number <= (t.settings.tool_rounds or ROUNDS) and not reply.round.plain else ()
+    if reply.turn == t.team.handed[1]:
         functions = tuple(function for function in functions if function.name != HANDOFF)
-    limit = prompt.room(d.team.agent) >> reply.round.halved
-    messages = prompt.window(d.team.instructions, d.conversation.history, limit=limit, earlier=d.conversation.earlier)
-    llm = d.team.agent.llm
-    model = d.team.model if llm.provider in ("", "local") else llm.model
-    shared = agents.shared(d.state)
-    effect = d.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions, shared=shared))
-    d.speech.reply = replace(reply, round=replace(reply.round, effect=effect))
-    d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
+    limit = prompt.room(t.team.agent) >> reply.round.halved
+    messages = prompt.window(t.team.instructions, t.conversation.history, limit=limit, earlier=t.conversation.earlier)
+    llm = t.team.agent.llm
+    model = t.team.model if llm.provider in ("", "local") else llm.model
+    shared = agents.shared(t.state)
+    effect = t.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions, shared=shared))
+    t.speech.reply = replace(reply, round=replace(reply.round, effect=effect))
+    t.set_timer("turn", t.settings.turn_timeout_s * 1_000)
 
 
 def new_round(reply: Reply) -> Reply:
@@ -70,88 +70,88 @@ def new_round(reply: Reply) -> Reply:
     )
 
 
-def call_function(d: Draft, name: str, arguments: dict[str, Any]) -> None:
+def call_function(t: Transition, name: str, arguments: dict[str, Any]) -> None:
     """Open a call that the model requested, within the limits of a round."""
-    reply = d.current_reply
+    reply = t.current_reply
     if len(reply.round.uses) >= CALLS_LIMIT:
         if len(reply.round.uses) < REFUSALS_LIMIT:
-            refuse_call(d, name, arguments, f"At most {CALLS_LIMIT} functions are called at once: this one was not.", Code.OVERLOADED)
+            refuse_call(t, name, arguments, f"At most {CALLS_LIMIT} functions are called at once: this one was not.", Code.OVERLOADED)
         return
-    call_id, function, timeout_ms = open_call(d, name, arguments, turn=reply.turn)
+    call_id, function, timeout_ms = open_call(t, name, arguments, turn=reply.turn)
     call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
     use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
-    d.speech.reply = replace(reply, round=replace(reply.round, calls=(*reply.round.calls, call), uses=(*reply.round.uses, use)), reopens=0)
-    d.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
+    t.speech.reply = replace(reply, round=replace(reply.round, calls=(*reply.round.calls, call), uses=(*reply.round.uses, use)), reopens=0)
+    t.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
 
 
-def refuse_call(d: Draft, name: str, arguments: dict[str, Any], message: str, code: Code = Code.INVALID_ARGUMENT) -> None:
+def refuse_call(t: Transition, name: str, arguments: dict[str, Any], message: str, code: Code = Code.INVALID_ARGUMENT) -> None:
     """Refuse a call of the model: it gets the reason with the other results of the round."""
-    reply = d.current_reply
-    d.counters.calls += 1
-    use = out.ToolUse(call_id=f"fc_{d.state.sid[:8]}_{d.counters.calls}", name=name, arguments=arguments)
-    d.speech.reply = replace(reply, round=replace(reply.round, uses=(*reply.round.uses, use)), reopens=0)
-    d.pending.results = (*d.pending.results, (use.call_id, failed_result(code.value, message)))
+    reply = t.current_reply
+    t.counters.calls += 1
+    use = out.ToolUse(call_id=f"fc_{t.state.sid[:8]}_{t.counters.calls}", name=name, arguments=arguments)
+    t.speech.reply = replace(reply, round=replace(reply.round, uses=(*reply.round.uses, use)), reopens=0)
+    t.pending.results = (*t.pending.results, (use.call_id, failed_result(code.value, message)))
 
 
-def open_call(d: Draft, name: str, arguments: dict[str, Any], *, turn: int) -> tuple[str, Function | None, int]:
+def open_call(t: Transition, name: str, arguments: dict[str, Any], *, turn: int) -> tuple[str, Function | None, int]:
     """Request the execution of a function. Return the call's id, the function (None if unknown) and the timeout in ms."""
-    d.counters.calls += 1
-    call_id = f"fc_{d.state.sid[:8]}_{d.counters.calls}"
-    function = next((f for f in d.team.functions if f.name == name), None)
+    t.counters.calls += 1
+    call_id = f"fc_{t.state.sid[:8]}_{t.counters.calls}"
+    function = next((f for f in t.team.functions if f.name == name), None)
     kind = function.kind if function is not None else "server"
     timeout_ms = int((function.timeout_s if function is not None else 30) * 1_000)
-    account = d.state.request.account if d.state.request is not None else "local"
-    d.append(ev.ToolCalled(call_id=call_id, name=name, arguments=arguments, kind=kind, turn=turn, deadline_ms=timeout_ms, account=account))
+    account = t.state.request.account if t.state.request is not None else "local"
+    t.append(ev.ToolCalled(call_id=call_id, name=name, arguments=arguments, kind=kind, turn=turn, deadline_ms=timeout_ms, account=account))
     return call_id, function, timeout_ms
 
 
-def answered(d: Draft, call_id: str, result: dict[str, Any]) -> None:
+def answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
     """Give a call's result to the model, or drop it if no reply waits for it any more."""
-    reply = d.reply
+    reply = t.reply
     if reply is None or all(call.call_id != call_id for call in reply.round.calls):
-        if call_id in d.pending.dropped:
-            d.pending.dropped = tuple(dropped for dropped in d.pending.dropped if dropped != call_id)
-            d.append(ev.ToolDelivered(call_id=call_id, how="dropped"))
+        if call_id in t.pending.dropped:
+            t.pending.dropped = tuple(dropped for dropped in t.pending.dropped if dropped != call_id)
+            t.append(ev.ToolDelivered(call_id=call_id, how="dropped"))
         return
-    d.cancel_timers(f"call:{call_id}")
-    d.append(ev.ToolDelivered(call_id=call_id, how="response"))
-    d.pending.results = (*d.pending.results, (call_id, result))
-    d.speech.reply = replace(reply, round=replace(reply.round, calls=tuple(call for call in reply.round.calls if call.call_id != call_id)))
-    d.set_timer("turn", d.settings.turn_timeout_s * 1_000)
-    next_round(d)
+    t.cancel_timers(f"call:{call_id}")
+    t.append(ev.ToolDelivered(call_id=call_id, how="response"))
+    t.pending.results = (*t.pending.results, (call_id, result))
+    t.speech.reply = replace(reply, round=replace(reply.round, calls=tuple(call for call in reply.round.calls if call.call_id != call_id)))
+    t.set_timer("turn", t.settings.turn_timeout_s * 1_000)
+    next_round(t)
 
 
-def call_timed_out(d: Draft, call_id: str) -> None:
+def call_timed_out(t: Transition, call_id: str) -> None:
     """Cancel a call that no executor answered in time, and tell the model."""
-    reply = d.reply
+    reply = t.reply
     call = next((call for call in reply.round.calls if call.call_id == call_id), None) if reply is not None else None
     if call is None:
         return
-    d.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
-    answered(d, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
-    d.forget_call(call.call_id)
+    t.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
+    answered(t, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
+    t.forget_call(call.call_id)
 
 
-def next_round(d: Draft) -> None:
+def next_round(t: Transition) -> None:
     """Let the model go on with the results, once it has stopped and every call is answered."""
-    reply = d.current_reply
+    reply = t.current_reply
     if reply.round.effect is not None or reply.round.calls or not reply.round.uses:
         return
-    words = reply_in_result(d, reply)
-    memory.remember_round(d, reply)
-    if leaves(d):
-        d.speech.reply = replace(new_round(reply), closed=True)
+    words = reply_in_result(t, reply)
+    memory.remember_round(t, reply)
+    if leaves(t):
+        t.speech.reply = replace(new_round(reply), closed=True)
     elif words:
         reply = new_round(reply)
-        d.speech.reply = replace(reply, round=replace(reply.round, unsplit=words), closed=True)
+        t.speech.reply = replace(reply, round=replace(reply.round, unsplit=words), closed=True)
     else:
-        ask(d)
+        ask(t)
 
 
-def reply_in_result(d: Draft, reply: Reply) -> str:
+def reply_in_result(t: Transition, reply: Reply) -> str:
     """Return the `spoken` text of the round's only result, if the session says it instead of asking the model again; else empty."""
-    results = dict(d.pending.results)
-    if not d.settings.speak_results or len(reply.round.uses) != 1:
+    results = dict(t.pending.results)
+    if not t.settings.speak_results or len(reply.round.uses) != 1:
         return ""
     spoken = results.get(reply.round.uses[0].call_id, {}).get("spoken")
     return spoken if isinstance(spoken, str) else ""

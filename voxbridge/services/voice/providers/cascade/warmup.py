@@ -27,7 +27,7 @@ READ_AHEAD_TRIES: Final = 3
 _log = logging.getLogger(__name__)
 
 
-class Warmth:
+class Warmup:
     """Warm-up of the installation's standing prompt, repeated whenever its functions change."""
 
     def __init__(self, models: Models, store: Store, model: str, instructions: str, *, idle: Callable[[], bool]) -> None:

@@ -52,7 +52,7 @@ _Saying = Callable[[Connection], Awaitable[None]]
 _log = logging.getLogger(__name__)
 
 
-class House(Protocol):
+class LinkOwner(Protocol):
     """The session that the link serves."""
 
     sid: str
@@ -89,7 +89,7 @@ class _Activity:
 class Heard:
     """The `Listener` of one connection. Once another one is opened, its reports are ignored."""
 
-    def __init__(self, uplink: Uplink, effect: int) -> None:
+    def __init__(self, uplink: ProviderLink, effect: int) -> None:
         self.effect = effect
         self._uplink = uplink
 
@@ -113,12 +113,12 @@ class Heard:
         return self._uplink.keep_handle(handle) if self.effect == self._uplink.effect else reference(handle)
 
 
-class Uplink:
+class ProviderLink:
     """Holder of a session's connection, one at a time."""
 
-    def __init__(self, house: House, models: Vendors, handles: Handles) -> None:
+    def __init__(self, owner: LinkOwner, models: Vendors, handles: Handles) -> None:
         self.effect = 0
-        self._house = house
+        self._owner = owner
         self._models = models
         self._handles = handles
         self._connection: Connection | None = None
@@ -170,7 +170,7 @@ class Uplink:
             closing = asyncio.create_task(_closed(running, connection))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
-            self._house.background(_over(closing))
+            self._owner.background(_over(closing))
 
     async def _until_closed(self) -> None:
         """Return when no earlier connection is open, or after `CLOSE_S`: providers refuse to resume a conversation that is still open."""
@@ -194,7 +194,7 @@ class Uplink:
         self._keep(frame)
         connection = self._connection
         if kept[0][1] < samples - RESTING_MS * _SAMPLES_PER_MS:
-            resting = connection is not None and not self._house.asking()
+            resting = connection is not None and not self._owner.asking()
             first = samples - (RESTING_MS if resting else KEPT_MS) * _SAMPLES_PER_MS
             while kept[0][1] < first:
                 kept.popleft()
@@ -244,7 +244,7 @@ class Uplink:
                     input_tokens=input.input_tokens,
                     output_tokens=input.output_tokens,
                 )
-                self._house.take(input)
+                self._owner.take(input)
                 self._made = self._reported = 0
                 self._loud = False
                 return
@@ -252,7 +252,7 @@ class Uplink:
             input = provider_events.AgentWords(effect=self.effect, text=input.text, ms=self._made // _OUT_BYTES_PER_MS, piece_ms=0)
         elif isinstance(input, provider_events.Interrupted):
             self._made = self._reported = 0
-        self._house.take(input)
+        self._owner.take(input)
 
     def play(self, pcm: bytes) -> None:
         """Play audio of the model's response, and report it to the core."""
@@ -260,18 +260,18 @@ class Uplink:
             self._reported = self._made
             ms, effect = (self._made + len(pcm)) // _OUT_BYTES_PER_MS, self.effect
             piece_ms = max(1, len(pcm) // _OUT_BYTES_PER_MS)
-            self._house.take(provider_events.AgentAudio(effect=effect, ms=max(1, ms), audio_ms=self.audio_ms, piece_ms=piece_ms))
+            self._owner.take(provider_events.AgentAudio(effect=effect, ms=max(1, ms), audio_ms=self.audio_ms, piece_ms=piece_ms))
             if effect != self.effect:
                 return  # the report moved the call to another connection, to which this audio does not belong
         self._made += len(pcm)
         if not self._loud:
             self._loud = _is_loud(pcm)
         if self._generation:
-            self._house.play(self._generation, pcm)
+            self._owner.play(self._generation, pcm)
 
     def keep_handle(self, handle: str) -> str:
         """Keep a resumption handle; return its reference."""
-        asked, house = self._asked, self._house
+        asked, owner = self._asked, self._owner
         ref = reference(handle)
         if asked is not None:
             kept = Kept(
@@ -280,11 +280,11 @@ class Uplink:
                 provider=asked.provider,
                 model=asked.model,
                 config=reference(f"{asked.instructions}|{asked.voice}|{[function.name for function in asked.functions]}"),
-                position=house.position(),
-                at=house.now_us(),
+                position=owner.position(),
+                at=owner.now_us(),
             )
-            self._handles.hold(house.sid, kept)
-            house.background(self._handles.save(house.sid))
+            self._handles.hold(owner.sid, kept)
+            owner.background(self._handles.save(owner.sid))
         return ref
 
     def _later(self, send: _Saying) -> None:
@@ -310,7 +310,7 @@ class Uplink:
             connection = await self._connect(asked)
             if effect != self.effect:
                 return
-            self._house.take(provider_events.ProviderReady(effect=effect, resumed=connection.resumed, audio_ms=self.audio_ms))
+            self._owner.take(provider_events.ProviderReady(effect=effect, resumed=connection.resumed, audio_ms=self.audio_ms))
             if effect != self.effect:
                 return
             await self._converse(effect, asked, connection)
@@ -319,7 +319,7 @@ class Uplink:
         except VoxbridgeError as error:
             self._lost(effect, ConnectionLost(error.message, retryable=error.retryable))
         except Exception as error:  # noqa: BLE001 - whatever the error, the core must know that the connection is over
-            _log.exception("session %s: its connection to the model failed", self._house.sid)
+            _log.exception("session %s: its connection to the model failed", self._owner.sid)
             self._lost(effect, ConnectionLost(f"The connection failed: {type(error).__name__}."))
         finally:
             if connection is not None and self._connection is not connection:
@@ -331,7 +331,7 @@ class Uplink:
             raise ConnectionLost(f"No provider {asked.provider!r} is known here.", close_code=0, retryable=False)
         handle = ""
         if asked.handle:
-            kept = await self._handles.find(self._house.sid, asked.handle)
+            kept = await self._handles.find(self._owner.sid, asked.handle)
             if kept is None:
                 raise ConnectionLost("The resumption handle is gone.", close_code=0, handle_refused=True)
             handle = kept.handle
@@ -397,7 +397,7 @@ class Uplink:
         if effect == self.effect:
             self._connection = None
             failure = Failure(code=error.code, message=error.message[:FAILURE_LIMIT], retryable=error.retryable)
-            self._house.take(
+            self._owner.take(
                 provider_events.ProviderLost(
                     effect=effect, code=error.close_code, error=failure, handle_refused=error.handle_refused, audio_ms=self.audio_ms
                 )
