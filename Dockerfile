@@ -19,7 +19,7 @@ RUN set -eu; \
     echo "uv==0.13.8 --hash=sha256:$x86_64 --hash=sha256:$aarch64" > /uv.txt; \
     pip install --no-cache-dir --root-user-action=ignore --only-binary=:all: --no-deps --require-hashes -r /uv.txt
 WORKDIR /app
-COPY pyproject.toml uv.lock README.md LICENSE ./
+COPY pyproject.toml uv.lock hatch_build.py README.md LICENSE ./
 RUN set -eu; \
     case "$SERVICE" in \
       gateway|voice|tools) extras="--extra $SERVICE" ;; \

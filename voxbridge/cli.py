@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from voxbridge.shared.config import Config, as_markdown
-from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 _LATER: Final = {
     "admin": ("voxbridge.commands.admin", "admin"),
@@ -39,9 +39,32 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _LATER:
             module, name = _LATER[cmd_name]
-            command = getattr(import_module(module), name)
+            try:
+                command = getattr(import_module(module), name)
+            except ModuleNotFoundError as error:
+                return _Missing(cmd_name, error)
             return command if isinstance(command, click.Command) else None
         return super().get_command(ctx, cmd_name)
+
+
+class _Missing(click.Command):
+    """Command whose libraries are not installed: the package alone has those that every service needs."""
+
+    def __init__(self, name: str, error: ModuleNotFoundError) -> None:
+        if (error.name or "voxbridge").partition(".")[0] == "voxbridge":
+            raise error
+        self._message = f"`voxbridge {name}` needs {error.name}, which is not installed. Run: pip install 'voxbridge[all]'"
+        super().__init__(name, short_help="Needs more libraries: pip install 'voxbridge[all]'.", add_help_option=False)
+        self.ignore_unknown_options = True
+        self.allow_extra_args = True
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Raise UNAVAILABLE with what to install."""
+        raise VoxbridgeError(Code.UNAVAILABLE, self._message, retryable=False)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take any arguments."""
+        return args
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -75,8 +98,12 @@ def up() -> None:
     and one process per service, restarts what dies, and says when everything is ready. Each process writes to
     its own file in the folder `logs` of VOXBRIDGE_DATA_DIR.
     """
-    from voxbridge.supervisor.console import Board
-    from voxbridge.supervisor.up import up as run
+    try:
+        from voxbridge.supervisor.console import Board
+        from voxbridge.supervisor.up import up as run
+    except ModuleNotFoundError as error:
+        _Missing("up", error).invoke(click.get_current_context())
+        raise
 
     sys.exit(run(Config.from_env(), Board()))
 

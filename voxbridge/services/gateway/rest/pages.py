@@ -15,9 +15,12 @@ from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-_ROOT: Final = Path(__file__).resolve().parents[4]
-STUDIO: Final = _ROOT / "studio" / "dist"
-CLIENT: Final = _ROOT / "client" / "dist"
+_PACKAGE: Final = Path(__file__).resolve().parents[3]
+_BUNDLED: Final = _PACKAGE / "web"
+"""The bundles of an installed wheel (`hatch_build.py`); a checkout has them where they are built."""
+
+STUDIO: Final = _BUNDLED / "studio" if _BUNDLED.is_dir() else _PACKAGE.parent / "studio" / "dist"
+CLIENT: Final = _BUNDLED / "client" if _BUNDLED.is_dir() else _PACKAGE.parent / "client" / "dist"
 _REVALIDATE: Final = "no-cache"
 _IMMUTABLE: Final = "public, max-age=31536000, immutable"
 _STYLE: Final = (
