@@ -15,8 +15,9 @@ ALONE := $(filter-out $(SIDE_BY_SIDE) $(LONG),$(patsubst %/__init__.py,%,$(wildc
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-setup: ## install what is locked and build the browser bundles
+setup: ## install what is locked, build the browser bundles, have git check the subjects of commits
 	$(SETUP)
+	@git config core.hooksPath .githooks 2>/dev/null || true
 
 up: ## start everything on 127.0.0.1:8420; Ctrl-C stops it
 	$(SETUP)
