@@ -11,7 +11,7 @@ import psutil
 
 from bench import figures
 from bench.areas.audio import Found, Say
-from bench.areas.live_calls import STANDBY
+from bench.areas.live_figures import STANDBY
 from bench.clients.call import Call, resume
 from bench.report import Figure
 from bench.stack import LIGHT, Stack, stack

@@ -16,6 +16,7 @@ from redis.exceptions import OutOfMemoryError, RedisError
 
 from voxbridge.shared.agents.functions import Function as Function
 from voxbridge.shared.errors import Unavailable
+from voxbridge.shared.store import scripts
 
 LEASE_MS: Final = 3_000
 ORPHAN_AGE_S: Final = 30
@@ -46,81 +47,6 @@ _SESSIONS: Final = "vx:sessions"
 _LIVE: Final = "vx:sessions:live"
 _WHOLE: Final = "vx:sessions:whole"
 _WORKERS: Final = "vx:workers"
-
-_ACQUIRE: Final = """
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-local term = math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(ARGV[3])) + 1
-redis.call('SET', KEYS[2], term, 'EX', 2592000)
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return term
-"""
-_REGAIN: Final = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  return math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(ARGV[3]))
-end
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-local term = math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(ARGV[3])) + 1
-redis.call('SET', KEYS[2], term, 'EX', 2592000)
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return term
-"""
-_RENEW: Final = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return 0
-"""
-_RELEASE: Final = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0
-"""
-_HAND_OVER: Final = """
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-local term = tonumber(redis.call('GET', KEYS[2]) or '0') + 1
-redis.call('SET', KEYS[2], term, 'EX', 2592000)
-redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-return term
-"""
-_HANDED: Final = """
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return tonumber(redis.call('GET', KEYS[2]) or '1')
-"""
-_ADD_NOTE: Final = """
-if redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 1 then return 0 end
-redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2])
-redis.call('ZADD', KEYS[1], 'NX', ARGV[3], ARGV[1])
-for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -(tonumber(ARGV[4]) + 1))) do
-  redis.call('ZREM', KEYS[1], id)
-  redis.call('HDEL', KEYS[2], id)
-end
-return 1
-"""
-_SWEEP: Final = """
-local live = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1, 'WITHSCORES')
-local free, owners, seen = {}, {}, {}
-for i = 1, #live, 2 do
-  local owner = redis.call('GET', 'vx:lease:{' .. live[i] .. '}')
-  if not owner then
-    local ever = redis.call('EXISTS', 'vx:term:{' .. live[i] .. '}')
-    if ever == 1 or tonumber(live[i + 1]) <= tonumber(ARGV[3]) then
-      free[#free + 1] = live[i]
-      free[#free + 1] = ever
-    end
-  elseif not seen[owner] then
-    seen[owner] = true
-    if redis.call('ZSCORE', KEYS[2], owner) then owners[#owners + 1] = owner end
-  end
-end
-return {#live / 2, free, owners}
-"""
-_HELD_BY: Final = """
-local live = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)
-local found = {}
-for _, sid in ipairs(live) do
-  if redis.call('GET', 'vx:lease:{' .. sid .. '}') == ARGV[3] then found[#found + 1] = sid end
-end
-return {#live, found}
-"""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,15 +82,15 @@ class Store:
 
     def __init__(self, redis: Redis) -> None:
         self.redis = redis
-        self._acquire = redis.register_script(_ACQUIRE)
-        self._regain = redis.register_script(_REGAIN)
-        self._renew = redis.register_script(_RENEW)
-        self._release = redis.register_script(_RELEASE)
-        self._hand_over = redis.register_script(_HAND_OVER)
-        self._handed = redis.register_script(_HANDED)
-        self._add_note = redis.register_script(_ADD_NOTE)
-        self._sweep = redis.register_script(_SWEEP)
-        self._held_by = redis.register_script(_HELD_BY)
+        self._acquire = redis.register_script(scripts.ACQUIRE)
+        self._regain = redis.register_script(scripts.REGAIN)
+        self._renew = redis.register_script(scripts.RENEW)
+        self._release = redis.register_script(scripts.RELEASE)
+        self._hand_over = redis.register_script(scripts.HAND_OVER)
+        self._handed = redis.register_script(scripts.HANDED)
+        self._add_note = redis.register_script(scripts.ADD_NOTE)
+        self._sweep = redis.register_script(scripts.SWEEP)
+        self._held_by = redis.register_script(scripts.HELD_BY)
 
     async def acquire_lease(self, sid: str, worker: str, *, floor: int = 0) -> int | None:
         """Take the lease of a session; return its new term, or None while a worker holds it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from typing import Any, Final, Protocol
+from typing import Final
 
 import msgspec
 from nats.aio.msg import Msg
@@ -23,23 +23,19 @@ from voxbridge.services.gateway.core.outputs import TOO_SLOW, Append, Attach, Cl
 from voxbridge.services.gateway.core.rate_limit import AHEAD_S, RateLimit
 from voxbridge.services.gateway.core.step import Connection, Phase
 from voxbridge.services.gateway.door import tokens
-from voxbridge.services.gateway.door.access import Access, Arrival
-from voxbridge.services.gateway.door.admission import Admission
+from voxbridge.services.gateway.door.access import Arrival
 from voxbridge.services.gateway.door.transport import Socket
-from voxbridge.services.gateway.metrics import Metrics
 from voxbridge.services.gateway.vox import resume_reader
-from voxbridge.services.gateway.vox.microphones import Microphones
+from voxbridge.services.gateway.vox.parts import GatewayParts
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments, subjects
 from voxbridge.shared.clock import Clock, wall_ms32
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.log.feed import Feed
-from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
-from voxbridge.shared.service.process import Resources
 from voxbridge.shared.step.effects import Tasks, Timers
-from voxbridge.shared.store.store import Resumable, Store
+from voxbridge.shared.store.store import Resumable
 
 REFUSAL_S: Final = 0.1
 """Seconds until a resume is refused, for whatever reason: the time reveals nothing, and guessing is slow."""
@@ -50,24 +46,6 @@ _FLAGS_OFFSET: Final = 2
 _TIME_OFFSET: Final = 12
 _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger(__name__)
-
-
-class GatewayParts(Protocol):
-    """The parts of a gateway that all connections share."""
-
-    resources: Resources
-    log: Log
-    store: Store
-    access: Access
-    metrics: Metrics
-    microphones: Microphones
-    admission: Admission
-
-    def left(self, connection: Vox) -> None:
-        """Forget a connection that is over."""
-
-    def background(self, work: Any) -> None:
-        """Run a coroutine that outlives its caller."""
 
 
 class Vox:

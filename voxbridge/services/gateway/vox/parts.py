@@ -1,0 +1,31 @@
+"""What all connections of a gateway share, as a connection sees it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from voxbridge.services.gateway.door.access import Access
+from voxbridge.services.gateway.door.admission import Admission
+from voxbridge.services.gateway.metrics import Metrics
+from voxbridge.services.gateway.vox.microphones import Microphones
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.service.process import Resources
+from voxbridge.shared.store.store import Store
+
+
+class GatewayParts(Protocol):
+    """The parts of a gateway that all connections share."""
+
+    resources: Resources
+    log: Log
+    store: Store
+    access: Access
+    metrics: Metrics
+    microphones: Microphones
+    admission: Admission
+
+    def left(self, connection: Any) -> None:
+        """Forget a connection that is over."""
+
+    def background(self, work: Any) -> None:
+        """Run a coroutine that outlives its caller."""
