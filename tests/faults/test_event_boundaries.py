@@ -22,6 +22,9 @@ from tests.voice.realtime.test_live_world import END_MS, QUESTIONS, SCRIPTS, con
 from tests.voice.world import TAKEOVER_MS
 from voxbridge.services.gateway.core import outbound
 from voxbridge.services.gateway.door import tokens
+from voxbridge.services.tools.core import inputs as tools_inputs
+from voxbridge.services.tools.core import outputs as tools_outputs
+from voxbridge.services.tools.core import state as tools_state
 from voxbridge.services.tools.core import step as executor
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import step as worker
@@ -101,7 +104,7 @@ class Executor:
     It is killed after the event at the position `dies_behind`; 3 s later another one continues, and receives again the events that were not
     acknowledged."""
 
-    def __init__(self, mode: executor.Mode, *, idempotent: bool, dies_behind: int = 0) -> None:
+    def __init__(self, mode: tools_inputs.Mode, *, idempotent: bool, dies_behind: int = 0) -> None:
         self.log: list[events.Recorded] = []
         self.effects: Counter[tuple[str, int]] = Counter()
         """Number of effects of each attempt of each call."""
@@ -112,7 +115,7 @@ class Executor:
         self._idempotent = idempotent
         self._dies_behind = dies_behind
         self._alive = True
-        self._state = executor.State()
+        self._state = tools_state.State()
         self._taken = 0
         self._order = count()
         self._due: list[tuple[int, int, Callable[[], None]]] = []
@@ -152,22 +155,22 @@ class Executor:
             for output in outputs:
                 self._perform(output, cause)
 
-    def _perform(self, output: executor.Output, cause: int | str) -> None:
+    def _perform(self, output: tools_outputs.Output, cause: int | str) -> None:
         match output:
             case Append(event):
                 self._store("tools", event, cause)
-            case executor.Resolve(call_id):
-                accepted = executor.Accepted(call_id=call_id, mode=self._mode, timeout_ms=5_000, idempotent=self._idempotent)
+            case tools_outputs.Resolve(call_id):
+                accepted = tools_inputs.Accepted(call_id=call_id, mode=self._mode, timeout_ms=5_000, idempotent=self._idempotent)
                 self._give(self.now, accepted)
-            case executor.StartEffect(call_id, attempt):
+            case tools_outputs.StartEffect(call_id, attempt):
                 self.effects[call_id, attempt] += 1
-                alarm = executor.Alarm(after_ms=1_500, announce="It is time.", spoken="Set.")
-                scheduled = executor.Scheduled(call_id=call_id, attempt=attempt, alarm=alarm)
-                returned = executor.Returned(call_id=call_id, attempt=attempt, result={"done": True})
+                alarm = tools_inputs.Alarm(after_ms=1_500, announce="It is time.", spoken="Set.")
+                scheduled = tools_inputs.Scheduled(call_id=call_id, attempt=attempt, alarm=alarm)
+                returned = tools_inputs.Returned(call_id=call_id, attempt=attempt, result={"done": True})
                 self._give(self.now + 20 * _US, scheduled if self._mode == "alarm" else returned)
-            case executor.SetTimer(call_id, at):
-                self._give(at, executor.TimerFired(call_id=call_id))
-            case executor.Done(seq):
+            case tools_outputs.SetTimer(call_id, at):
+                self._give(at, tools_inputs.TimerFired(call_id=call_id))
+            case tools_outputs.Done(seq):
                 self.acknowledged.add(seq)
 
     def _store(self, writer: str, event: events.Event, cause: int | str | None, *, ts: int | None = None) -> events.Recorded:
@@ -183,7 +186,7 @@ class Executor:
         return recorded
 
     def _take_over(self) -> None:
-        folded = fold(executor.step, executor.State(), executor.Input, "tools", self.log)
+        folded = fold(executor.step, tools_state.State(), tools_inputs.Input, "tools", self.log)
         self._alive, self._state, self._taken = True, folded.state, folded.taken
         for due in folded.missing:
             self._store("tools", due.event, due.cause, ts=due.ts)
@@ -216,7 +219,7 @@ async def executor_dies(_: Callable[[], Awaitable[Running]]) -> int:
     """Check that each call is answered once; a call that is not idempotent is not repeated, and its possible effect is reported."""
     heard = [one for one in read(RECORDING).log if isinstance(one.event, ev.ToolCalled | ev.ToolCancelled | ev.SessionEnded)]
     boundaries = 0
-    kinds: list[tuple[executor.Mode, bool]] = [("call", False), ("call", True), ("task", False), ("task", True), ("alarm", False)]
+    kinds: list[tuple[tools_inputs.Mode, bool]] = [("call", False), ("call", True), ("task", False), ("task", True), ("alarm", False)]
     for mode, idempotent in kinds:
         whole = Executor(mode, idempotent=idempotent)
         whole.run(heard)
@@ -230,7 +233,7 @@ async def executor_dies(_: Callable[[], Awaitable[Running]]) -> int:
     return boundaries
 
 
-def _was_done_once(call: Executor, mode: executor.Mode, *, idempotent: bool) -> None:
+def _was_done_once(call: Executor, mode: tools_inputs.Mode, *, idempotent: bool) -> None:
     asked = [one.event.call_id for one in call.log if isinstance(one.event, ev.ToolCalled)]
     assert sorted(one.event.call_id for one in call.log if isinstance(one.event, ANSWERS)) == sorted(asked)
     begun = [(one.event.call_id, one.event.attempt) for one in call.log if isinstance(one.event, tools.ToolStarted)]

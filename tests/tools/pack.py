@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.core.step import Alarm
+from voxbridge.services.tools.core.inputs import Alarm
 from voxbridge.services.tools.registry import Isolation, function
 from voxbridge.shared.events.tools import NoteRemembered
 

@@ -9,30 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxbridge.services.tools.core.step import (
-    ATTEMPTS_LIMIT,
-    ENDED_KEPT,
-    OPEN_LIMIT,
-    WITHDRAWN_KEPT,
+from voxbridge.services.tools.core.inputs import (
     Accepted,
     Alarm,
-    CancelEffect,
-    CancelTimer,
-    Done,
     Mode,
     Progressed,
     Raised,
     Rejected,
-    Resolve,
     Returned,
     Scheduled,
-    SetTimer,
-    StartEffect,
-    State,
     Stated,
     TimerFired,
-    step,
 )
+from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Resolve, SetTimer, StartEffect
+from voxbridge.services.tools.core.state import State
+from voxbridge.services.tools.core.step import ATTEMPTS_LIMIT, ENDED_KEPT, OPEN_LIMIT, WITHDRAWN_KEPT, step
 from voxbridge.shared import events
 from voxbridge.shared.events.tools import (
     NoteRemembered,

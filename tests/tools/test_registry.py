@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.core.inputs import Alarm
 from voxbridge.services.tools.core.results import RESULT_LIMIT, as_result
-from voxbridge.services.tools.core.step import Alarm
 from voxbridge.services.tools.registry import MEMORY_MB, Isolation, Tool, describe, function, load
 from voxbridge.shared.errors import Code, VoxbridgeError
 

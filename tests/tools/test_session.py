@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from voxbridge.services.tools.core.step import Accepted, Alarm, Done, Rejected, Resolve, Returned, Scheduled, SetTimer, StartEffect, step
+from voxbridge.services.tools.core.inputs import Accepted, Alarm, Rejected, Returned, Scheduled
+from voxbridge.services.tools.core.outputs import Done, Resolve, SetTimer, StartEffect
+from voxbridge.services.tools.core.step import step
 from voxbridge.services.tools.session.session import Session, refold
 from voxbridge.shared import events
 from voxbridge.shared.clock import SystemClock

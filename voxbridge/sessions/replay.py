@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
+from voxbridge.services.tools.core import inputs as tools_inputs
+from voxbridge.services.tools.core import state as tools_state
 from voxbridge.services.tools.core import step as tools
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import step as voice
@@ -34,7 +36,7 @@ def services() -> dict[str, Service]:
     """Return the services that can be replayed, with their current steps."""
     return {
         "voice": Service(writer="voice", step=voice.step, initial=voice.initial, inputs=inputs.Input),
-        "tools": Service(writer="tools", step=tools.step, initial=lambda sid: tools.State(), inputs=tools.Input),
+        "tools": Service(writer="tools", step=tools.step, initial=lambda sid: tools_state.State(), inputs=tools_inputs.Input),
     }
 
 

@@ -18,7 +18,7 @@ import msgspec
 from docstring_parser import parse
 
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.core.step import Alarm, Mode
+from voxbridge.services.tools.core.inputs import Alarm, Mode
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import Code, VoxbridgeError
 

@@ -19,22 +19,9 @@ from nats.aio.msg import Msg
 from nats.micro.request import Request
 
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.core.step import (
-    Accepted,
-    Call,
-    CancelEffect,
-    CancelTimer,
-    Done,
-    Input,
-    Progressed,
-    Raised,
-    Rejected,
-    Resolve,
-    SetTimer,
-    StartEffect,
-    Stated,
-    TimerFired,
-)
+from voxbridge.services.tools.core.inputs import Accepted, Input, Progressed, Raised, Rejected, Stated, TimerFired
+from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Resolve, SetTimer, StartEffect
+from voxbridge.services.tools.core.state import Call
 from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import BUILT_IN, Tool, load, prepare

@@ -7,11 +7,13 @@ open, the process that had the call is gone. Does not own the running of effects
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from voxbridge.services.tools.core.inputs import Accepted, Alarm, Progressed, Raised, Rejected, Returned, Scheduled, Stated, TimerFired
+from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Resolve, SetTimer, StartEffect
+from voxbridge.services.tools.core.state import Call, State
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events.tools import (
@@ -39,165 +41,7 @@ WITHDRAWN_KEPT: Final = 32
 ATTEMPTS_LIMIT: Final = 3
 """Attempts of an idempotent function for one call."""
 
-Mode = Literal["call", "task", "alarm"]
-"""How a function is answered: with its result (`call`); at once, with its result later (`task`); at once, with an announcement at a later
-time (`alarm`)."""
 
-
-class Alarm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The return value of an alarm function: when to speak (ms after the call) and what to say; `spoken` answers the call itself."""
-
-    after_ms: int
-    announce: str
-    spoken: str
-    label: str = ""
-    result: dict[str, Any] = {}
-
-
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """An open call. Times in µs of the Unix clock; `wake_at` is its deadline, or the time of its alarm."""
-
-    seq: int
-    name: str
-    arguments: dict[str, Any]
-    called_at: int
-    deadline_ms: int
-    phase: Literal["waiting", "running", "scheduled"] = "waiting"
-    mode: Mode = "call"
-    idempotent: bool = False
-    timeout_ms: int = 0
-    attempt: int = 0
-    started_at: int = 0
-    wake_at: int = 0
-    account: str = ""
-    cancelled: str = ""
-    alarm: Alarm | None = None
-
-
-class State(msgspec.Struct, frozen=True, kw_only=True):
-    """Open calls by id, the log positions of ended calls by id, and cancellations that came before their call."""
-
-    open: Mapping[str, Call] = {}
-    ended: Mapping[str, int] = {}
-    withdrawn: Mapping[str, str] = {}
-
-
-# --- inputs, beside LogInput(tool.called | tool.cancelled | session.ended) ---
-
-
-class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag="accepted"):
-    """The catalogue knows the function and its arguments are valid."""
-
-    call_id: str
-    mode: Mode
-    timeout_ms: int
-    idempotent: bool
-
-
-class Rejected(msgspec.Struct, frozen=True, kw_only=True, tag="rejected"):
-    """The call cannot be run."""
-
-    call_id: str
-    error: Failure
-
-
-class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
-    """The effect ended with a result: JSON, within the limit."""
-
-    call_id: str
-    attempt: int
-    result: dict[str, Any]
-
-
-class Scheduled(msgspec.Struct, frozen=True, kw_only=True, tag="scheduled"):
-    """An alarm function returned its alarm."""
-
-    call_id: str
-    attempt: int
-    alarm: Alarm
-
-
-class Raised(msgspec.Struct, frozen=True, kw_only=True, tag="raised"):
-    """The effect failed or was cancelled."""
-
-    call_id: str
-    attempt: int
-    error: Failure
-
-
-class Progressed(msgspec.Struct, frozen=True, kw_only=True, tag="progressed"):
-    """A running task reports its progress, from 0 to 1."""
-
-    call_id: str
-    attempt: int
-    done: float
-    message: str
-
-
-class Stated(msgspec.Struct, frozen=True, kw_only=True, tag="stated"):
-    """A running function records an event of this writer, given as builtins."""
-
-    call_id: str
-    attempt: int
-    kind: str
-    data: dict[str, Any]
-
-
-class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag="timer"):
-    """The timer of a call fired."""
-
-    call_id: str
-
-
-Input = Accepted | Rejected | Returned | Scheduled | Raised | Progressed | Stated | TimerFired
-
-# --- outputs, beside Append ---
-
-
-class Resolve(msgspec.Struct, frozen=True):
-    """Look the function up and check its arguments: answered by `Accepted` or `Rejected`."""
-
-    call_id: str
-    name: str
-    arguments: dict[str, Any]
-
-
-class StartEffect(msgspec.Struct, frozen=True):
-    """Run the function now: the log has acknowledged its start."""
-
-    call_id: str
-    attempt: int
-    name: str
-    arguments: dict[str, Any]
-    account: str
-
-
-class CancelEffect(msgspec.Struct, frozen=True):
-    """Stop the function, if it runs here."""
-
-    call_id: str
-
-
-class SetTimer(msgspec.Struct, frozen=True):
-    """Deliver `TimerFired` at `at` µs; replaces the call's previous timer."""
-
-    call_id: str
-    at: int
-
-
-class CancelTimer(msgspec.Struct, frozen=True):
-    """Cancel the timer of a call."""
-
-    call_id: str
-
-
-class Done(msgspec.Struct, frozen=True):
-    """Acknowledge the event at this log position: its work is complete, and it need not be delivered again."""
-
-    seq: int
-
-
-Output = Append | Resolve | StartEffect | CancelEffect | SetTimer | CancelTimer | Done
 _V = TypeVar("_V")
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from voxbridge.services.tools.core.step import Alarm
+from voxbridge.services.tools.core.inputs import Alarm
 from voxbridge.services.tools.registry import function
 
 DAY_S = 86_400

@@ -17,8 +17,9 @@ from typing import Any, Final
 import msgspec
 
 from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.core.inputs import Alarm, Raised, Returned, Scheduled
+from voxbridge.services.tools.core.outputs import StartEffect
 from voxbridge.services.tools.core.results import as_result
-from voxbridge.services.tools.core.step import Alarm, Raised, Returned, Scheduled, StartEffect
 from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.registry import Tool
 from voxbridge.shared.errors import Code, VoxbridgeError

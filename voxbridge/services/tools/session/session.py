@@ -17,7 +17,10 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.services.tools.core.step import Accepted, Input, Rejected, Resolve, State, step
+from voxbridge.services.tools.core.inputs import Accepted, Input, Rejected
+from voxbridge.services.tools.core.outputs import Resolve
+from voxbridge.services.tools.core.state import State
+from voxbridge.services.tools.core.step import step
 from voxbridge.shared import events
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError

@@ -1,0 +1,90 @@
+"""Inputs of the tools core, beside the events `tool.called`, `tool.cancelled` and `session.ended` of the log."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from voxbridge.shared.events.voice import Failure
+
+Mode = Literal["call", "task", "alarm"]
+"""How a function is answered: with its result (`call`); at once, with its result later (`task`); at once, with an announcement at a later
+time (`alarm`)."""
+
+
+class Alarm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The return value of an alarm function: when to speak (ms after the call) and what to say; `spoken` answers the call itself."""
+
+    after_ms: int
+    announce: str
+    spoken: str
+    label: str = ""
+    result: dict[str, Any] = {}
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag="accepted"):
+    """The catalogue knows the function and its arguments are valid."""
+
+    call_id: str
+    mode: Mode
+    timeout_ms: int
+    idempotent: bool
+
+
+class Rejected(msgspec.Struct, frozen=True, kw_only=True, tag="rejected"):
+    """The call cannot be run."""
+
+    call_id: str
+    error: Failure
+
+
+class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
+    """The effect ended with a result: JSON, within the limit."""
+
+    call_id: str
+    attempt: int
+    result: dict[str, Any]
+
+
+class Scheduled(msgspec.Struct, frozen=True, kw_only=True, tag="scheduled"):
+    """An alarm function returned its alarm."""
+
+    call_id: str
+    attempt: int
+    alarm: Alarm
+
+
+class Raised(msgspec.Struct, frozen=True, kw_only=True, tag="raised"):
+    """The effect failed or was cancelled."""
+
+    call_id: str
+    attempt: int
+    error: Failure
+
+
+class Progressed(msgspec.Struct, frozen=True, kw_only=True, tag="progressed"):
+    """A running task reports its progress, from 0 to 1."""
+
+    call_id: str
+    attempt: int
+    done: float
+    message: str
+
+
+class Stated(msgspec.Struct, frozen=True, kw_only=True, tag="stated"):
+    """A running function records an event of this writer, given as builtins."""
+
+    call_id: str
+    attempt: int
+    kind: str
+    data: dict[str, Any]
+
+
+class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag="timer"):
+    """The timer of a call fired."""
+
+    call_id: str
+
+
+Input = Accepted | Rejected | Returned | Scheduled | Raised | Progressed | Stated | TimerFired

@@ -1,0 +1,55 @@
+"""Outputs of the tools core, beside events to append."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from voxbridge.shared.step.fold import Append
+
+
+class Resolve(msgspec.Struct, frozen=True):
+    """Look the function up and check its arguments: answered by `Accepted` or `Rejected`."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class StartEffect(msgspec.Struct, frozen=True):
+    """Run the function now: the log has acknowledged its start."""
+
+    call_id: str
+    attempt: int
+    name: str
+    arguments: dict[str, Any]
+    account: str
+
+
+class CancelEffect(msgspec.Struct, frozen=True):
+    """Stop the function, if it runs here."""
+
+    call_id: str
+
+
+class SetTimer(msgspec.Struct, frozen=True):
+    """Deliver `TimerFired` at `at` µs; replaces the call's previous timer."""
+
+    call_id: str
+    at: int
+
+
+class CancelTimer(msgspec.Struct, frozen=True):
+    """Cancel the timer of a call."""
+
+    call_id: str
+
+
+class Done(msgspec.Struct, frozen=True):
+    """Acknowledge the event at this log position: its work is complete, and it need not be delivered again."""
+
+    seq: int
+
+
+Output = Append | Resolve | StartEffect | CancelEffect | SetTimer | CancelTimer | Done
