@@ -324,7 +324,7 @@ async def test_of_two_workers_that_both_think_they_own_a_session_one_is_refused_
         await page.open()
         await page.until(ev.SessionStarted)
         async with workers.running() as second:
-            monkeypatch.setattr(first, "_regain", nobody_tells_it)
+            monkeypatch.setattr(first._leases, "regain", nobody_tells_it)
             await store.redis.set(f"vx:lease:{{{page.sid}}}", second._place.worker, px=LEASE_MS)
             await second._orphans.take(page.sid, 2)
             assert (first.stats()["sessions"], second.stats()["sessions"]) == (1, 1)

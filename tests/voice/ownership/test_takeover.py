@@ -20,7 +20,7 @@ from tests.voice.replaying import replay, stored
 from tests.voice.sounds import silence
 from voxbridge.services.voice import service as service_module
 from voxbridge.services.voice.core import inputs
-from voxbridge.services.voice.ownership import orphans
+from voxbridge.services.voice.ownership import leases, orphans
 from voxbridge.services.voice.service import CONSUMER
 from voxbridge.services.voice.session import recovery
 from voxbridge.services.voice.session.recovery import PriorState
@@ -186,7 +186,7 @@ async def test_a_request_whose_worker_died_before_it_owned_the_session_is_taken_
 async def test_a_lease_that_ran_out_during_a_stall_is_regained_however_many_look_at_it(
     workers: Workers, page: Page, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service_module, "RENEW_S", 600.0)
+    monkeypatch.setattr(leases, "RENEW_S", 600.0)
     async with workers.running() as worker:
         await page.open("echo")
         await page.until(ev.SessionStarted)
@@ -199,7 +199,7 @@ async def test_a_lease_that_ran_out_during_a_stall_is_regained_however_many_look
 
         await store.redis.delete(f"vx:lease:{{{page.sid}}}")
         monkeypatch.setattr(worker._store, "renew_leases", both_see_it)
-        await asyncio.gather(worker._look_at_leases(), worker._look_at_leases())
+        await asyncio.gather(worker._leases.renew(), worker._leases.renew())
         monkeypatch.undo()
         assert page.sid in worker._sessions
         await page.ends()

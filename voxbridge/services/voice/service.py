@@ -23,8 +23,9 @@ from voxbridge.services.voice import inspection
 from voxbridge.services.voice.audio.recorder import Recorders
 from voxbridge.services.voice.audio.vad import SileroModel
 from voxbridge.services.voice.audio.waveforms import Waveforms
-from voxbridge.services.voice.core import agents, inputs
+from voxbridge.services.voice.core import agents
 from voxbridge.services.voice.core.prompt import prompt
+from voxbridge.services.voice.ownership.leases import Leases
 from voxbridge.services.voice.ownership.load import Load
 from voxbridge.services.voice.ownership.migration import MOVE, RELEASED, ROOM, Migrations
 from voxbridge.services.voice.ownership.orphans import Orphans
@@ -43,7 +44,7 @@ from voxbridge.shared.audio.recordings import DataKeys, wanted
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.cancellation import ended
 from voxbridge.shared.config import Config
-from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
+from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.gateway import SessionRequested
 from voxbridge.shared.ids import check_session_id
 from voxbridge.shared.log import reader, streams
@@ -66,13 +67,6 @@ REFUSE_SOON_S: Final = 1
 
 AGAIN_S: Final = 0.5
 """Seconds before a request that was given back is delivered again."""
-
-RENEW_S: Final = 1.0
-LOST_LOOKS: Final = 2
-"""Consecutive checks that must find a gateway missing before it counts as dead."""
-
-UNKNOWN_S: Final = 3.0
-"""Seconds after a failed call to Valkey during which no gateway counts as missing."""
 
 GIVEN_UP_GAP_S: Final = 0.1
 """Seconds between the releases of two sessions: about the time that another worker needs to take one over."""
@@ -108,12 +102,9 @@ class VoiceService(Service):
         self.migrations = Migrations(place.log.nc, store, place.worker, self)
         self._load = Load()
         self._recorders = Recorders(place.log, data_keys)
-        self._missing: dict[str, int] = {}
-        self._unknown_until = 0.0
+        self._leases = Leases(place, store, self._sessions, self._orphans.taking)
         self._draining = asyncio.Event()
         self._changed = asyncio.Event()
-        self._finished = asyncio.Event()
-        self._leases_held = True
 
     async def serve(self) -> None:
         """Take requests and keep the leases until drained."""
@@ -131,8 +122,8 @@ class VoiceService(Service):
             work.append(self._warmup.keep())
         running = [asyncio.create_task(one) for one in work]
         # These are not cancelled but end by themselves: a command to Valkey cancelled midway would leave its connection open.
-        watching, leases = asyncio.create_task(self._orphans.watch()), asyncio.create_task(self._keep_leases())
-        stall_guard = asyncio.create_task(self._place.stall_guard.keep(self._look_at_leases))
+        watching, leases = asyncio.create_task(self._orphans.watch()), asyncio.create_task(self._leases.keep())
+        stall_guard = asyncio.create_task(self._place.stall_guard.keep(self._leases.renew))
         draining = asyncio.create_task(self._draining.wait())
         done, _ = await asyncio.wait({draining, watching, leases, stall_guard, *running}, return_when=asyncio.FIRST_COMPLETED)
         self._draining.set()
@@ -153,7 +144,7 @@ class VoiceService(Service):
         self._place.log.unfollow(self._peers)
         await self._peers.leave()
         await ending
-        self._finished.set()
+        self._leases.stop()
         await asyncio.wait({leases})
         stall_guard.cancel()
         await self._place.models.close()
@@ -213,7 +204,7 @@ class VoiceService(Service):
 
     def health(self) -> Mapping[str, bool]:
         """Return whether this process can keep its leases, and whether it has room for another session."""
-        return {"leases": self._leases_held, "room": self.room() > 0}
+        return {"leases": self._leases.held, "room": self.room() > 0}
 
     def stats(self) -> Mapping[str, float]:
         """Return the number of sessions held, the room for more, and the load (`load.Load.figures`)."""
@@ -401,60 +392,6 @@ class VoiceService(Service):
                 self._orphans.released(sid)
             elif to == self._place.worker:
                 self._orphans.handed(sid)
-
-    async def _keep_leases(self) -> None:
-        while not self._finished.is_set():
-            await self._look_at_leases()
-            await self._look_at_gateways()
-            for session in list(self._sessions.values()):
-                session.check_bounds(self._place.clock.now_us())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(RENEW_S):
-                    await self._finished.wait()
-
-    async def _look_at_leases(self) -> None:
-        try:
-            await self._store.worker_listens(self._place.worker, self._place.clock.now_us())
-            for sid in await self._store.renew_leases([*self._sessions, *self._orphans.taking()], self._place.worker):
-                await self._regain(sid)
-            self._leases_held = True
-        except VoxbridgeError as error:
-            # The fence on the log still keeps other workers out, so the calls go on.
-            self._leases_held = False
-            _log.warning("leases cannot be renewed: %s", error.message)
-
-    async def _look_at_gateways(self) -> None:
-        """Tell the sessions whose gateway died, since it could not report that their clients are gone."""
-        waiting: dict[str, list[Session]] = {}
-        for session in self._sessions.values():
-            if session.state.client.gateway and not session.state.client.away_since:
-                waiting.setdefault(session.state.client.gateway, []).append(session)
-        now = asyncio.get_running_loop().time()
-        alive: list[bool] = []
-        try:
-            alive = await self._store.gateways_alive(list(waiting))
-        except VoxbridgeError:
-            self._unknown_until = now + UNKNOWN_S
-        if now < self._unknown_until:
-            self._missing.clear()
-            return
-        gone = [gateway for gateway, lives in zip(waiting, alive, strict=True) if not lives]
-        self._missing = {gateway: self._missing.get(gateway, 0) + 1 for gateway in gone}
-        for gateway, looks in self._missing.items():
-            if looks >= LOST_LOOKS:
-                for session in waiting[gateway]:
-                    session.take(inputs.GatewayLost(gateway))
-
-    async def _regain(self, sid: str) -> None:
-        """Take a lease again that ran out or was forgotten; give the session up if another worker has taken it."""
-        session = self._sessions.get(sid)
-        if session is None:
-            return
-        term = await self._store.regain_lease(sid, self._place.worker, floor=session.term)
-        if term is not None:
-            session.term = term
-        else:
-            session.give_up(Conflict(f"Another worker holds the lease of session {sid}."))
 
 
 def _publish(config: Config) -> None:

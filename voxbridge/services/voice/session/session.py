@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import aclosing
 from typing import Any, Final, Literal
 
 from nats.aio.subscription import Subscription
@@ -27,16 +26,16 @@ from voxbridge.services.voice.core.state import State
 from voxbridge.services.voice.providers.realtime.link import ProviderLink
 from voxbridge.services.voice.session import bounds
 from voxbridge.services.voice.session import failure as session_failure
+from voxbridge.services.voice.session.model_effects import ModelEffects
 from voxbridge.services.voice.session.outbound import Outbound
 from voxbridge.services.voice.session.recovery import PriorState
 from voxbridge.services.voice.session.worker import Offer, Workplace
-from voxbridge.services.voice.speakable.loader import speakable
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments, subjects
 from voxbridge.shared.bus.partials import Pieces
 from voxbridge.shared.clock import wall_ms32
-from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
+from voxbridge.shared.errors import Unavailable, VoxbridgeError
 from voxbridge.shared.log.feed import Feed
 from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.step.effects import Tasks, Timers
@@ -67,6 +66,7 @@ class Session:
         self._timers = Timers[str](self._fire)
         self._timers.hold()  # until the input of a gap between workers was taken
         self._effects = Tasks[int](f"session {sid}")
+        self._models = ModelEffects(place, sid, self._ears, self._voice, self.take)
         self._feeds: list[Feed] = []
         self._audio: Subscription | None = None
         self._link: ProviderLink | None = None
@@ -318,7 +318,7 @@ class Session:
             case out.StartEffect(id=id, effect=out.Connect() as asked):
                 self._linked().open(id, asked)
             case out.StartEffect(id=id, effect=effect):
-                self._effects.start(id, self._run(id, effect))
+                self._effects.start(id, self._models.run(id, effect))
             case out.CancelEffect(id=id):
                 self._effects.cancel(id)
                 if self._link is not None:
@@ -393,53 +393,3 @@ class Session:
 
     def _fire(self, name: str) -> None:
         self.take(inputs.TimerFired(name))
-
-    async def _run(self, id: int, effect: out.Effect) -> None:
-        try:
-            await self._effect(id, effect)
-        except VoxbridgeError as error:
-            self.take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
-        except Exception as error:  # noqa: BLE001 - whatever the error, the core must know that the effect is over
-            _log.exception("session %s: effect %d failed", self.sid, id)
-            self.take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
-
-    async def _effect(self, id: int, effect: out.Effect) -> None:
-        models = self._place.models
-        match effect:
-            case out.Transcribe(from_ms=from_ms, to_ms=to_ms):
-                found = await models.transcribe(
-                    self._heard(from_ms, to_ms), provider=effect.provider, model=effect.model, language=effect.language
-                )
-                self.take(inputs.Transcribed(effect=id, text=found.text, language=found.language, confidence=found.confidence))
-            case out.JudgeTurn(from_ms=from_ms, to_ms=to_ms):
-                self.take(inputs.TurnJudged(id, await models.judge_turn(self._heard(from_ms, to_ms))))
-            case out.Complete():
-                async with aclosing(models.complete(id, effect)) as written:
-                    async for input in written:
-                        self.take(input)
-            case out.Synthesize():
-                await self._synthesize(id, effect)
-
-    async def _synthesize(self, id: int, asked: out.Synthesize) -> None:
-        made = 0
-        speaker = self._voice()
-        text = await speakable(asked.text, asked.language or self._place.config.language)
-        speech = self._place.models.synthesize(text, asked.voice, provider=asked.provider, model=asked.model)
-        whole = bytearray()
-        async with aclosing(speech) as spoken:
-            async for pcm in spoken:
-                if asked.whole:
-                    whole += pcm
-                else:
-                    await speaker.put(asked.generation, pcm)
-                    if not made:
-                        self.take(inputs.AudioMade(effect=id, ms=len(pcm) * 1_000 // (2 * frames.OUTPUT_RATE), done=False))
-                made += len(pcm)
-        if whole:
-            speaker.put_whole(asked.generation, bytes(whole))
-        if not made:
-            raise VoxbridgeError(Code.PROVIDER_REFUSED, "The speech model made no sound.", retryable=False)
-        self.take(inputs.AudioMade(effect=id, ms=made * 1_000 // (2 * frames.OUTPUT_RATE), done=True))
-
-    def _heard(self, from_ms: int, to_ms: int) -> bytes:
-        return self._ears.audio(from_ms, to_ms)

@@ -1,0 +1,85 @@
+"""Effects of a session on models: transcription, the end of a turn, completion, synthesis. Each ends with an input for the core.
+
+Owns nothing of the session: audio comes from its microphone, sound goes to its speaker. A failure of a model becomes `EffectFailed`; a
+crash loses the effect, which a successor starts again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+from voxbridge.services.voice.audio.microphone import Microphone
+from voxbridge.services.voice.audio.speaker import Speaker
+from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.session import failure as session_failure
+from voxbridge.services.voice.session.worker import Workplace
+from voxbridge.services.voice.speakable.loader import speakable
+from voxbridge.shared.audio import frames
+from voxbridge.shared.errors import Code, VoxbridgeError
+
+_log = logging.getLogger(__name__)
+
+
+class ModelEffects:
+    """Runs the effects of one session; `take` gets their inputs."""
+
+    def __init__(
+        self, place: Workplace, sid: str, microphone: Microphone, voice: Callable[[], Speaker], take: Callable[[Any], None]
+    ) -> None:
+        self._place = place
+        self._sid = sid
+        self._microphone = microphone
+        self._voice = voice
+        self._take = take
+
+    async def run(self, id: int, effect: out.Effect) -> None:
+        """Run an effect to its end, whatever the end is."""
+        try:
+            await self._effect(id, effect)
+        except VoxbridgeError as error:
+            self._take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
+        except Exception as error:  # noqa: BLE001 - whatever the error, the core must know that the effect is over
+            _log.exception("session %s: effect %d failed", self._sid, id)
+            self._take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
+
+    async def _effect(self, id: int, effect: out.Effect) -> None:
+        models = self._place.models
+        match effect:
+            case out.Transcribe(from_ms=from_ms, to_ms=to_ms):
+                found = await models.transcribe(
+                    self._microphone.audio(from_ms, to_ms), provider=effect.provider, model=effect.model, language=effect.language
+                )
+                self._take(inputs.Transcribed(effect=id, text=found.text, language=found.language, confidence=found.confidence))
+            case out.JudgeTurn(from_ms=from_ms, to_ms=to_ms):
+                self._take(inputs.TurnJudged(id, await models.judge_turn(self._microphone.audio(from_ms, to_ms))))
+            case out.Complete():
+                async with aclosing(models.complete(id, effect)) as written:
+                    async for input in written:
+                        self._take(input)
+            case out.Synthesize():
+                await self._synthesize(id, effect)
+
+    async def _synthesize(self, id: int, asked: out.Synthesize) -> None:
+        made = 0
+        speaker = self._voice()
+        text = await speakable(asked.text, asked.language or self._place.config.language)
+        speech = self._place.models.synthesize(text, asked.voice, provider=asked.provider, model=asked.model)
+        whole = bytearray()
+        async with aclosing(speech) as spoken:
+            async for pcm in spoken:
+                if asked.whole:
+                    whole += pcm
+                else:
+                    await speaker.put(asked.generation, pcm)
+                    if not made:
+                        self._take(inputs.AudioMade(effect=id, ms=len(pcm) * 1_000 // (2 * frames.OUTPUT_RATE), done=False))
+                made += len(pcm)
+        if whole:
+            speaker.put_whole(asked.generation, bytes(whole))
+        if not made:
+            raise VoxbridgeError(Code.PROVIDER_REFUSED, "The speech model made no sound.", retryable=False)
+        self._take(inputs.AudioMade(effect=id, ms=made * 1_000 // (2 * frames.OUTPUT_RATE), done=True))
