@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from deploy.gates import configuration, figures, imports, length, licences, purity
+from deploy.gates import configuration, docstrings, figures, imports, length, licences, purity
 
 GATES = {
     "every core is pure": purity,
     "rooms point one way": imports,
     "modules are short": length,
+    "docstrings open with a verb or a name": docstrings,
     "licences are allowed": licences,
     "docs/configuration.md is what the code says": configuration,
     "README and docs quote the newest run of make bench": figures,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.gates import configuration, length, licences, purity
+from deploy.gates import configuration, docstrings, length, licences, purity
 
 
 def test_every_core_is_pure() -> None:
@@ -61,6 +61,20 @@ def test_what_a_core_reaches_by_other_modules_is_found_where_it_is(tmp_path: Pat
 
 def test_no_module_is_too_long() -> None:
     assert length.problems() == []
+
+
+def test_docstrings_open_with_a_verb_or_a_name() -> None:
+    assert docstrings.problems() == []
+
+
+@pytest.mark.parametrize("opening", ["What was heard.", "Whether it runs.", "That which is left.", "Those who wait."])
+def test_a_docstring_that_opens_with_a_clause_is_named_with_its_line(tmp_path: Path, opening: str) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(
+        f'"""Return the words."""\n\n\nclass Heard:\n    """{opening}"""\n\n    def words(self) -> str:\n        """Return the words."""\n'
+    )
+    (problem,) = docstrings.of(file)
+    assert problem.startswith(f"4 has a docstring that opens with {opening.split()[0]!r}")
 
 
 def test_the_configuration_page_is_current() -> None:

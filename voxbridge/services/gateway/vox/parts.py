@@ -1,4 +1,4 @@
-"""What all connections of a gateway share, as a connection sees it."""
+"""Parts of a gateway that all of its connections share, as a connection sees them."""
 
 from __future__ import annotations
 

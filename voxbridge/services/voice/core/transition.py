@@ -121,7 +121,7 @@ class Transition:
 
     @property
     def hearing(self) -> Hearing:
-        """What the realtime model heard of the user."""
+        """The user's speech, as the realtime model heard it."""
         return self.realtime.hearing
 
     @hearing.setter
@@ -130,7 +130,7 @@ class Transition:
 
     @property
     def owed(self) -> Owed:
-        """What the realtime model is to say next."""
+        """The words that the realtime model owes."""
         return self.realtime.owed
 
     @owed.setter
@@ -173,7 +173,7 @@ class Transition:
 
     @property
     def conversation(self) -> Conversation:
-        """What the models know, which may be changed."""
+        """The conversation as its models know it, which may be changed."""
         return self.state.conversation
 
     @property
@@ -183,12 +183,12 @@ class Transition:
 
     @property
     def pending(self) -> Pending:
-        """What is still to be done, which may be changed."""
+        """Open work, which may be changed."""
         return self.state.pending
 
     @property
     def display(self) -> Display:
-        """What the client is shown, which may be changed."""
+        """State shown to the client, which may be changed."""
         return self.state.display
 
     def show(self) -> None:

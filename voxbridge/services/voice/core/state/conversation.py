@@ -1,4 +1,4 @@
-"""What was said in a session, as its models know it."""
+"""The conversation of a session, as its models know it."""
 
 from __future__ import annotations
 

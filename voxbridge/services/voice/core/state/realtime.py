@@ -64,7 +64,7 @@ Link = Closed | Opening | Ready
 
 
 class Resumption(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about resuming the provider's session."""
+    """Means of resuming the provider's session."""
 
     handle: str = ""
     """Reference of the last good handle. It is kept while the provider reports that the session cannot be resumed at the moment."""
@@ -99,7 +99,7 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hearing(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model heard of the user. Positions are ms of microphone audio."""
+    """The user's speech, as the model heard it. Positions are ms of microphone audio."""
 
     from_ms: int = 0
     """Position from which on nothing was answered."""
@@ -133,7 +133,7 @@ class Hearing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Owed(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model is to say next."""
+    """The words that the model owes: answers, continuations, announcements."""
 
     asking: bool = False
     """True if the user said something that the model has not begun to answer."""

@@ -100,7 +100,7 @@ class Synthesis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Playback(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a reply was sent and heard. Times are µs of the Unix clock."""
+    """Progress of a reply on its way to the ear. Times are µs of the Unix clock."""
 
     sent: int | None = None
     """Time the first frame was sent."""

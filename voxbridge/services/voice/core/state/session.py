@@ -62,7 +62,7 @@ class Counters(msgspec.Struct, kw_only=True):
 
 
 class Pending(msgspec.Struct, kw_only=True):
-    """What the session still has to do, or has to recognise when it comes."""
+    """Open work of the session, and names that it must recognise when they come again."""
 
     open: tuple[int, ...] = ()
     """Turns that are not over."""
@@ -95,7 +95,7 @@ class Late(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Display(msgspec.Struct, kw_only=True):
-    """What the client is shown, and what its waits are covered with."""
+    """State shown to the client, and the words that cover its waits."""
 
     shown: tuple[str, str] = ("", "")
     """State last sent to the client, and its reason."""

@@ -1,4 +1,4 @@
-"""What is being said in a session: by the user, and by the agent in its newest replies."""
+"""Speech under way in a session: the user's, and the agent's newest replies."""
 
 from __future__ import annotations
 
