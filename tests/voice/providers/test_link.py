@@ -61,7 +61,7 @@ class Connection:
         self.open = False
 
 
-class House:
+class Owner:
     """The session, the vendors and the model in one."""
 
     sid = "s"
@@ -70,7 +70,7 @@ class House:
         self.may_connect = asyncio.Event()
         self.connections: list[Connection] = []
         self.told: list[Any] = []
-        self.uplink = ProviderLink(self, cast("Vendors", self), cast("Handles", self))
+        self.link = ProviderLink(self, cast("Vendors", self), cast("Handles", self))
         self.waits = False
         self.overlapping = 0
         """Connections requested with a handle while an earlier one was open."""
@@ -82,7 +82,7 @@ class House:
     def asking(self) -> bool:
         return self.waits
 
-    async def get(self, provider: str) -> House:
+    async def get(self, provider: str) -> Owner:
         return self
 
     async def connect(self, setup: Setup) -> Connection:
@@ -117,13 +117,13 @@ class House:
 
     def open(self, effect: int, **asked: Any) -> None:
         """Request a connection."""
-        self.uplink.open(effect, out.Connect(provider="gemini", model="m", voice="", language="", instructions="", **asked))
+        self.link.open(effect, out.Connect(provider="gemini", model="m", voice="", language="", instructions="", **asked))
 
     def hears(self, count: int) -> None:
         """Take so many microphone frames of 20 ms."""
         for _ in range(count):
             self._samples += FRAME_SAMPLES
-            self.uplink.hear(frames.pack(frames.PCM16, 0, 0, 0, bytes(2 * FRAME_SAMPLES)), self._samples)
+            self.link.hear(frames.pack(frames.PCM16, 0, 0, 0, bytes(2 * FRAME_SAMPLES)), self._samples)
 
     async def settles(self) -> None:
         """Run all pending callbacks."""
@@ -141,147 +141,147 @@ class House:
 
 
 async def test_the_end_of_speech_follows_the_speech_over_a_connection_that_opens_late() -> None:
-    house = House()
-    house.open(1)
-    house.uplink.do(out.Activity(1, speaking=True))
-    house.hears(100)
-    house.uplink.do(out.Activity(1, speaking=False))
-    house.hears(5)
-    house.uplink.do(out.EndAudio(1))
-    house.may_connect.set()
-    await house.took(0, [("activity", True), ("audio", 2_000), ("activity", False), ("audio", 100), ("end of audio",)])
-    house.uplink.close(1)
+    owner = Owner()
+    owner.open(1)
+    owner.link.do(out.Activity(1, speaking=True))
+    owner.hears(100)
+    owner.link.do(out.Activity(1, speaking=False))
+    owner.hears(5)
+    owner.link.do(out.EndAudio(1))
+    owner.may_connect.set()
+    await owner.took(0, [("activity", True), ("audio", 2_000), ("activity", False), ("audio", 100), ("end of audio",)])
+    owner.link.close(1)
 
 
 async def test_a_connection_that_hears_the_audio_again_is_told_where_it_ends_again() -> None:
-    house = House()
-    house.may_connect.set()
-    house.open(1)
-    await house.took(0, [])
-    house.hears(50)
-    house.uplink.do(out.EndAudio(1))
-    await house.took(0, [("audio", 1_000), ("end of audio",)])
-    house.hears(50)
-    house.open(2, audio_from_ms=500)
-    await house.took(1, [("audio", 500), ("end of audio",), ("audio", 1_000)])
-    house.open(3, audio_from_ms=1_000)
-    await house.took(2, [("audio", 1_000)])
-    assert [type(one) for one in house.told] == [ProviderReady] * 3
-    house.uplink.close(3)
+    owner = Owner()
+    owner.may_connect.set()
+    owner.open(1)
+    await owner.took(0, [])
+    owner.hears(50)
+    owner.link.do(out.EndAudio(1))
+    await owner.took(0, [("audio", 1_000), ("end of audio",)])
+    owner.hears(50)
+    owner.open(2, audio_from_ms=500)
+    await owner.took(1, [("audio", 500), ("end of audio",), ("audio", 1_000)])
+    owner.open(3, audio_from_ms=1_000)
+    await owner.took(2, [("audio", 1_000)])
+    assert [type(one) for one in owner.told] == [ProviderReady] * 3
+    owner.link.close(3)
 
 
 @pytest.mark.parametrize(("waits", "again_ms"), [(False, link.RESTING_MS), (True, link.KEPT_MS)])
 async def test_little_is_kept_while_it_is_heard_and_nobody_waits_for_an_answer(waits: bool, again_ms: int) -> None:
-    house = House()
-    house.waits = waits
-    house.may_connect.set()
-    house.open(1)
-    house.hears(1)
-    await house.took(0, [("audio", FRAME_MS)])
-    house.hears(600)
-    house.open(2)
-    await house.took(1, [("audio", again_ms + FRAME_MS)])
-    house.uplink.close(2)
+    owner = Owner()
+    owner.waits = waits
+    owner.may_connect.set()
+    owner.open(1)
+    owner.hears(1)
+    await owner.took(0, [("audio", FRAME_MS)])
+    owner.hears(600)
+    owner.open(2)
+    await owner.took(1, [("audio", again_ms + FRAME_MS)])
+    owner.link.close(2)
 
 
 async def test_what_is_said_while_a_connection_opens_is_kept_for_ten_seconds() -> None:
-    house = House()
-    house.open(1)
-    house.hears(600)
-    house.may_connect.set()
-    await house.took(0, [("audio", link.KEPT_MS + FRAME_MS)])
-    house.uplink.close(1)
+    owner = Owner()
+    owner.open(1)
+    owner.hears(600)
+    owner.may_connect.set()
+    await owner.took(0, [("audio", link.KEPT_MS + FRAME_MS)])
+    owner.link.close(1)
 
 
 async def test_a_connection_in_the_middle_of_speech_is_told_that_the_user_speaks_and_of_no_speech_before() -> None:
-    house = House()
-    house.may_connect.set()
-    house.open(1)
-    await house.took(0, [])
-    house.uplink.do(out.Activity(1, speaking=True))
-    house.hears(50)
-    house.open(2, speaking=True)
-    house.hears(50)
-    house.uplink.do(out.Activity(2, speaking=False))
-    await house.took(1, [("activity", True), ("audio", 2_000), ("activity", False)])
-    house.uplink.close(2)
+    owner = Owner()
+    owner.may_connect.set()
+    owner.open(1)
+    await owner.took(0, [])
+    owner.link.do(out.Activity(1, speaking=True))
+    owner.hears(50)
+    owner.open(2, speaking=True)
+    owner.hears(50)
+    owner.link.do(out.Activity(2, speaking=False))
+    await owner.took(1, [("activity", True), ("audio", 2_000), ("activity", False)])
+    owner.link.close(2)
 
 
 @pytest.mark.parametrize("count", [link.KEPT_LIMIT, link.KEPT_LIMIT + 1])
 async def test_what_is_said_between_frames_that_never_come_is_bounded(count: int) -> None:
-    house = House()
-    house.open(1)
+    owner = Owner()
+    owner.open(1)
     for _ in range(count):
-        house.uplink.do(out.EndAudio(1))
-    house.may_connect.set()
-    await house.took(0, [("end of audio",)] * link.KEPT_LIMIT)
-    assert not any(isinstance(one, ProviderLost) for one in house.told)
-    house.uplink.close(1)
+        owner.link.do(out.EndAudio(1))
+    owner.may_connect.set()
+    await owner.took(0, [("end of audio",)] * link.KEPT_LIMIT)
+    assert not any(isinstance(one, ProviderLost) for one in owner.told)
+    owner.link.close(1)
 
 
-async def _connected(house: House, *effects: int) -> None:
-    house.may_connect.set()
+async def _connected(owner: Owner, *effects: int) -> None:
+    owner.may_connect.set()
     for effect in effects:
-        house.open(effect)
-        await house.took(len(house.connections), [])
-        house.connections[-1].may_close.clear()
+        owner.open(effect)
+        await owner.took(len(owner.connections), [])
+        owner.connections[-1].may_close.clear()
 
 
 @pytest.mark.parametrize("closes", ["by itself", "with the next one"])
 async def test_a_conversation_is_resumed_when_the_connections_before_are_closed(closes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "CLOSE_S", 30.0)
-    house = House()
-    await _connected(house, 1, 2)
-    first, second = house.connections
+    owner = Owner()
+    await _connected(owner, 1, 2)
+    first, second = owner.connections
     if closes == "by itself":
-        house.uplink.close(2)
-    house.open(3, handle="h")
-    await house.settles()
+        owner.link.close(2)
+    owner.open(3, handle="h")
+    await owner.settles()
     second.may_close.set()
-    await house.settles()
-    assert len(house.connections) == 2, "the first one is open still"
+    await owner.settles()
+    assert len(owner.connections) == 2, "the first one is open still"
     first.may_close.set()
-    await house.took(2, [])
-    assert house.overlapping == 0
-    house.uplink.close(3)
-    await house.closes()
+    await owner.took(2, [])
+    assert owner.overlapping == 0
+    owner.link.close(3)
+    await owner.closes()
 
 
 async def test_a_conversation_is_resumed_when_the_connection_that_was_lost_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "CLOSE_S", 30.0)
-    house = House()
-    house.goes_on = True
-    await _connected(house, 1)
-    house.connections[0].lost.set()
-    await house.settles()
-    assert len(house.connections) == 1
-    house.connections[0].may_close.set()
-    await house.took(1, [])
-    assert house.overlapping == 0
-    house.uplink.close(2)
-    await house.closes()
+    owner = Owner()
+    owner.goes_on = True
+    await _connected(owner, 1)
+    owner.connections[0].lost.set()
+    await owner.settles()
+    assert len(owner.connections) == 1
+    owner.connections[0].may_close.set()
+    await owner.took(1, [])
+    assert owner.overlapping == 0
+    owner.link.close(2)
+    await owner.closes()
 
 
 async def test_a_connection_that_does_not_close_holds_the_next_one_up_no_longer_than_a_close_may_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(link, "CLOSE_S", 0.05)
-    house = House()
-    await _connected(house, 1)
-    house.open(2, handle="h")
-    await house.took(1, [])
-    assert house.overlapping == 1
-    house.connections[0].may_close.set()
-    house.uplink.close(2)
-    await house.closes()
+    owner = Owner()
+    await _connected(owner, 1)
+    owner.open(2, handle="h")
+    await owner.took(1, [])
+    assert owner.overlapping == 1
+    owner.connections[0].may_close.set()
+    owner.link.close(2)
+    await owner.closes()
 
 
 async def test_a_new_conversation_does_not_wait_for_the_connection_before() -> None:
-    house = House()
-    await _connected(house, 1)
-    house.open(2)
-    await house.took(1, [])
-    assert house.connections[0].open
-    house.connections[0].may_close.set()
-    house.uplink.close(2)
-    await house.closes()
+    owner = Owner()
+    await _connected(owner, 1)
+    owner.open(2)
+    await owner.took(1, [])
+    assert owner.connections[0].open
+    owner.connections[0].may_close.set()
+    owner.link.close(2)
+    await owner.closes()

@@ -130,7 +130,7 @@ class State(msgspec.Struct, kw_only=True):
     client: Client = msgspec.field(default_factory=Client)
     conversation: Conversation = msgspec.field(default_factory=Conversation)
     utterance: Utterance | None = None
-    """What the user is saying to a cascade agent."""
+    """The user's speech to a cascade agent, until the end of the turn is decided."""
 
     speech: Speech = msgspec.field(default_factory=Speech)
     realtime: RealtimeState | None = None

@@ -89,28 +89,28 @@ class _Activity:
 class Heard:
     """The `Listener` of one connection. Once another one is opened, its reports are ignored."""
 
-    def __init__(self, uplink: ProviderLink, effect: int) -> None:
+    def __init__(self, link: ProviderLink, effect: int) -> None:
         self.effect = effect
-        self._uplink = uplink
+        self._link = link
 
     @property
     def audio_ms(self) -> int:
         """Milliseconds of microphone audio heard so far."""
-        return self._uplink.audio_ms
+        return self._link.audio_ms
 
     def take(self, input: provider_events.ProviderInput) -> None:
         """Take an input that reports what the model says."""
-        if self.effect == self._uplink.effect:
-            self._uplink.take(input)
+        if self.effect == self._link.effect:
+            self._link.take(input)
 
     def play(self, pcm: bytes) -> None:
         """Play audio of the model's response."""
-        if self.effect == self._uplink.effect:
-            self._uplink.play(pcm)
+        if self.effect == self._link.effect:
+            self._link.play(pcm)
 
     def keep_handle(self, handle: str) -> str:
         """Keep a resumption handle; return its reference."""
-        return self._uplink.keep_handle(handle) if self.effect == self._uplink.effect else reference(handle)
+        return self._link.keep_handle(handle) if self.effect == self._link.effect else reference(handle)
 
 
 class ProviderLink:
