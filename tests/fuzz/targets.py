@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from voxbridge.services.gateway.core import messages, step
+from voxbridge.services.gateway.core import inputs, messages, state
+from voxbridge.services.gateway.core.step import step
 from voxbridge.shared import events, nesting
 from voxbridge.shared import websocket as shared_websocket
 from voxbridge.shared.agents import files as agents_files
@@ -79,13 +80,12 @@ def client(data: bytes) -> None:
     else:
         assert not nesting.is_deep(msgspec.to_builtins(message))
     for v1 in (True, False):
-        connection = step.Connection(sid="0" * 32, v1=v1, gateway="g", name="n", resume_token="t", resume_hash="h")
-        connection.receive_binary(data, 1)
-        for _ in range(2):
-            for output in connection.receive_text(data, 1):
+        connection = state.fresh(state.Origin("g", "n", "h"), sid="0" * 32, v1=v1, resume_token="t")
+        text, binary = inputs.TextMessage(data, 1), inputs.BinaryMessage(data, 1)
+        for input in (binary, text, binary, inputs.Opened(), text, binary, inputs.Opened()):
+            connection, outputs = step(connection, input)
+            for output in outputs:
                 msgspec.json.encode(getattr(output, "message", None))
-            connection.receive_binary(data, 1)
-            connection.opened()
 
 
 def agent(data: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.gateway.core.test_step import SID, recorded
+from tests.gateway.core.driver import SID, recorded
 from voxbridge.services.gateway.core import outbound
 from voxbridge.services.gateway.core.outbound import Reader
 from voxbridge.shared import events

@@ -9,11 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.gateway.core.test_step import CODES, JSON, SID, START, appended, called, error_of, fresh, live, recorded, requested, say
-from voxbridge.services.gateway.core import messages, resume_rules, step
+from tests.gateway.core.driver import SID, START, Driven, appended, called, error_of, fresh, live, recorded, requested, say
+from tests.gateway.core.test_step import CODES, JSON
+from voxbridge.services.gateway.core import messages, resume_rules
 from voxbridge.services.gateway.core.browser_calls import CLOSED_LIMIT, OPEN_LIMIT, Calls, fold
+from voxbridge.services.gateway.core.client import WAITING_LIMIT
+from voxbridge.services.gateway.core.inputs import BinaryMessage, CallsKnown, Disconnected, Failed, ResumeRefused, TakenOver
 from voxbridge.services.gateway.core.outputs import Append, Attach, Close, Open, Output, Resume, Send
-from voxbridge.services.gateway.core.step import Connection, Phase
+from voxbridge.services.gateway.core.session import START_TIMEOUT_MS
+from voxbridge.services.gateway.core.state import Ending, Fresh, Live, Requested
 from voxbridge.services.gateway.door import tokens
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
@@ -38,13 +42,13 @@ def known(*, top: int = 30, begins: int = 0, started: bool = True, state: moment
     return resume_rules.Known(mode="local", top=top, begins=begins, started=started, turns=2, state=state)
 
 
-def resuming() -> Connection:
+def resuming() -> Driven:
     connection = fresh()
     assert say(connection, RESUME) == [Resume(SID, TOKEN, 20)]
     return connection
 
 
-def resumed(*, snapshot: dict[str, Any] | None = None, found: resume_rules.Known | None = None) -> tuple[Connection, list[Output]]:
+def resumed(*, snapshot: dict[str, Any] | None = None, found: resume_rules.Known | None = None) -> tuple[Driven, list[Output]]:
     connection = resuming()
     return connection, list(connection.resumed(found or known(), snapshot, 0))
 
@@ -66,10 +70,10 @@ def test_a_resume_is_answered_with_the_positions_between_which_events_were_misse
         Send({**ANSWER, "recovered": True, "from": 20}),
         Attach(g.ClientConnected(gateway="g", connection="g-1", resumed=True, last_seq=20)),
     ]
-    assert (connection.phase, connection.last_seq) == (Phase.LIVE, 20)
-    assert connection.takes_audio
-    assert connection.receive_event(user(20)) == ()
-    assert len(connection.receive_event(user(21))) == 1
+    assert (connection.phase, connection.last_seq) == (Live(), 20)
+    assert connection.state.takes_audio
+    assert connection.read(user(20)) == ()
+    assert len(connection.read(user(21))) == 1
 
 
 def test_whether_the_audio_is_kept_is_known_from_the_log_and_told() -> None:
@@ -87,33 +91,33 @@ def test_a_snapshot_stands_in_for_everything_up_to_the_top() -> None:
     connection, outputs = resumed(snapshot=snapshot)
     assert outputs[0] == Send({**ANSWER, "recovered": False, "snapshot": snapshot})
     assert connection.last_seq == 30
-    assert connection.receive_event(user(30)) == ()
-    assert len(connection.receive_event(user(31))) == 1
+    assert connection.read(user(30)) == ()
+    assert len(connection.read(user(31))) == 1
 
 
 def test_a_refusal_says_nothing_of_its_reason_and_closes_with_4004() -> None:
-    outputs = list(resuming().refused(0))
+    outputs = list(resuming().take(ResumeRefused(0)))
     message = "There is no session to resume with this id and token."
     assert outputs == [Send({"type": "error", "code": "NOT_FOUND", "message": message, "retryable": False}), Close(4004, "no such session")]
 
 
 def test_a_log_that_does_not_answer_closes_with_1013_and_ends_no_session() -> None:
-    assert [type(one) for one in resuming().failed(Unavailable("away"))] == [Send, Close]
+    assert [type(one) for one in resuming().take(Failed(Unavailable("away")))] == [Send, Close]
     connection = resuming()
-    assert connection.tick(step.START_TIMEOUT_MS - 1, owned=None) == ()
-    outputs = list(connection.tick(step.START_TIMEOUT_MS, owned=None))
+    assert connection.tick(START_TIMEOUT_MS - 1, owned=None) == ()
+    outputs = list(connection.tick(START_TIMEOUT_MS, owned=None))
     assert outputs[-1] == Close(1013, "the gateway cannot go on with this session")
     assert appended(outputs) == []
 
 
 def test_a_second_client_takes_the_session_over_and_the_first_writes_nothing_of_its_end() -> None:
     connection = live()
-    outputs = list(connection.taken_over())
+    outputs = list(connection.take(TakenOver()))
     assert isinstance(outputs[0], Send)
     assert outputs[0].message["code"] == "CONFLICT"
     assert outputs[1:] == [Close(4010, "taken over")]
-    assert connection.disconnected("gone") == ()
-    assert connection.taken_over() == ()
+    assert connection.take(Disconnected("gone")) == ()
+    assert connection.take(TakenOver()) == ()
 
 
 @pytest.mark.parametrize("make", [requested, live])
@@ -131,33 +135,33 @@ def test_plain_vox_has_no_resume() -> None:
 
 def test_what_is_said_before_the_answer_follows_it_in_order_and_audio_of_that_time_is_dropped() -> None:
     connection = resuming()
-    assert not connection.takes_audio
-    assert connection.receive_binary(frames.pack(frames.PCM16, 0, 0, 0, b"ab"), 0) == ()
+    assert not connection.state.takes_audio
+    assert connection.take(BinaryMessage(frames.pack(frames.PCM16, 0, 0, 0, b"ab"), 0)) == ()
     assert say(connection, {"type": "text", "text": "one"}) == []
     assert say(connection, {"type": "end"}) == []
     outputs = list(connection.resumed(known(), None, 0))
     assert [type(one) for one in outputs] == [Send, Attach, Append, Append]
-    assert connection.phase is Phase.ENDING
+    assert isinstance(connection.phase, Ending)
 
 
 def test_only_so_much_waits_for_the_answer() -> None:
     connection = resuming()
-    for _ in range(step.WAITING_LIMIT):
+    for _ in range(WAITING_LIMIT):
         assert say(connection, {"type": "text", "text": "hi"}) == []
-    assert error_of(say(connection, {"type": "text", "text": "hi"}))["limit"] == step.WAITING_LIMIT
+    assert error_of(say(connection, {"type": "text", "text": "hi"}))["limit"] == WAITING_LIMIT
 
 
 def test_a_client_that_left_meanwhile_is_not_attached() -> None:
     connection = resuming()
-    assert connection.disconnected("gone") == ()
+    assert connection.take(Disconnected("gone")) == ()
     assert connection.resumed(known(), None, 0) == ()
-    assert connection.refused(0) == ()
+    assert connection.take(ResumeRefused(0)) == ()
 
 
 def test_nothing_is_told_before_the_answer_which_has_the_newest_state() -> None:
     connection = resuming()
-    assert connection.receive_moment(moments.StateChanged(state="user_speaking")) == ()
-    assert not connection.attached
+    assert connection.hear(moments.StateChanged(state="user_speaking")) == ()
+    assert not connection.state.attached
     answer = connection.resumed(known(state="restoring"), None, 0)[0]
     assert isinstance(answer, Send)
     assert answer.message["state"] == "user_speaking"
@@ -165,20 +169,20 @@ def test_nothing_is_told_before_the_answer_which_has_the_newest_state() -> None:
 
 def test_a_resumed_session_that_has_not_started_starts_later_or_is_given_up() -> None:
     connection, _ = resumed(found=known(started=False, state="connecting"))
-    assert connection.phase is Phase.REQUESTED
-    assert isinstance(connection.tick(step.START_TIMEOUT_MS, owned=None)[-1], Close)
+    assert isinstance(connection.phase, Requested)
+    assert isinstance(connection.tick(START_TIMEOUT_MS, owned=None)[-1], Close)
     connection, _ = resumed(found=known(started=False, state="connecting"))
-    (told,) = connection.receive_event(recorded(STARTED.event, 40))
+    (told,) = connection.read(recorded(STARTED.event, 40))
     assert isinstance(told, Send)
     assert told.message["resumeToken"] == TOKEN
-    assert connection.phase is Phase.LIVE
+    assert isinstance(connection.phase, Live)
 
 
 def test_a_restoring_session_is_said_to_be_so_once_and_then_what_the_worker_says() -> None:
     connection, _ = resumed(found=known(state="restoring"))
     assert connection.tick(0, owned=False) == ()
     assert connection.tick(1_000, owned=False) == ()
-    assert connection.receive_moment(moments.StateChanged(state="listening")) == (Send({"type": "state", "state": "listening"}),)
+    assert connection.hear(moments.StateChanged(state="listening")) == (Send({"type": "state", "state": "listening"}),)
 
 
 def answering(call_id: str) -> dict[str, Any]:
@@ -190,7 +194,7 @@ def test_an_answer_waits_until_the_past_is_known_and_is_then_taken_once() -> Non
     assert say(connection, answering("c2")) == []
     connection.resumed(known(), None, 0)
     assert say(connection, answering("c9")) == []
-    outputs = list(connection.calls_known(fold([called("c1", seq=18), called("c2", seq=19)]), 0))
+    outputs = list(connection.take(CallsKnown(fold([called("c1", seq=18), called("c2", seq=19)]), 0)))
     assert outputs[0] == Append(g.BrowserCallAnswered(call_id="c2", name="open_page", result={}))
     assert error_of(outputs[1:])["code"] == "NOT_FOUND"
     assert error_of(say(connection, answering("c2")))["code"] == "NOT_FOUND"
@@ -199,44 +203,42 @@ def test_an_answer_waits_until_the_past_is_known_and_is_then_taken_once() -> Non
 
 def test_what_is_heard_of_calls_while_the_past_is_read_is_newer_than_the_past() -> None:
     connection, _ = resumed()
-    connection.receive_event(recorded(v.ToolCancelled(call_id="c1", name="open_page", reason="r"), 31))
-    connection.receive_event(called("c3", seq=32))
-    connection.receive_event(called("c4", seq=33))
-    connection.receive_event(recorded(v.ToolCancelled(call_id="c4", name="open_page", reason="r"), 34))
-    connection.calls_known(fold([called("c1", seq=18), called("c2", seq=19), called("c3", seq=32), called("c4", seq=33)]), 0)
+    connection.read(recorded(v.ToolCancelled(call_id="c1", name="open_page", reason="r"), 31))
+    connection.read(called("c3", seq=32))
+    connection.read(called("c4", seq=33))
+    connection.read(recorded(v.ToolCancelled(call_id="c4", name="open_page", reason="r"), 34))
+    connection.take(CallsKnown(fold([called("c1", seq=18), called("c2", seq=19), called("c3", seq=32), called("c4", seq=33)]), 0))
     taken = [call_id for call_id in ("c1", "c2", "c3", "c4") if appended(say(connection, answering(call_id)))]
     assert taken == ["c2", "c3"]
 
 
 def test_only_so_many_answers_wait_and_only_so_many_ends_are_remembered() -> None:
     connection, _ = resumed()
-    for _ in range(step.WAITING_LIMIT):
+    for _ in range(WAITING_LIMIT):
         assert say(connection, answering("c1")) == []
-    assert error_of(say(connection, answering("c1")))["limit"] == step.WAITING_LIMIT
-    calls = Calls(whole=False)
+    assert error_of(say(connection, answering("c1")))["limit"] == WAITING_LIMIT
+    calls = Calls(closed={})
     for number in range(CLOSED_LIMIT + 1):
-        calls.take(v.ToolCancelled(call_id=f"c{number}", name="open_page", reason="r"))
-    calls.complete(fold([called("c0", seq=1), called("c1", seq=2)]))
-    assert calls.answered("open_page", None) == "c0"
-    assert not calls
+        calls = calls.take(v.ToolCancelled(call_id=f"c{number}", name="open_page", reason="r"))
+    calls = calls.completed(fold([called("c0", seq=1), called("c1", seq=2)]))
+    assert calls.answered("open_page", None) == ("c0", Calls())
 
 
 def test_the_open_calls_of_past_and_present_are_so_many_together() -> None:
-    calls = Calls(whole=False)
-    calls.take(called("new").event)
-    calls.complete(fold([called(f"c{number}", seq=number) for number in range(OPEN_LIMIT)]))
+    calls = Calls(closed={}).take(called("new").event)
+    calls = calls.completed(fold([called(f"c{number}", seq=number) for number in range(OPEN_LIMIT)]))
     with pytest.raises(VoxbridgeError, match="open"):
         calls.answered("open_page", "c0")
-    assert calls.answered("open_page", None) == "c1"
-    assert calls.answered("open_page", "new") == "new"
+    answered, calls = calls.answered("open_page", None)
+    assert answered == "c1"
+    assert calls.answered("open_page", "new")[0] == "new"
 
 
 def test_calls_are_folded_in_log_order_whatever_order_they_were_read_in() -> None:
     answered = recorded(g.BrowserCallAnswered(call_id="c1", name="open_page", result={}), 25)
     done = recorded(t.ToolCompleted(call_id="c2", name="open_page", result={}, ms=1), 24)
     calls = fold([answered, done, called("c3", seq=23), called("c1", seq=20), called("c2", seq=21), called("s", kind="server", seq=22)])
-    assert calls.answered("open_page", None) == "c3"
-    assert not calls
+    assert calls.answered("open_page", None) == ("c3", Calls())
 
 
 REQUESTED = recorded(g.SessionRequested(mode="local"), 1)
@@ -305,9 +307,9 @@ def test_a_session_without_its_model_is_resumed_as_restoring_and_what_is_replaye
     assert isinstance(outputs[0], Send)
     assert outputs[0].message["state"] == "restoring"
     for event in (recorded(CONNECTED, 25), recorded(LOST, 30)):
-        assert [one.message["type"] for one in connection.receive_event(event) if isinstance(one, Send)] == ["provider"]
+        assert [one.message["type"] for one in connection.read(event) if isinstance(one, Send)] == ["provider"]
     assert connection.tick(1_000, owned=True) == ()
-    told = connection.receive_event(recorded(CONNECTED, 31))
+    told = connection.read(recorded(CONNECTED, 31))
     assert [one.message["type"] for one in told if isinstance(one, Send)] == ["provider", "state"]
     assert told[-1] == Send({"type": "state", "state": "listening"})
 
@@ -391,7 +393,7 @@ def test_a_malformed_resume_names_the_field_and_may_be_said_again(change: dict[s
     connection = fresh()
     error = error_of(say(connection, {**RESUME, **change}))
     assert (error["code"], error["field"]) == (code, field)
-    assert connection.phase is Phase.FRESH
+    assert isinstance(connection.phase, Fresh)
     assert say(connection, RESUME) == [Resume(SID, TOKEN, 20)]
 
 
@@ -428,4 +430,4 @@ def test_whatever_a_resume_holds_it_is_looked_for_or_answered_with_a_typed_error
     else:
         assert isinstance(output, Send)
         assert output.message["code"] in CODES
-        assert connection.phase is Phase.FRESH
+        assert isinstance(connection.phase, Fresh)

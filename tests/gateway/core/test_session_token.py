@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 from tests.gateway.conftest import Client, Running, Serve, alike
-from tests.gateway.core.test_step import SID, START, appended, called, error_of, fresh, live, recorded, requested, say
+from tests.gateway.core.driver import SID, START, Driven, appended, called, error_of, fresh, live, recorded, requested, say
 from tests.gateway.stand_in import Session, StandIn
-from voxbridge.services.gateway.core import messages, session_token, step
+from voxbridge.services.gateway.core import messages, session_token
+from voxbridge.services.gateway.core.closing import WRONG_LIMIT
+from voxbridge.services.gateway.core.inputs import Opened, ResumeRefused, Stopping
 from voxbridge.services.gateway.core.outputs import Append, Attach, Close, Open, PublishMic, Resume, Send
 from voxbridge.services.gateway.core.resume_rules import Known
+from voxbridge.services.gateway.core.session import START_TIMEOUT_MS
 from voxbridge.services.gateway.core.session_token import SessionToken
-from voxbridge.services.gateway.core.step import Connection, Phase
+from voxbridge.services.gateway.core.state import Live, Opening
 from voxbridge.services.gateway.door import tokens
 from voxbridge.services.gateway.vox import shell
 from voxbridge.shared import events
@@ -45,7 +48,7 @@ def known(*, started: bool = True) -> Known:
     return Known(mode="echo", top=30, begins=0, started=started, turns=2, state="listening" if started else "connecting")
 
 
-def asked(**fields: Any) -> Connection:
+def asked(**fields: Any) -> Driven:
     connection = fresh(v1=False)
     assert say(connection, {**AGAIN, **fields}) == [Resume(OTHER, SECRET, 20, fields.get("record") is False)]
     return connection
@@ -67,8 +70,8 @@ def test_a_token_says_what_was_written_into_it_and_nothing_else_is_one() -> None
 
 def test_go_away_has_the_token_and_the_position_up_to_which_this_client_was_told() -> None:
     connection = live(v1=False)
-    connection.receive_event(recorded(said("hello"), 17))
-    away = connection.shut_down()[0]
+    connection.read(recorded(said("hello"), 17))
+    away = connection.take(Stopping())[0]
     assert isinstance(away, Send)
     assert away.message["session_token"] == f"{SID}.token.17"
 
@@ -78,13 +81,13 @@ def test_before_a_session_was_set_up_go_away_has_what_is_true_by_then(phase: str
     connection = requested(v1=False) if phase == "requested" else asked() if phase == "resuming" else fresh(v1=False)
     if phase == "opening":
         say(connection, START)
-    away = connection.shut_down()[0]
+    away = connection.take(Stopping())[0]
     assert isinstance(away, Send)
     assert away.message["session_token"] == token
 
 
 def test_with_voxbridge_v1_neither_go_away_nor_start_goes_on_with_anything() -> None:
-    away = live().shut_down()[0]
+    away = live().take(Stopping())[0]
     assert isinstance(away, Send)
     assert away.message["session_token"] == SID
     assert isinstance(say(fresh(), AGAIN)[0], Open)
@@ -97,20 +100,20 @@ def test_a_session_that_goes_on_is_set_up_at_once_and_once() -> None:
         Send({"type": "setup_complete", "sessionId": OTHER, "mode": "echo", "resumed": True}),
         Attach(g.ClientConnected(gateway="g", connection="g-1", resumed=True, last_seq=20)),
     )
-    assert (connection.phase, connection.last_seq) == (Phase.LIVE, 20)
-    assert connection.receive_event(recorded(STARTED, 21)) == ()  # `go_away` was sent before the session was set up
-    assert connection.receive_event(recorded(said("a"), 20)) == ()
-    assert connection.receive_event(recorded(said("b"), 22)) == (Send({"type": "transcript", "role": "user", "text": "b", "seq": 22}),)
-    assert connection.receive_moment(moments.StateChanged(state="thinking")) == ()
+    assert (connection.phase, connection.last_seq) == (Live(), 20)
+    assert connection.read(recorded(STARTED, 21)) == ()  # `go_away` was sent before the session was set up
+    assert connection.read(recorded(said("a"), 20)) == ()
+    assert connection.read(recorded(said("b"), 22)) == (Send({"type": "transcript", "role": "user", "text": "b", "seq": 22}),)
+    assert connection.hear(moments.StateChanged(state="thinking")) == ()
     assert [type(one) for one in say(connection, {"type": "audio", "data": "AQI="})] == [PublishMic]
 
 
 def test_one_that_had_not_been_set_up_is_when_it_is() -> None:
     connection = asked()
     assert [type(one) for one in connection.resumed(known(started=False), None, 0)] == [Attach]
-    (told,) = connection.receive_event(recorded(STARTED, 40))
+    (told,) = connection.read(recorded(STARTED, 40))
     assert told == Send({"type": "setup_complete", "sessionId": OTHER, "mode": "local", "resumed": True, "seq": 40})
-    assert connection.phase is Phase.LIVE
+    assert isinstance(connection.phase, Live)
 
 
 def test_what_the_log_no_longer_has_is_left_out() -> None:
@@ -123,28 +126,28 @@ def test_without_a_session_to_go_on_with_there_is_a_new_one_as_start_asks_for_it
     connection = asked(voice="joe")
     assert say(connection, {"type": "text", "text": "hello"}) == []
     assert say(connection, {"type": "browser_function_result", "name": "open_page", "result": {}}) == []
-    told, opening = connection.refused(step.START_TIMEOUT_MS)
+    told, opening = connection.take(ResumeRefused(START_TIMEOUT_MS))
     assert error_of([told])["code"] == "NOT_FOUND", "no call is open in a new session"
     assert isinstance(opening, Open)
     assert (opening.event.mode, opening.event.voice, opening.event.resume_hash) == ("local", "joe", "hash")
-    assert connection.phase is Phase.OPENING
-    assert connection.tick(2 * step.START_TIMEOUT_MS - 1, owned=None) == ()
-    assert [type(one) for one in connection.opened()] == [Attach, Append]
-    (complete,) = connection.receive_event(recorded(STARTED, 5))
+    assert isinstance(connection.phase, Opening)
+    assert connection.tick(2 * START_TIMEOUT_MS - 1, owned=None) == ()
+    assert [type(one) for one in connection.take(Opened())] == [Attach, Append]
+    (complete,) = connection.read(recorded(STARTED, 5))
     assert complete == Send({"type": "setup_complete", "sessionId": SID, "mode": "local", "resumed": False, "seq": 5})
-    connection.receive_event(called(seq=6))
+    connection.read(called(seq=6))
     assert appended(say(connection, {"type": "browser_function_result", "name": "open_page", "result": {}}))
-    away = connection.shut_down()[0]
+    away = connection.take(Stopping())[0]
     assert isinstance(away, Send)
     assert away.message["session_token"] == f"{SID}.token.6"
 
 
 def test_who_is_closed_for_wrong_messages_meanwhile_gets_no_session() -> None:
     connection = asked()
-    for _ in range(step.WRONG_LIMIT - 1):
+    for _ in range(WRONG_LIMIT - 1):
         say(connection, {"type": "no such type"})
     say(connection, {"type": "browser_function_result", "name": "open_page", "result": {}})
-    outputs = connection.refused(0)
+    outputs = connection.take(ResumeRefused(0))
     assert isinstance(outputs[-1], Close)
     assert not any(isinstance(one, Open) for one in outputs)
 

@@ -10,64 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxbridge.services.gateway.core import browser_calls, messages, step
-from voxbridge.services.gateway.core.outputs import Append, Attach, Close, Ended, Open, Output, PublishMic, Send
-from voxbridge.services.gateway.core.step import Connection, Phase
+from tests.gateway.core.driver import SID, START, Driven, appended, audible, called, error_of, fresh, live, recorded, requested, say
+from voxbridge.services.gateway.core import browser_calls, messages
+from voxbridge.services.gateway.core.client import WAITING_LIMIT
+from voxbridge.services.gateway.core.closing import WRONG_LIMIT, WRONG_WINDOW_MS
+from voxbridge.services.gateway.core.inputs import BinaryMessage, Congested, Disconnected, Failed, Opened, Stopping, TextMessage
+from voxbridge.services.gateway.core.outputs import Append, Attach, Close, Ended, Open, PublishMic, Send
+from voxbridge.services.gateway.core.session import END_TIMEOUT_MS, FIRST_WORD_MS, OWNER_TIMEOUT_MS, START_TIMEOUT_MS
+from voxbridge.services.gateway.core.state import Closed, Ending, Fresh, Live
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.nesting import DEPTH_LIMIT
-
-SID = "0" * 32
-START = {"type": "start", "mode": "local"}
-
-
-def say(connection: Connection, message: Any, now_ms: int = 0) -> list[Output]:
-    return list(connection.receive_text(json.dumps(message).encode(), now_ms))
-
-
-def recorded(event: events.Event, seq: int) -> events.Recorded:
-    kind = events.kind_of(event)
-    return events.Recorded(
-        seq=seq, id=str(seq), sid=SID, ts=0, cause=None, writer=kind.writer, visible=kind.visible, type=kind.name, v=1, event=event
-    )
-
-
-def fresh(*, v1: bool = True) -> Connection:
-    return Connection(sid=SID, v1=v1, gateway="g", name="g-1", resume_token="token", resume_hash="hash")
-
-
-def requested(*, v1: bool = True) -> Connection:
-    connection = fresh(v1=v1)
-    say(connection, START)
-    connection.opened()
-    return connection
-
-
-def live(*, v1: bool = True) -> Connection:
-    connection = requested(v1=v1)
-    connection.receive_event(recorded(events.voice.SessionStarted(mode="local", model="m", voice="v", output="audio"), 10))
-    return connection
-
-
-def audible(connection: Connection) -> bool:
-    return connection.takes_audio
-
-
-def error_of(outputs: list[Output]) -> dict[str, Any]:
-    assert len(outputs) == 1
-    assert isinstance(outputs[0], Send)
-    assert outputs[0].message["type"] == "error"
-    return outputs[0].message
-
-
-def appended(outputs: list[Output]) -> list[events.Event]:
-    return [output.event for output in outputs if isinstance(output, Append)]
-
-
-def called(call_id: str = "c1", name: str = "open_page", kind: Any = "browser", seq: int = 20) -> events.Recorded:
-    return recorded(events.voice.ToolCalled(call_id=call_id, name=name, arguments={"page": "/"}, kind=kind, turn=1, deadline_ms=1), seq)
 
 
 @pytest.mark.parametrize(
@@ -107,12 +62,12 @@ def called(call_id: str = "c1", name: str = "open_page", kind: Any = "browser", 
 )
 def test_a_wrong_message_is_answered_with_what_is_wrong_and_the_socket_stays_open(payload: bytes, code: str, field: str | None) -> None:
     connection = live()
-    error = error_of(list(connection.receive_text(payload, 0)))
+    error = error_of(list(connection.take(TextMessage(payload, 0))))
     assert error["code"] == code
     assert error.get("field") == field
     assert error["message"].endswith(".")
     assert error["retryable"] is False
-    assert connection.phase is Phase.LIVE
+    assert isinstance(connection.phase, Live)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +112,7 @@ def test_exactly_the_limit_is_taken(message: dict[str, Any]) -> None:
 def test_nothing_comes_before_start(message: dict[str, Any]) -> None:
     connection = fresh()
     assert error_of(say(connection, message))["code"] == "CONFLICT"
-    assert connection.phase is Phase.FRESH
+    assert isinstance(connection.phase, Fresh)
 
 
 @pytest.mark.parametrize(
@@ -174,14 +129,14 @@ def test_nothing_comes_before_start(message: dict[str, Any]) -> None:
     ],
 )
 def test_a_wrong_frame_is_answered_with_what_is_wrong(frame: bytes, code: str, field: str) -> None:
-    error = error_of(list(live().receive_binary(frame, 0)))
+    error = error_of(list(live().take(BinaryMessage(frame, 0))))
     assert (error["code"], error["field"]) == (code, field)
 
 
 def test_a_frame_before_start_is_a_conflict_and_binary_on_plain_vox_is_not_understood() -> None:
     frame = frames.pack(frames.PCM16, 0, 0, 0, b"ab")
-    assert error_of(list(fresh().receive_binary(frame, 0)))["code"] == "CONFLICT"
-    assert error_of(list(live(v1=False).receive_binary(frame, 0)))["code"] == "INVALID_MESSAGE"
+    assert error_of(list(fresh().take(BinaryMessage(frame, 0))))["code"] == "CONFLICT"
+    assert error_of(list(live(v1=False).take(BinaryMessage(frame, 0))))["code"] == "INVALID_MESSAGE"
 
 
 @pytest.mark.parametrize(
@@ -219,35 +174,35 @@ def test_what_is_said_while_the_session_opens_follows_its_request_in_order() -> 
     say(connection, START)
     assert say(connection, {"type": "text", "text": "one"}) == []
     assert say(connection, {"type": "text", "text": "two"}) == []
-    assert connection.opened() == [
+    assert connection.take(Opened()) == (
         Attach(events.gateway.ClientConnected(gateway="g", connection="g-1")),
         Append(events.gateway.TextReceived(text="one")),
         Append(events.gateway.TextReceived(text="two")),
-    ]
+    )
 
 
 def test_only_so_much_waits_for_a_session_to_open() -> None:
     connection = fresh()
     say(connection, START)
-    for _ in range(step.WAITING_LIMIT):
+    for _ in range(WAITING_LIMIT):
         assert say(connection, {"type": "text", "text": "hi"}) == []
     error = error_of(say(connection, {"type": "text", "text": "hi"}))
-    assert (error["code"], error["limit"]) == ("OVERLOADED", step.WAITING_LIMIT)
+    assert (error["code"], error["limit"]) == ("OVERLOADED", WAITING_LIMIT)
 
 
 def test_an_end_while_the_session_opens_is_asked_for_once_it_is_open() -> None:
     connection = fresh()
     say(connection, START)
     say(connection, {"type": "end"})
-    connection.opened()
-    assert connection.phase is Phase.ENDING
+    connection.take(Opened())
+    assert isinstance(connection.phase, Ending)
 
 
 def test_a_client_that_left_while_its_session_opened_leaves_none_behind() -> None:
     connection = fresh()
     say(connection, START)
-    assert list(connection.disconnected("gone")) == []
-    assert [type(event) for event in appended(list(connection.opened()))] == [events.gateway.SessionEndRequested]
+    assert list(connection.take(Disconnected("gone"))) == []
+    assert [type(event) for event in appended(list(connection.take(Opened())))] == [events.gateway.SessionEndRequested]
 
 
 def test_audio_is_taken_from_the_request_to_the_end_and_dropped_around_it() -> None:
@@ -256,7 +211,7 @@ def test_audio_is_taken_from_the_request_to_the_end_and_dropped_around_it() -> N
     say(connection, START)
     assert not audible(connection)
     assert say(connection, {"type": "audio", "data": "AAA="}) == []
-    connection.opened()
+    connection.take(Opened())
     assert audible(connection)
     assert say(connection, {"type": "audio", "data": "AAA="}) == [PublishMic(b"\0\0")]
     say(connection, {"type": "end"})
@@ -273,7 +228,7 @@ def test_nothing_new_is_taken_once_the_end_was_asked_for() -> None:
 
 def test_an_open_call_of_the_page_is_answered_once() -> None:
     connection = live()
-    sent = list(connection.receive_event(called()))
+    sent = list(connection.read(called()))
     assert sent == [
         Send({"type": "function_call", "name": "open_page", "args": {"page": "/"}, "server_handled": False, "fn_call_id": "c1", "seq": 20})
     ]
@@ -284,8 +239,8 @@ def test_an_open_call_of_the_page_is_answered_once() -> None:
 
 def test_an_answer_without_an_id_goes_to_the_oldest_open_call_of_that_name() -> None:
     connection = live()
-    connection.receive_event(called("c1", seq=20))
-    connection.receive_event(called("c2", seq=21))
+    connection.read(called("c1", seq=20))
+    connection.read(called("c2", seq=21))
     answer = {"type": "browser_function_result", "name": "open_page", "result": {}}
     ids = [
         event.call_id
@@ -307,15 +262,15 @@ def test_an_answer_without_an_id_goes_to_the_oldest_open_call_of_that_name() -> 
 )
 def test_a_call_that_is_over_cannot_be_answered(closing: events.Event) -> None:
     connection = live()
-    connection.receive_event(called())
-    connection.receive_event(recorded(closing, 21))
+    connection.read(called())
+    connection.read(recorded(closing, 21))
     answer = {"type": "browser_function_result", "name": "open_page", "result": {}, "fn_call_id": "c1"}
     assert error_of(say(connection, answer))["code"] == "NOT_FOUND"
 
 
 def test_a_server_call_is_not_the_pages_to_answer() -> None:
     connection = live()
-    connection.receive_event(called(kind="server"))
+    connection.read(called(kind="server"))
     answer = {"type": "browser_function_result", "name": "open_page", "result": {}, "fn_call_id": "c1"}
     assert error_of(say(connection, answer))["code"] == "NOT_FOUND"
 
@@ -323,7 +278,7 @@ def test_a_server_call_is_not_the_pages_to_answer() -> None:
 def test_only_so_many_calls_are_kept_open() -> None:
     connection = live()
     for number in range(browser_calls.OPEN_LIMIT + 1):
-        connection.receive_event(called(f"c{number}", seq=20 + number))
+        connection.read(called(f"c{number}", seq=20 + number))
     answer = {"type": "browser_function_result", "name": "open_page", "result": {}}
     assert error_of(say(connection, {**answer, "fn_call_id": "c0"}))["code"] == "NOT_FOUND"
     assert appended(say(connection, {**answer, "fn_call_id": "c1"}))
@@ -332,43 +287,43 @@ def test_only_so_many_calls_are_kept_open() -> None:
 def test_an_event_is_told_once_however_often_it_arrives() -> None:
     connection = live()
     event = recorded(events.voice.UserSaid(text="hi", turn=1, source="text"), 30)
-    assert len(connection.receive_event(event)) == 1
-    assert connection.receive_event(event) == ()
+    assert len(connection.read(event)) == 1
+    assert connection.read(event) == ()
     assert connection.last_seq == 30
 
 
 def test_the_hundredth_wrong_message_within_ten_seconds_closes_with_4009() -> None:
     connection = live()
-    for number in range(step.WRONG_LIMIT - 1):
-        error_of(list(connection.receive_text(b"?", number)))
-    last = list(connection.receive_text(b"?", step.WRONG_WINDOW_MS))
+    for number in range(WRONG_LIMIT - 1):
+        error_of(list(connection.take(TextMessage(b"?", number))))
+    last = list(connection.take(TextMessage(b"?", WRONG_WINDOW_MS)))
     assert [type(output) for output in last] == [Send, Append, Close]
     assert last[-1] == Close(4009, "100 wrong messages within 10 s")
-    assert connection.receive_text(b"?", 0) == ()
+    assert connection.take(TextMessage(b"?", 0)) == ()
 
 
 def test_wrong_messages_over_a_longer_time_are_forgiven() -> None:
     connection = live()
     for number in range(1_000):
-        error_of(list(connection.receive_text(b"?", number * (step.WRONG_WINDOW_MS // step.WRONG_LIMIT + 2))))
-    assert connection.phase is Phase.LIVE
+        error_of(list(connection.take(TextMessage(b"?", number * (WRONG_WINDOW_MS // WRONG_LIMIT + 2)))))
+    assert isinstance(connection.phase, Live)
 
 
 def test_a_socket_that_never_says_what_it_wants_is_closed() -> None:
     connection = fresh()
     assert connection.tick(1_000, owned=None) == ()
-    assert connection.tick(step.FIRST_WORD_MS + 999, owned=None) == ()
-    error, close = connection.tick(step.FIRST_WORD_MS + 1_000, owned=None)
+    assert connection.tick(FIRST_WORD_MS + 999, owned=None) == ()
+    error, close = connection.tick(FIRST_WORD_MS + 1_000, owned=None)
     assert isinstance(error, Send)
-    assert (error.message["code"], error.message["limit"]) == ("TIMED_OUT", step.FIRST_WORD_MS)
+    assert (error.message["code"], error.message["limit"]) == ("TIMED_OUT", FIRST_WORD_MS)
     assert isinstance(close, Close)
-    assert connection.phase is Phase.CLOSED
+    assert isinstance(connection.phase, Closed)
 
 
 def test_a_session_that_no_worker_takes_in_time_is_given_up() -> None:
     connection = requested()
-    assert connection.tick(step.START_TIMEOUT_MS - 1, owned=None) == ()
-    outputs = list(connection.tick(step.START_TIMEOUT_MS, owned=None))
+    assert connection.tick(START_TIMEOUT_MS - 1, owned=None) == ()
+    outputs = list(connection.tick(START_TIMEOUT_MS, owned=None))
     assert [type(output) for output in outputs] == [Send, Append, Close]
     assert isinstance(outputs[0], Send)
     assert outputs[0].message["code"] == "OVERLOADED"
@@ -381,13 +336,13 @@ def test_a_session_that_no_worker_takes_in_time_is_given_up() -> None:
 def test_an_end_that_no_worker_answers_closes_with_1000() -> None:
     connection = live()
     say(connection, {"type": "end"}, 1_000)
-    assert connection.tick(1_000 + step.END_TIMEOUT_MS - 1, owned=True) == ()
-    assert connection.tick(1_000 + step.END_TIMEOUT_MS, owned=True) == (Close(1000, "the session ended"),)
+    assert connection.tick(1_000 + END_TIMEOUT_MS - 1, owned=True) == ()
+    assert connection.tick(1_000 + END_TIMEOUT_MS, owned=True) == (Close(1000, "the session ended"),)
 
 
 def test_a_lost_worker_shows_as_restoring_then_as_what_it_was_when_one_is_back() -> None:
     connection = live()
-    connection.receive_moment(moments.StateChanged(state="listening"))
+    connection.hear(moments.StateChanged(state="listening"))
     (restoring,) = connection.tick(0, owned=False)
     assert isinstance(restoring, Send)
     assert restoring.message["state"] == "restoring"
@@ -400,8 +355,8 @@ def test_a_lost_worker_shows_as_restoring_then_as_what_it_was_when_one_is_back()
 def test_a_worker_that_stays_lost_ends_in_an_error_and_1013() -> None:
     connection = live(v1=False)
     connection.tick(0, owned=False)
-    assert connection.tick(step.OWNER_TIMEOUT_MS - 1, owned=False) == ()
-    outputs = list(connection.tick(step.OWNER_TIMEOUT_MS, owned=False))
+    assert connection.tick(OWNER_TIMEOUT_MS - 1, owned=False) == ()
+    outputs = list(connection.tick(OWNER_TIMEOUT_MS, owned=False))
     assert isinstance(outputs[0], Send)
     assert outputs[0].message["code"] == "UNAVAILABLE"
     assert isinstance(outputs[-1], Close)
@@ -409,9 +364,9 @@ def test_a_worker_that_stays_lost_ends_in_an_error_and_1013() -> None:
 
 
 def test_the_end_of_a_session_is_told_and_closes_with_1000() -> None:
-    outputs = list(live().receive_event(recorded(events.voice.SessionEnded(reason="idle"), 40)))
+    outputs = list(live().read(recorded(events.voice.SessionEnded(reason="idle"), 40)))
     assert outputs == [Ended(), Send({"type": "session_ended", "reason": "idle", "seq": 40}), Close(1000, "the session ended")]
-    assert list(live(v1=False).receive_event(recorded(events.voice.SessionEnded(reason="idle"), 40))) == [
+    assert list(live(v1=False).read(recorded(events.voice.SessionEnded(reason="idle"), 40))) == [
         Ended(),
         Close(1000, "the session ended"),
     ]
@@ -420,14 +375,14 @@ def test_the_end_of_a_session_is_told_and_closes_with_1000() -> None:
 @pytest.mark.parametrize(("code", "close"), [("PROVIDER_UNAVAILABLE", 1000), ("OVERLOADED", 1013)])
 def test_a_refused_session_says_why(code: str, close: int) -> None:
     failure = events.voice.Failure(code=code, message="No.", retryable=True)
-    outputs = list(requested(v1=False).receive_event(recorded(events.voice.SessionEnded(reason="refused", error=failure), 11)))
+    outputs = list(requested(v1=False).read(recorded(events.voice.SessionEnded(reason="refused", error=failure), 11)))
     assert outputs[1] == Send({"type": "error", "code": code, "message": "No.", "retryable": True, "seq": 11})
     assert isinstance(outputs[-1], Close)
     assert outputs[-1].code == close
 
 
 def test_a_shutdown_says_go_away_and_writes_that_the_client_is_disconnected() -> None:
-    outputs = list(live(v1=False).shut_down())
+    outputs = list(live(v1=False).take(Stopping()))
     assert [type(output) for output in outputs] == [Send, Append, Close]
     assert isinstance(outputs[0], Send)
     assert outputs[0].message["type"] == "go_away"
@@ -436,17 +391,17 @@ def test_a_shutdown_says_go_away_and_writes_that_the_client_is_disconnected() ->
 
 def test_a_slow_client_is_closed_with_4008_and_its_leaving_written_once() -> None:
     connection = live()
-    outputs = list(connection.too_slow())
+    outputs = list(connection.take(Congested()))
     assert outputs == [
         Append(events.gateway.ClientDisconnected(gateway="g", connection="g-1", reason="the client reads too slowly", last_seq=10)),
         Close(4008, "reconnect"),
     ]
-    assert connection.disconnected("gone") == ()
+    assert connection.take(Disconnected("gone")) == ()
 
 
 @pytest.mark.parametrize(("error", "code"), [(Unavailable("away"), 1013), (VoxbridgeError(Code.INTERNAL, "broken"), 1011)])
 def test_a_failure_of_the_log_is_told_and_closes(error: VoxbridgeError, code: int) -> None:
-    outputs = list(live().failed(error))
+    outputs = list(live().take(Failed(error)))
     assert outputs[0] == Send({"type": "error", **error.as_dict()})
     assert isinstance(outputs[1], Close)
     assert outputs[1].code == code
@@ -470,9 +425,9 @@ CODES = {"INVALID_MESSAGE", "INVALID_ARGUMENT", "TOO_LARGE", "CONFLICT", "NOT_FO
 
 @given(st.lists(PAYLOADS, max_size=12), st.sampled_from([fresh, requested, live]), st.booleans())
 def test_whatever_a_client_says_is_taken_or_answered_with_a_typed_error(payloads: list[bytes], make: Any, v1: bool) -> None:
-    connection: Connection = make(v1=v1)
+    connection: Driven = make(v1=v1)
     for payload in payloads:
-        for output in connection.receive_text(payload, 0):
+        for output in connection.take(TextMessage(payload, 0)):
             if isinstance(output, Send):
                 assert output.message["code"] in CODES
             elif isinstance(output, Append):
@@ -481,8 +436,8 @@ def test_whatever_a_client_says_is_taken_or_answered_with_a_typed_error(payloads
 
 @given(st.binary(max_size=64), st.sampled_from([fresh, requested, live]), st.booleans())
 def test_whatever_bytes_a_client_sends_are_taken_or_answered_with_a_typed_error(payload: bytes, make: Any, v1: bool) -> None:
-    connection: Connection = make(v1=v1)
-    for output in connection.receive_binary(payload, 0):
+    connection: Driven = make(v1=v1)
+    for output in connection.take(BinaryMessage(payload, 0)):
         assert isinstance(output, Send)
         assert output.message["code"] in CODES
 

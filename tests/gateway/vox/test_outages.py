@@ -11,7 +11,7 @@ import pytest
 from tests.eventually import eventually
 from tests.gateway.conftest import PATIENCE_S, Running, Serve
 from tests.gateway.stand_in import StandIn
-from voxbridge.services.gateway.core import step
+from voxbridge.services.gateway.core import session as gateway_session
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import EVENTS_PENDING, connect_nats
 from voxbridge.shared.embedded.nats_server import NatsServer
@@ -71,7 +71,7 @@ async def test_a_socket_that_is_lost_is_written_with_the_last_position_it_was_to
 async def test_a_session_that_no_worker_takes_is_given_up_and_its_end_asked_for(
     running: Running, voice: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step, "START_TIMEOUT_MS", 500)
+    monkeypatch.setattr(gateway_session, "START_TIMEOUT_MS", 500)
     voice.silent = True
     async with running.client() as client:
         await client.say({"type": "start", "mode": "local"})
@@ -93,7 +93,7 @@ async def test_a_refused_start_says_why(running: Running, voice: StandIn) -> Non
 async def test_a_worker_whose_lease_is_gone_shows_as_restoring_and_is_given_up_at_last(
     running: Running, voice: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step, "OWNER_TIMEOUT_MS", 3_000)
+    monkeypatch.setattr(gateway_session, "OWNER_TIMEOUT_MS", 3_000)
     async with running.client() as client:
         await client.started()
         session = await voice.session()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.conftest import Running
-from tests.gateway.core.test_step import recorded as fact
+from tests.gateway.core.driver import recorded as fact
 from tests.gateway.rest.test_app import STARTED_US, held
 from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.core import messages, outbound

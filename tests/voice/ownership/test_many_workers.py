@@ -24,7 +24,7 @@ from websockets.typing import Subprotocol
 from tests.ports import free_port
 from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, becomes, left
 from tests.voice.ownership.fleet import name, pause_ms, serves
-from voxbridge.services.gateway.core import step as gateway_core
+from voxbridge.services.gateway.core import session as gateway_session
 from voxbridge.services.gateway.core.outputs import TRY_LATER
 from voxbridge.services.gateway.service import Gateway
 from voxbridge.services.voice import service as service_module
@@ -127,7 +127,7 @@ async def test_of_forty_requests_at_once_two_workers_take_three_each_and_the_res
     workers: Workers, config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patience_s = 10
-    monkeypatch.setattr(gateway_core, "START_TIMEOUT_MS", patience_s * 1_000)
+    monkeypatch.setattr(gateway_session, "START_TIMEOUT_MS", patience_s * 1_000)
     monkeypatch.setattr(service_module, "STALE_S", patience_s)
     caps, over = Caps(monkeypatch), asyncio.Event()
     async with (

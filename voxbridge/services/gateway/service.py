@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
-from voxbridge.services.gateway.core.step import Phase
+from voxbridge.services.gateway.core.state import Live
 from voxbridge.services.gateway.door.access import Access, Arrival
 from voxbridge.services.gateway.door.admission import Admission
 from voxbridge.services.gateway.door.asgi import Application
@@ -184,7 +184,7 @@ class Gateway(Service):
 
     async def _look_after(self) -> None:
         connections = list(self.connections)
-        live = [connection for connection in connections if connection.core.phase is Phase.LIVE]
+        live = [connection for connection in connections if isinstance(connection.core.phase, Live)]
         self.metrics.sessions = sum(connection.core.attached for connection in connections)
         owned: dict[str, bool] = {}
         # Leases cannot be renewed while Valkey refuses writes: a missing lease says nothing about its worker until it had time to renew.

@@ -65,9 +65,9 @@ async def open_calls(log: Log, sid: str, *, now: int) -> browser_calls.Calls:
         *await _since(log, sid, since, writer="voice", visibility="c", topic="tool.>"),  # subject used by the first release
         *await _since(log, sid, since, writer="tools", visibility="c"),
     ]
-    open = browser_calls.fold(past)
-    if not open:
-        return open
+    calls = browser_calls.fold(past)
+    if not calls.open:
+        return calls
     first = min(one.ts for one in past if isinstance(one.event, events.voice.ToolCalled))
     return browser_calls.fold([*past, *await _since(log, sid, max(since, first - _CLOCKS_US), writer="gateway")])
 

@@ -16,12 +16,13 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from voxbridge.services.gateway.core import outbound, resume_rules
+from voxbridge.services.gateway.core import inputs, outbound, resume_rules
 from voxbridge.services.gateway.core.captions import Captions
 from voxbridge.services.gateway.core.lateness import Lateness
 from voxbridge.services.gateway.core.outputs import TOO_SLOW, Append, Attach, Close, Ended, Open, Outputs, PublishMic, Resume, Send
 from voxbridge.services.gateway.core.rate_limit import AHEAD_S, RateLimit
-from voxbridge.services.gateway.core.step import Connection, Phase
+from voxbridge.services.gateway.core.state import Closed, Origin, fresh
+from voxbridge.services.gateway.core.step import step
 from voxbridge.services.gateway.door import tokens
 from voxbridge.services.gateway.door.access import Arrival
 from voxbridge.services.gateway.door.transport import Socket
@@ -55,14 +56,8 @@ class Vox:
         self.sid = sid
         self.v1 = v1
         token = tokens.new_token()
-        self.core = Connection(
-            sid=sid,
-            v1=v1,
-            gateway=parts.resources.process_id,
-            name=name,
-            resume_token=token,
-            resume_hash=tokens.hash_of(token),
-        )
+        origin = Origin(parts.resources.process_id, name, tokens.hash_of(token))
+        self.core = fresh(origin, sid=sid, v1=v1, resume_token=token)
         self._parts = parts
         self._socket = socket
         self._came = came
@@ -95,7 +90,7 @@ class Vox:
 
     def text(self, payload: bytes) -> None:
         """Take a text message of the client."""
-        self._perform(self.core.receive_text(payload, self._now_ms()))
+        self._take(inputs.TextMessage(payload, self._now_ms()))
 
     def binary(self, payload: bytes) -> None:
         """Take a binary message: an audio frame goes straight to the bus."""
@@ -104,7 +99,7 @@ class Vox:
                 microphone = self._microphone
                 self._microphones.publish(microphone, frames.restamp(payload, wall_ms32(), microphone.position))
             return
-        self._perform(self.core.receive_binary(payload, self._now_ms()))
+        self._take(inputs.BinaryMessage(payload, self._now_ms()))
 
     def _in_time(self, size: int) -> bool:
         """Tell whether microphone audio may pass. The first refusal is reported, until audio passes again."""
@@ -121,11 +116,11 @@ class Vox:
     def overflowed(self) -> None:
         """Close, because the client does not read."""
         self._socket.drop_queue()
-        self._perform(self.core.too_slow())
+        self._take(inputs.Congested())
 
     def lost(self, code: int) -> None:
         """Detach from the session, because the socket is gone."""
-        self._perform(self.core.disconnected(f"the socket closed with {code}"))
+        self._take(inputs.Disconnected(f"the socket closed with {code}"))
         self._microphones.close(self._microphone)
         self._parts.background(self._leave())
         if not self.closed.done():
@@ -133,11 +128,11 @@ class Vox:
 
     def tick(self, now_ms: int, *, owned: bool | None) -> None:
         """Pass a tick to the state machine."""
-        self._perform(self.core.tick(now_ms, owned=owned))
+        self._take(inputs.Tick(now_ms, owned))
 
     def shut_down(self) -> None:
         """Close, because the gateway is stopping."""
-        self._perform(self.core.shut_down())
+        self._take(inputs.Stopping())
 
     async def flushed(self) -> None:
         """Wait until the log has all that was written. Errors were already handled."""
@@ -146,6 +141,10 @@ class Vox:
                 await self._writer.flushed()
             except VoxbridgeError as error:
                 _log.warning("session %s: %s", self.sid, error.message)
+
+    def _take(self, input: inputs.Input) -> None:
+        self.core, outputs = step(self.core, input)
+        self._perform(outputs)
 
     def _perform(self, outputs: Outputs) -> None:
         for output in outputs:
@@ -211,10 +210,10 @@ class Vox:
         try:
             await work
         except VoxbridgeError as error:
-            self._perform(self.core.failed(error))
+            self._take(inputs.Failed(error))
         except (NatsError, TimeoutError) as error:
             _log.warning("session %s: cannot be opened: %s", self.sid, error)
-            self._perform(self.core.failed(Unavailable("The event log does not answer. Try again.", retry_after_ms=1_000)))
+            self._take(inputs.Failed(Unavailable("The event log does not answer. Try again.", retry_after_ms=1_000)))
 
     async def _enter(self, event: events.gateway.SessionRequested, token: str) -> None:
         parts = self._parts
@@ -234,7 +233,7 @@ class Vox:
         position = await writer.append(event, ts=began, cause=None)
         self._metrics.append_seconds.observe((self._clock.now_us() - began) / 1e6)
         self._socket.widen()
-        self._perform(self.core.opened())
+        self._take(inputs.Opened())
         # Nothing visible to the client precedes its request, so the feed begins there.
         await self._follow(position)
 
@@ -246,7 +245,7 @@ class Vox:
         if known is None or (known.recorded and wanted.unrecorded):
             self._metrics.resumes["refused"] += 1
             await asyncio.sleep(due - loop.time())
-            self._perform(self.core.refused(self._now_ms()))
+            self._take(inputs.ResumeRefused(self._now_ms()))
             return
         self._socket.widen()
         self.sid = wanted.sid
@@ -260,12 +259,12 @@ class Vox:
         self._metrics.resumes["recovered" if recovered else "snapshot"] += 1
         self._writer = self._new_writer()
         self._catching_up = True
-        self._perform(self.core.resumed(known, snapshot, self._now_ms()))
+        self._take(inputs.Resumed(known, snapshot, self._now_ms()))
         await self._follow(position)
         self._catching_up = False
         # This comes last because it reads the session from the beginning, and only answers to calls wait for it.
         calls = await resume_reader.open_calls(parts.log, self.sid, now=self._clock.now_us())
-        self._perform(self.core.calls_known(calls, self._now_ms()))
+        self._take(inputs.CallsKnown(calls, self._now_ms()))
 
     def _new_writer(self) -> SessionWriter:
         quota = self._parts.admission.quota(self._account)
@@ -280,7 +279,7 @@ class Vox:
 
     async def _follow(self, position: int) -> None:
         """Deliver every event after `position`, and notice every socket attached after this one."""
-        if self.core.phase is Phase.CLOSED:
+        if isinstance(self.core.phase, Closed):
             return
         self._feed = Feed(self._parts.log, self.sid, self._event, visibility="c", after=position)
         await self._feed.start()
@@ -311,10 +310,10 @@ class Vox:
             self._lateness = Lateness()  # another worker, maybe with another clock
         self._show_held()  # before the final text
         if not self._catching_up:
-            self._perform(self.core.receive_event(recorded))
+            self._take(inputs.EventRead(recorded))
             return None
         self._socket.gather()
-        self._perform(self.core.receive_event(recorded))
+        self._take(inputs.EventRead(recorded))
         return self._until_read() if self._socket.congested else None
 
     async def _until_read(self) -> None:
@@ -326,7 +325,7 @@ class Vox:
             self.overflowed()
 
     def _other(self, _: events.Recorded) -> None:
-        self._perform(self.core.taken_over())
+        self._take(inputs.TakenOver())
 
     async def _moment(self, message: Msg) -> None:
         try:
@@ -336,13 +335,13 @@ class Vox:
             return
         if isinstance(moment, moments.StateChanged):
             self._show_held()
-            self._perform(self.core.receive_moment(moment))
+            self._take(inputs.MomentReceived(moment))
         elif self.v1:
             self._show(self._captions.take(moment, self._loop.time()))
 
     def _show(self, texts: list[moments.PartialTranscript]) -> None:
         for text in texts:
-            self._perform(self.core.receive_moment(text))
+            self._take(inputs.MomentReceived(text))
         due = self._captions.due()
         if due is not None and not self._showing:
             self._showing.set(due, due - self._loop.time())
@@ -374,7 +373,7 @@ class Vox:
         self._metrics.frames_out += 1
 
     def _writer_failed(self, error: VoxbridgeError) -> None:
-        self._perform(self.core.failed(error))
+        self._take(inputs.Failed(error))
 
     def _now_ms(self) -> int:
         return self._clock.now_us() // 1_000
