@@ -20,7 +20,7 @@ from bench.stack import StackError
 from tests.fakes.gemini.client import connect, rest, said, send, until
 from tests.fakes.gemini.process import Connection, GoAway, Script, Watch
 from tests.fakes.gemini.turns import Call, Turn
-from voxbridge.shared.agents import files
+from voxbridge.shared.agents import reading
 from voxbridge.shared.audio import frames
 
 OUTGOING = b"\x29\x09" * 480
@@ -68,7 +68,7 @@ def test_the_longest_gap_begins_and_ends_within_the_range() -> None:
 
 def test_the_agents_that_are_called_can_be_read_and_hand_over_to_another_voice(tmp_path: Path) -> None:
     write_agents(tmp_path / "agents")
-    roster = files.load(tmp_path / "agents")
+    roster = reading.load(tmp_path / "agents")
     for name in PIPELINES:
         first, second = roster.cast(name).agents
         assert second.name in first.handoffs

@@ -9,12 +9,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from voxbridge.services.gateway.core import inputs, messages, state
+from voxbridge.services.gateway.core import client as client_messages
+from voxbridge.services.gateway.core import closing, inputs, messages, state
 from voxbridge.services.gateway.core.step import step
 from voxbridge.shared import events, nesting
 from voxbridge.shared import websocket as shared_websocket
-from voxbridge.shared.agents import files as agents_files
-from voxbridge.shared.agents.files import AgentsRefused
+from voxbridge.shared.agents import reading as agents_reading
+from voxbridge.shared.agents import yaml_file
+from voxbridge.shared.agents.reading import AgentsRefused
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import framing
 from voxbridge.shared.bus.framing import Divider
@@ -93,7 +95,7 @@ def agent(data: bytes) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "x.yaml").write_bytes(data)
         try:
-            agents_files.load(Path(folder))
+            agents_reading.load(Path(folder))
         except AgentsRefused as refused:
             _held(refused.problems, all(problem.message for problem in refused.problems))
 
@@ -141,7 +143,7 @@ TARGETS: Final = {
     "nats": Target(nats, (_file(framing),), (b"MSG s 1 5\r\n", b"HMSG s 7 3 9\r\n", b"\r\n", b"PING\r\n", b"MSG ", b" -9\r\n")),
     "client": Target(
         client,
-        (_file(messages), _file(step), _file(nesting), _file(frames)),
+        (_file(messages), _file(client_messages), _file(closing), _file(nesting), _file(frames)),
         _words(
             b'"type": "start" "audio" "text" "end" "playback" "interrupt" "audio_end" "resume" "mode" "local" "data" { } [ ] : ,',
             b"null",
@@ -150,7 +152,7 @@ TARGETS: Final = {
     ),
     "agent": Target(
         agent,
-        (_file(agents_files),),
+        (_file(agents_reading), _file(yaml_file)),
         _words(b"- [ ] { } &a *a !! ?", b"role: ", b"model: ", b"\n", b"  ", b": ", b"|\n", b"handoffs: "),
     ),
     "session": Target(

@@ -1,7 +1,7 @@
 """`voxbridge agents`: the agents and pipelines of a folder, the instructions of an agent's model, and the problems of the files.
 
 Owns the words and the look of these commands. Does not own what an agent is (`voxbridge.shared.agents.model`) nor what a valid file is
-(`voxbridge.shared.agents.files`). Exit status 1 means that a file is wrong or that there is no such agent.
+(`voxbridge.shared.agents.reading`). Exit status 1 means that a file is wrong or that there is no such agent.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from voxbridge.shared.agents.files import AgentsRefused, load
 from voxbridge.shared.agents.model import Agent, Cast, ModelName, Pipeline, Roster, handoff_function, instructions
+from voxbridge.shared.agents.reading import AgentsRefused, load
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError
 

@@ -1,7 +1,7 @@
 """Agents and pipelines, for the services that run them and the pages that show them. Pure data.
 
-People write them in `agents/*.yaml` (`voxbridge.shared.agents.files` reads them, docs/agents.md explains them). A session takes the agents
-it may need when it is opened and keeps them to its end, so a change of a file applies to new sessions.
+People write them in `agents/*.yaml` (`voxbridge.shared.agents.reading` reads them, docs/agents.md explains them). A session takes the
+agents it may need when it is opened and keeps them to its end, so a change of a file applies to new sessions.
 """
 
 from __future__ import annotations

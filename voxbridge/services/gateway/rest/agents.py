@@ -1,7 +1,7 @@
 """`/api/agents`: the agents and pipelines; and `/api/sessions/{id}/handoff`: hand a session over to another agent (docs/protocol.md,
 section 9).
 
-Owns the routes and what is shown of an agent, which is never its prompt. Does not own the files (`voxbridge.shared.agents.files`), the
+Owns the routes and what is shown of an agent, which is never its prompt. Does not own the files (`voxbridge.shared.agents.reading`), the
 right to hand over (`voxbridge.services.gateway.door.access`), nor the handoff itself: the voice service does it. Nothing is lost in a crash
 here.
 """

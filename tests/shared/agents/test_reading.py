@@ -12,9 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxbridge.shared.agents import files as af
-from voxbridge.shared.agents.files import AgentsRefused, Problem, load
+from voxbridge.shared.agents import reading, yaml_file
 from voxbridge.shared.agents.model import Agent, ModelName, Pipeline, Roster, Stage
+from voxbridge.shared.agents.reading import AgentsRefused, load
+from voxbridge.shared.agents.yaml_file import Problem
 from voxbridge.shared.errors import Code
 
 ROOT = Path(__file__).parents[3]
@@ -173,8 +174,8 @@ SPEECH = "local, openai or the name of an endpoint, with :MODEL where you want a
     [
         ("role: a\n\npromt: b\n", "3: `promt` is not a field of an agent. Did you mean prompt?"),
         ("system_prompt: b\n", "1: `system_prompt` is not a field of an agent. Did you mean prompt?"),
-        ("<<: {role: b}\n", f"1: `<<` is not a field of an agent. Its fields are: {', '.join(af.AGENT_FIELDS)}."),
-        ("[a]: b\n", f"1: `?` is not a field of an agent. Its fields are: {', '.join(af.AGENT_FIELDS)}."),
+        ("<<: {role: b}\n", f"1: `<<` is not a field of an agent. Its fields are: {', '.join(reading.AGENT_FIELDS)}."),
+        ("[a]: b\n", f"1: `?` is not a field of an agent. Its fields are: {', '.join(reading.AGENT_FIELDS)}."),
         ("role: a\nvoice: b\nrole: c\n", "3: `role` is there already, in line 1."),
         ("role:\n  - a\n", "1: `role` must be text; it is a list."),
         ("greeting: off\n", "1: `greeting` must be text; it is a yes-or-no value: put 'off' in quotes if you mean the word."),
@@ -275,7 +276,7 @@ def test_a_wrong_pipeline_is_said_with_file_line_field_and_what_was_expected(tmp
     assert found == [f"pipelines/p.yaml:{problem}" for problem in problems]
 
 
-@pytest.mark.parametrize(("field", "limit"), [*af.TEXT_LIMITS.items(), ("prompt", af.PROMPT_LIMIT)])
+@pytest.mark.parametrize(("field", "limit"), [*reading.TEXT_LIMITS.items(), ("prompt", reading.PROMPT_LIMIT)])
 def test_texts_have_limits(tmp_path: Path, field: str, limit: int) -> None:
     assert getattr(agent_of(tmp_path, f"{field}: {'x' * limit}\n"), field) == "x" * limit
     assert problem_of(tmp_path, f"{field}: {'x' * (limit + 1)}\n") == (
@@ -296,27 +297,27 @@ def test_lists_have_limits(tmp_path: Path) -> None:
     def tools(number: int) -> str:
         return f"tools: [{', '.join(f't{index}' for index in range(number))}]\n"
 
-    assert len(agent_of(tmp_path, tools(af.TOOLS_LIMIT)).tools or ()) == af.TOOLS_LIMIT
-    assert problem_of(tmp_path, tools(af.TOOLS_LIMIT + 1)) == "x.yaml:1: `tools` has 65 elements; at most 64 are taken."
+    assert len(agent_of(tmp_path, tools(reading.TOOLS_LIMIT)).tools or ()) == reading.TOOLS_LIMIT
+    assert problem_of(tmp_path, tools(reading.TOOLS_LIMIT + 1)) == "x.yaml:1: `tools` has 65 elements; at most 64 are taken."
 
 
 def test_pipelines_have_a_limit_of_stages(tmp_path: Path) -> None:
     def stages(number: int) -> str:
         return "stages:\n" + "".join(f"- {{phase: s{index}, agent: a, next: s{(index + 1) % number}}}\n" for index in range(number))
 
-    assert len(load(write(tmp_path, {**TWO, "pipelines/p.yaml": stages(af.STAGES_LIMIT)})).pipelines[0].stages) == af.STAGES_LIMIT
-    assert "`stages` has 33 elements; at most 32 are taken." in refused(tmp_path, {"pipelines/p.yaml": stages(af.STAGES_LIMIT + 1)})[0]
+    assert len(load(write(tmp_path, {**TWO, "pipelines/p.yaml": stages(reading.STAGES_LIMIT)})).pipelines[0].stages) == reading.STAGES_LIMIT
+    assert "`stages` has 33 elements; at most 32 are taken." in refused(tmp_path, {"pipelines/p.yaml": stages(reading.STAGES_LIMIT + 1)})[0]
 
 
 def test_a_file_has_a_limit(tmp_path: Path) -> None:
-    text = "role: x\n" + "#" * (af.FILE_LIMIT - 8)
+    text = "role: x\n" + "#" * (yaml_file.FILE_LIMIT - 8)
     assert agent_of(tmp_path, text).role == "x"
     assert problem_of(tmp_path, text + "#") == "x.yaml: The file has more than 65,536 bytes, which is the most that is read."
 
 
 def test_a_folder_has_a_limit_of_agents_and_of_pipelines(tmp_path: Path) -> None:
-    write(tmp_path, {f"a{index:02}.yaml": "role: x\n" for index in range(af.AGENTS_LIMIT)})
-    write(tmp_path, {f"pipelines/p{index:02}.yaml": "stages: [{phase: a, agent: a00}]\n" for index in range(af.PIPELINES_LIMIT)})
+    write(tmp_path, {f"a{index:02}.yaml": "role: x\n" for index in range(reading.AGENTS_LIMIT)})
+    write(tmp_path, {f"pipelines/p{index:02}.yaml": "stages: [{phase: a, agent: a00}]\n" for index in range(reading.PIPELINES_LIMIT)})
     roster = load(tmp_path)
     assert (len(roster.agents), len(roster.pipelines)) == (64, 64)
     assert problem_of(tmp_path, "role: x\n") == f"{tmp_path}: There are more than 64 agents, which is the most that are read."
@@ -335,15 +336,15 @@ def test_a_file_has_a_limit_of_values(tmp_path: Path) -> None:
     def tools(number: int) -> str:
         return "tools:\n" + "- a\n" * number
 
-    most = af.VALUES_LIMIT - 3  # the mapping, its key and the list are values too
+    most = yaml_file.VALUES_LIMIT - 3  # the mapping, its key and the list are values too
     assert "has 1997 elements" in refused(tmp_path, {"x.yaml": tools(most)})[0]
     found = problem_of(tmp_path, tools(most + 1))
     assert found == "x.yaml:1999: The file holds more than 2,000 values, which is the most that is read."
 
 
 def test_problems_have_a_limit(tmp_path: Path) -> None:
-    found = refused(tmp_path, {"x.yaml": "".join(f"field{index}: x\n" for index in range(af.PROBLEMS_LIMIT + 7))})
-    assert len(found) == af.PROBLEMS_LIMIT + 1
+    found = refused(tmp_path, {"x.yaml": "".join(f"field{index}: x\n" for index in range(reading.PROBLEMS_LIMIT + 7))})
+    assert len(found) == reading.PROBLEMS_LIMIT + 1
     assert found[-1] == f"{tmp_path}: There are 7 more problems."
 
 
@@ -419,9 +420,9 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("loader", [yaml.SafeLoader, af._LOADER])
+@pytest.mark.parametrize("loader", [yaml.SafeLoader, yaml_file._LOADER])
 def test_without_the_fast_reader_of_yaml_the_same_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loader: object) -> None:
-    monkeypatch.setattr(af, "_LOADER", loader)
+    monkeypatch.setattr(yaml_file, "_LOADER", loader)
     assert problem_of(tmp_path, "role: " + "[" * 2_000) == "x.yaml:1: Values may be nested 8 deep."
     assert problem_of(tmp_path, "role: a\nrole: b\n") == "x.yaml:2: `role` is there already, in line 1."
     for text in ('role: "\\ud800"\n', "role: [\n", "role: a\n\x07", "role: *x\n", "role: !x a\n", "role: a\n---\n"):
@@ -463,16 +464,16 @@ def test_the_shipped_agents_are_right_and_the_local_ones_need_no_key() -> None:
 
 
 def test_every_field_of_an_agent_can_be_written_in_a_file() -> None:
-    assert set(get_type_hints(Agent)) - {"realtime"} == set(af.AGENT_FIELDS) - {"model"}
-    assert set(get_type_hints(Pipeline)) == set(af.PIPELINE_FIELDS)
-    assert set(get_type_hints(Stage)) == set(af.STAGE_FIELDS)
+    assert set(get_type_hints(Agent)) - {"realtime"} == set(reading.AGENT_FIELDS) - {"model"}
+    assert set(get_type_hints(Pipeline)) == set(reading.PIPELINE_FIELDS)
+    assert set(get_type_hints(Stage)) == set(reading.STAGE_FIELDS)
 
 
 def test_the_page_has_every_field_with_its_limit_and_its_examples_are_right(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `([a-z_]+)` \|(.*)$", page, re.MULTILINE))
-    assert set(rows) >= {*af.AGENT_FIELDS, *af.PIPELINE_FIELDS, *af.STAGE_FIELDS}
-    for field, limit in {**af.TEXT_LIMITS, "prompt": af.PROMPT_LIMIT}.items():
+    assert set(rows) >= {*reading.AGENT_FIELDS, *reading.PIPELINE_FIELDS, *reading.STAGE_FIELDS}
+    for field, limit in {**reading.TEXT_LIMITS, "prompt": reading.PROMPT_LIMIT}.items():
         assert f"{limit:,} characters" in rows[field]
     examples = re.findall(r"```yaml\n# agents/(\S+)\n(.*?)```", page, re.DOTALL)
     assert len(examples) >= 3
