@@ -11,7 +11,7 @@ import pytest
 from tests.eventually import eventually
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.provider_events import ProviderLost, ProviderReady
-from voxbridge.services.voice.providers.realtime import link
+from voxbridge.services.voice.providers.realtime import kept, link
 from voxbridge.services.voice.providers.realtime.base import Answer, ConnectionLost, Listener, Setup
 from voxbridge.services.voice.providers.realtime.handles import Handles, Kept
 from voxbridge.services.voice.providers.realtime.link import ProviderLink
@@ -170,7 +170,7 @@ async def test_a_connection_that_hears_the_audio_again_is_told_where_it_ends_aga
     owner.link.close(3)
 
 
-@pytest.mark.parametrize(("waits", "again_ms"), [(False, link.RESTING_MS), (True, link.KEPT_MS)])
+@pytest.mark.parametrize(("waits", "again_ms"), [(False, kept.RESTING_MS), (True, kept.KEPT_MS)])
 async def test_little_is_kept_while_it_is_heard_and_nobody_waits_for_an_answer(waits: bool, again_ms: int) -> None:
     owner = Owner()
     owner.waits = waits
@@ -189,7 +189,7 @@ async def test_what_is_said_while_a_connection_opens_is_kept_for_ten_seconds() -
     owner.open(1)
     owner.hears(600)
     owner.may_connect.set()
-    await owner.took(0, [("audio", link.KEPT_MS + FRAME_MS)])
+    await owner.took(0, [("audio", kept.KEPT_MS + FRAME_MS)])
     owner.link.close(1)
 
 
@@ -207,14 +207,14 @@ async def test_a_connection_in_the_middle_of_speech_is_told_that_the_user_speaks
     owner.link.close(2)
 
 
-@pytest.mark.parametrize("count", [link.KEPT_LIMIT, link.KEPT_LIMIT + 1])
+@pytest.mark.parametrize("count", [kept.KEPT_LIMIT, kept.KEPT_LIMIT + 1])
 async def test_what_is_said_between_frames_that_never_come_is_bounded(count: int) -> None:
     owner = Owner()
     owner.open(1)
     for _ in range(count):
         owner.link.do(out.EndAudio(1))
     owner.may_connect.set()
-    await owner.took(0, [("end of audio",)] * link.KEPT_LIMIT)
+    await owner.took(0, [("end of audio",)] * kept.KEPT_LIMIT)
     assert not any(isinstance(one, ProviderLost) for one in owner.told)
     owner.link.close(1)
 

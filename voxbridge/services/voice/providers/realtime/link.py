@@ -1,6 +1,6 @@
 """The link of a session to its realtime model: a connection is opened, fed with the microphone, listened to, closed.
 
-Owns the life of the socket, the last seconds of the microphone, and the order of sending: waiting messages go before audio, and audio
+Owns the life of the socket and the order of sending: waiting messages go before audio, and audio
 goes in the order it was heard. Decides nothing (the core does) and knows no provider (`base`). A crash loses the connection; the bus
 keeps the audio.
 """
@@ -9,32 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from voxbridge.services.voice.audio.catch_up import samples as samples_of
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core import provider_events
 from voxbridge.services.voice.providers.realtime import base
 from voxbridge.services.voice.providers.realtime.base import Connection, ConnectionLost, Setup
 from voxbridge.services.voice.providers.realtime.handles import Handles, Kept, reference
+from voxbridge.services.voice.providers.realtime.kept import Activity, KeptMicrophone, Saying
 from voxbridge.services.voice.providers.realtime.registry import Vendors
-from voxbridge.shared.audio.frames import INPUT_RATE, OUTPUT_RATE, PREFIX_SIZE
+from voxbridge.shared.audio.frames import OUTPUT_RATE, PREFIX_SIZE
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.events.voice import Failure
-
-KEPT_MS: Final = 10_000
-"""Milliseconds of the microphone that are kept for a connection opened in the middle of speech."""
-
-RESTING_MS: Final = 3_000
-"""The same while a connection hears the audio and the user waits for no answer. The audio that is replayed then is the last
-`core.realtime.connection.REPLAY_MS`, or begins a second before words that came a moment ago."""
-
-KEPT_LIMIT: Final = 4_096
-"""Number of frames, and of messages between them, that are kept; of tiny frames the oldest are dropped sooner."""
 
 CONNECT_S: Final = 10.0
 CLOSE_S: Final = 1.0
@@ -46,9 +34,7 @@ QUIET: Final = 64
 """Peak, of 32,768, below which the sampled audio of a response is silent to the ear."""
 
 FAILURE_LIMIT: Final = 1_000
-_SAMPLES_PER_MS: Final = INPUT_RATE // 1_000
 _OUT_BYTES_PER_MS: Final = OUTPUT_RATE * 2 // 1_000
-_Saying = Callable[[Connection], Awaitable[None]]
 _log = logging.getLogger(__name__)
 
 
@@ -74,16 +60,6 @@ class LinkOwner(Protocol):
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in the background."""
-
-
-@dataclass(frozen=True)
-class _Activity:
-    """Message that the user began or stopped speaking."""
-
-    speaking: bool
-
-    async def __call__(self, connection: Connection) -> None:
-        await connection.activity(speaking=self.speaking)
 
 
 class Heard:
@@ -126,17 +102,9 @@ class ProviderLink:
         self._closing: set[asyncio.Task[None]] = set()
         """Tasks that close earlier connections."""
 
-        self._kept: deque[tuple[int, int, bytes | _Saying]] = deque(maxlen=KEPT_LIMIT)
-        """Microphone frames, and between them the messages that belong there, such as the end of speech: each with its number and the
-        sample it ends at. A connection that hears the audio again gets these messages again."""
-
-        self._number = 0
-        self._opened = 0
-        """Number of the last entry before this connection was asked for."""
-
-        self._samples = 0
+        self._kept = KeptMicrophone()
         self._asked: out.Connect | None = None
-        self._waiting: asyncio.Queue[_Saying] = asyncio.Queue(WAITING_LIMIT)
+        self._waiting: asyncio.Queue[Saying] = asyncio.Queue(WAITING_LIMIT)
         self._generation = 0
         self._made = 0
         self._reported = 0
@@ -145,16 +113,14 @@ class ProviderLink:
     @property
     def audio_ms(self) -> int:
         """Milliseconds of microphone audio heard so far."""
-        return self._samples // _SAMPLES_PER_MS
+        return self._kept.ms
 
     def open(self, effect: int, asked: out.Connect) -> None:
         """Open a connection in place of the current one."""
         self.close(self.effect)
         self.effect, self._asked = effect, asked
         self._waiting = asyncio.Queue(WAITING_LIMIT)
-        self._opened = self._number
-        # Activity reported to the last connection does not hold for this one: its `Connect` says whether the user speaks.
-        self._kept = deque((one for one in self._kept if not isinstance(one[2], _Activity)), maxlen=KEPT_LIMIT)
+        self._kept.begin_connection()
         self._generation = self._made = self._reported = 0
         self._loud = False
         self._running = asyncio.create_task(self._serve(effect, asked))
@@ -181,23 +147,14 @@ class ProviderLink:
 
     def restore(self, start: int, frames: Iterable[bytes]) -> int:
         """Keep frames from the sample `start` on that no worker, or only a dead one, heard. Return the sample at which they end."""
-        self._samples = start
-        for frame in frames:
-            self._samples += samples_of(frame)
-            self._keep(frame)
-        return self._samples
+        return self._kept.restore(start, frames)
 
     def hear(self, frame: bytes, samples: int) -> None:
         """Send and keep a microphone frame, which ends at this sample of the session."""
-        kept = self._kept
-        self._samples = samples
-        self._keep(frame)
-        connection = self._connection
-        if kept[0][1] < samples - RESTING_MS * _SAMPLES_PER_MS:
-            resting = connection is not None and not self._owner.asking()
-            first = samples - (RESTING_MS if resting else KEPT_MS) * _SAMPLES_PER_MS
-            while kept[0][1] < first:
-                kept.popleft()
+        kept, connection = self._kept, self._connection
+        kept.add(frame, samples)
+        if kept.long:
+            kept.shorten(resting=connection is not None and not self._owner.asking())
         if connection is not None:
             try:
                 connection.send_audio(memoryview(frame)[PREFIX_SIZE:])
@@ -222,7 +179,7 @@ class ProviderLink:
             case out.CutShort(heard_ms=heard_ms):
                 self._later(lambda connection: connection.cut_short(heard_ms))
             case out.Activity(speaking=speaking):
-                self._mark(_Activity(speaking))
+                self._mark(Activity(speaking))
             case out.EndAudio():
                 self._mark(lambda connection: connection.end_audio())
 
@@ -287,18 +244,14 @@ class ProviderLink:
             owner.background(self._handles.save(owner.sid))
         return ref
 
-    def _later(self, send: _Saying) -> None:
+    def _later(self, send: Saying) -> None:
         try:
             self._waiting.put_nowait(send)
         except asyncio.QueueFull:
             self._lost(self.effect, ConnectionLost(f"The connection took nothing of {WAITING_LIMIT} things to be sent."))
 
-    def _keep(self, what: bytes | _Saying) -> None:
-        self._number += 1
-        self._kept.append((self._number, self._samples, what))
-
-    def _mark(self, saying: _Saying) -> None:
-        self._keep(saying)
+    def _mark(self, saying: Saying) -> None:
+        self._kept.mark(saying)
         if self._connection is not None:
             self._later(saying)
 
@@ -372,12 +325,12 @@ class ProviderLink:
 
     async def _send(self, asked: out.Connect, connection: Connection) -> None:
         await self._say_what_waits(connection)
-        start, opened = asked.audio_from_ms * _SAMPLES_PER_MS, self._opened
-        sent = next((number for number, end, _ in self._kept if end > start or number > opened), self._number + 1) - 1
+        kept = self._kept
+        sent = kept.before(asked.audio_from_ms)
         if asked.speaking:
             await connection.activity(speaking=True)
         # More frames arrive while the kept ones are sent: live audio begins when none are left.
-        while late := [(number, what) for number, _, what in self._kept if number > sent]:
+        while late := kept.after(sent):
             for number, what in late:
                 sent = number
                 if isinstance(what, bytes):
