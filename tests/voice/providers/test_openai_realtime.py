@@ -28,8 +28,9 @@ from voxbridge.services.voice.core.provider_events import (
 )
 from voxbridge.services.voice.providers.realtime.base import Answer
 from voxbridge.services.voice.providers.realtime.openai import connection, responses
-from voxbridge.services.voice.providers.realtime.openai.connection import ARGUMENTS_LIMIT, CALLS_LIMIT, REFUSALS_LIMIT
+from voxbridge.services.voice.providers.realtime.openai.connection import REFUSALS_LIMIT
 from voxbridge.services.voice.providers.realtime.openai.model import OpenAIRealtime
+from voxbridge.services.voice.providers.realtime.openai.tool_calls import ARGUMENTS_LIMIT, CALLS_LIMIT
 
 
 @pytest.fixture

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 import msgspec
-from openai.types.realtime import ConversationItemParam, RealtimeClientEventParam
+from openai.types.realtime import ConversationItemParam
 
 from voxbridge.services.voice.audio.resample import Upsampler
 from voxbridge.services.voice.core.provider_events import (
@@ -29,22 +28,15 @@ from voxbridge.services.voice.core.provider_events import (
     UserWords,
 )
 from voxbridge.services.voice.providers.realtime.base import Answer, Listener, Setup
+from voxbridge.services.voice.providers.realtime.openai import opening, tool_calls
 from voxbridge.services.voice.providers.realtime.openai import payloads as shapes
 from voxbridge.services.voice.providers.realtime.openai.responses import Responses
 from voxbridge.services.voice.providers.realtime.openai.truncation import BYTES_PER_MS, Spoken
 from voxbridge.services.voice.providers.realtime.openai.wire import AudioDelta, Kind, TextDelta, Wire, WordsDelta, named, plain, unreadable
-from voxbridge.shared.log.storable import storable
-
-ARGUMENTS_LIMIT: Final = 64 * 1024
-"""Characters of the arguments of one call."""
-
-CALLS_LIMIT: Final = 32
-"""Calls without a result at a time."""
 
 REFUSALS_LIMIT: Final = 3
 """Consecutive calls that cannot be made, after which the model is not asked to go on."""
 
-_REMEMBERED: Final = 256
 _SILENT: Final = float("-inf")
 _TAIL_S: Final = 0.5
 """Seconds, at most, after which audio that arrived here comes out of the user's loudspeaker."""
@@ -60,7 +52,6 @@ _CUT_S: Final = 2.0
 """Seconds, at most, after the stop of a response until it is known how much of it was heard."""
 
 _BUSY: Final = "conversation_already_has_active_response"
-_arguments: Final = msgspec.json.Decoder(dict[str, Any])
 _log = logging.getLogger(__name__)
 
 
@@ -86,8 +77,8 @@ class OpenAIConnection:
         """Id of the last response of which sound, words or a call were reported."""
 
         self._input_tokens = self._output_tokens = 0
-        self._calls = _Recent()
-        self._transcribed = _Recent()
+        self._calls = tool_calls.Recent()
+        self._transcribed = tool_calls.Recent()
         self._refusals = 0
         self._handlers: dict[str, Callable[[Any], Awaitable[None]]] = {
             "input_audio_buffer.speech_started": self._speech_started,
@@ -106,18 +97,7 @@ class OpenAIConnection:
     async def set_up(self, setup: Setup) -> None:
         """Send the session and its history, and wait until both are accepted. Raises `ConnectionLost` if any part is refused."""
         self._manual = setup.manual_activity
-        items = shapes.history(setup.history)
-        events: list[RealtimeClientEventParam] = [{"type": "session.update", "session": shapes.session(setup)}]
-        for number, item in enumerate(items):
-            item["id"] = f"past_item_{number}"
-            events.append({"type": "conversation.item.create", "item": item})
-        # Sent while reading: each item is answered, so a long history would otherwise fill the socket both ways.
-        sending = asyncio.create_task(self._send_all(events))
-        try:
-            await self._until_taken(items)
-        finally:
-            sending.cancel()
-            await asyncio.gather(sending, return_exceptions=True)
+        await opening.set_up(self._wire, setup)
 
     async def run(self, listener: Listener) -> None:
         """Report until cancelled. Raises `ConnectionLost` when the connection is over."""
@@ -213,28 +193,6 @@ class OpenAIConnection:
 
     async def _create(self, item: ConversationItemParam) -> None:
         await self._wire.send({"type": "conversation.item.create", "item": item})
-
-    async def _send_all(self, events: Sequence[RealtimeClientEventParam]) -> None:
-        for event in events:
-            await self._wire.send(event)
-
-    async def _until_taken(self, items: Sequence[ConversationItemParam]) -> None:
-        """Wait until the session and all items are accepted. Items are accepted in order, so only the last one is looked for."""
-        last = items[-1].get("id") if items else ""
-        updated = False
-        while not updated or last:
-            kind, message = await self._wire.receive()
-            if not isinstance(kind, Kind):
-                continue
-            try:
-                if kind.type == "session.updated":
-                    updated = True
-                elif kind.type in ("conversation.item.added", "conversation.item.created"):
-                    last = "" if self._wire.parse(message).item.id == last else last
-                elif kind.type == "error":
-                    raise shapes.unset(*named(self._wire.parse(message)))
-            except (AttributeError, TypeError, ValueError) as error:
-                raise unreadable() from error
 
     async def _handle(self, handler: Callable[[Any], Awaitable[None]], kind: str, message: bytes) -> None:
         try:
@@ -371,7 +329,7 @@ class OpenAIConnection:
         """Take a complete call. A call that an interruption cut off arrives too, as `incomplete`, and is not made."""
         if item.type != "function_call" or item.status not in (None, "completed") or not self._calls.add(item.call_id):
             return
-        problem, arguments = self._read(item.arguments)
+        problem, arguments = tool_calls.read(item.arguments, open=self._responses.calls)
         if problem:
             _log.warning("OpenAI: a call of %s was refused: %s", plain(item.name), problem)
             self._refusals += 1
@@ -385,17 +343,6 @@ class OpenAIConnection:
         listener = self._listener
         self._take(CallRequested(effect=listener.effect, ref=item.call_id, name=item.name, arguments=arguments))
 
-    def _read(self, text: str) -> tuple[str, dict[str, Any]]:
-        """Return what is wrong with a call, for the model, or an empty text and the arguments of the call."""
-        if len(text) > ARGUMENTS_LIMIT:
-            return f"The arguments have more than {ARGUMENTS_LIMIT} characters.", {}
-        if self._responses.calls >= CALLS_LIMIT:
-            return f"{CALLS_LIMIT} calls are open; wait for their results.", {}
-        try:
-            return "", storable(_arguments.decode(text or "{}"))
-        except msgspec.DecodeError:
-            return "The arguments are not a JSON object.", {}
-
     async def _error(self, event: Any) -> None:
         kind, code, param = named(event)
         over = shapes.fatal(kind, code)
@@ -403,19 +350,3 @@ class OpenAIConnection:
             raise over
         _log.warning("OpenAI refused an event, or failed at one: %s, %s, %s", kind, code, param)
         self._responses.refused(event.error.event_id or "", because_busy=code == _BUSY)
-
-
-class _Recent:
-    """The last few ids that were seen."""
-
-    def __init__(self) -> None:
-        self._ids: OrderedDict[str, None] = OrderedDict()
-
-    def add(self, id: str) -> bool:
-        """Add an id; return whether it is new."""
-        if id in self._ids:
-            return False
-        self._ids[id] = None
-        if len(self._ids) > _REMEMBERED:
-            self._ids.popitem(last=False)
-        return True
