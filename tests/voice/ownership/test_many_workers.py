@@ -28,7 +28,7 @@ from voxbridge.services.gateway.core import session as gateway_session
 from voxbridge.services.gateway.core.outputs import TRY_LATER
 from voxbridge.services.gateway.service import Gateway
 from voxbridge.services.voice import service as service_module
-from voxbridge.services.voice.ownership import load, migration
+from voxbridge.services.voice.ownership import load, migration, requests
 from voxbridge.services.voice.ownership.load import Load
 from voxbridge.services.voice.ownership.orphans import Orphans
 from voxbridge.services.voice.service import VoiceService
@@ -128,7 +128,7 @@ async def test_of_forty_requests_at_once_two_workers_take_three_each_and_the_res
 ) -> None:
     patience_s = 10
     monkeypatch.setattr(gateway_session, "START_TIMEOUT_MS", patience_s * 1_000)
-    monkeypatch.setattr(service_module, "STALE_S", patience_s)
+    monkeypatch.setattr(requests, "STALE_S", patience_s)
     caps, over = Caps(monkeypatch), asyncio.Event()
     async with (
         workers.running(max_sessions=3) as first,
@@ -183,16 +183,16 @@ async def test_the_cap_holds_while_calls_of_a_dead_worker_and_new_ones_want_the_
 async def test_a_request_that_comes_when_the_room_was_just_given_away_goes_to_another_worker(
     workers: Workers, page: Page, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service_module, "_FETCH_TIMEOUT_S", 10.0)
+    monkeypatch.setattr(requests, "_FETCH_TIMEOUT_S", 10.0)
     monkeypatch.setattr(migration, "PROMISE_S", 30.0)
     given_back = list[str]()
-    give_back = VoiceService._give_back
+    give_back = requests.Requests._give_back
 
-    async def watched(worker: VoiceService, message: Msg) -> None:
-        given_back.append(name(worker))
-        await give_back(worker, message)
+    async def watched(queue: requests.Requests, message: Msg, after_s: float | None = None) -> None:
+        given_back.append(queue._place.worker)
+        await give_back(queue, message, after_s)
 
-    monkeypatch.setattr(VoiceService, "_give_back", watched)
+    monkeypatch.setattr(requests.Requests, "_give_back", watched)
     async with workers.running(max_sessions=1) as worker:
 
         async def waits_for_requests() -> bool:

@@ -20,7 +20,7 @@ from tests.voice.replaying import replay, stored
 from tests.voice.sounds import silence
 from voxbridge.services.voice import service as service_module
 from voxbridge.services.voice.core import inputs
-from voxbridge.services.voice.ownership import leases, orphans
+from voxbridge.services.voice.ownership import leases, orphans, requests
 from voxbridge.services.voice.service import CONSUMER
 from voxbridge.services.voice.session import recovery
 from voxbridge.services.voice.session.recovery import PriorState
@@ -403,7 +403,7 @@ async def test_a_lost_valkey_ends_no_call_and_its_leases_are_taken_again(
     await client.close()
 
 
-@pytest.mark.parametrize(("code", "after_s"), [(Code.UNAVAILABLE, service_module.REFUSE_S), (Code.NOT_FOUND, service_module.REFUSE_SOON_S)])
+@pytest.mark.parametrize(("code", "after_s"), [(Code.UNAVAILABLE, requests.REFUSE_S), (Code.NOT_FOUND, requests.REFUSE_SOON_S)])
 async def test_a_session_that_cannot_be_opened_is_refused_with_the_reason_before_its_client_gives_up(
     workers: Workers, page: Page, store: Store, monkeypatch: pytest.MonkeyPatch, code: Code, after_s: float
 ) -> None:
@@ -418,7 +418,7 @@ async def test_a_session_that_cannot_be_opened_is_refused_with_the_reason_before
         assert ended.reason == "refused"
         assert ended.error is not None
         assert ended.error.message == "The catalogue cannot be read."
-        assert 0 <= ended.duration_ms < service_module.STALE_S * 1_000
+        assert 0 <= ended.duration_ms < requests.STALE_S * 1_000
         await left(store, page)
         assert worker.stats()["sessions"] == 0
 

@@ -282,7 +282,7 @@ async def test_sessions_leave_no_task_subscription_or_lease_behind(workers: Work
             await asyncio.gather(*(one.ends() for one in asked))
             await asyncio.gather(*(left(store, one) for one in asked))
         assert worker._sessions == {}
-        assert worker._opening == {}
+        assert worker._requests._opening == {}
         assert worker._tasks == set()
         assert (len(place.log.nc._subs), len(place.audio_nc._subs), len(place.log._followers)) == before
         assert _voice_tasks() == tasks

@@ -1,10 +1,9 @@
 """The voice service: takes requested sessions, owns each of them by a lease, and runs it until it ends.
 
-A request waits in a durable consumer until a worker with room takes it. It is acknowledged once the log names the owner of the
-session, so the request of a worker that dies before that goes to the next worker. Ownership has two parts: the lease in Valkey
-tells which worker is alive, and the fence on the log tells which worker may write. When this process is killed, other workers take
-its sessions over (`orphans`). When it is drained, it releases them between two turns and announces that. Losing Valkey does not end
-a call: the worker remembers its leases until Valkey is back.
+A request waits in a durable consumer until a worker with room takes it (`requests`). Ownership has two parts: the lease in Valkey tells
+which worker is alive, and the fence on the log tells which worker may write. When this process is killed, other workers take its sessions
+over (`orphans`). When it is drained, it releases them between two turns and announces that. Losing Valkey does not end a call: the worker
+remembers its leases until Valkey is back.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from typing import Any, Final
 
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
-from nats.js.client import JetStreamContext
 
 from voxbridge.services.voice import inspection
 from voxbridge.services.voice.audio.recorder import Recorders
@@ -30,24 +28,24 @@ from voxbridge.services.voice.ownership.load import Load
 from voxbridge.services.voice.ownership.migration import MOVE, RELEASED, ROOM, Migrations
 from voxbridge.services.voice.ownership.orphans import Orphans
 from voxbridge.services.voice.ownership.peers import Peers
+from voxbridge.services.voice.ownership.requests import Requests
 from voxbridge.services.voice.providers.cascade.models import Models
 from voxbridge.services.voice.providers.cascade.warmup import Warmup
 from voxbridge.services.voice.providers.realtime.handles import Handles
 from voxbridge.services.voice.providers.realtime.registry import Vendors
+from voxbridge.services.voice.session.offers import Offers
 from voxbridge.services.voice.session.recovery import PriorState
 from voxbridge.services.voice.session.session import Session
 from voxbridge.services.voice.session.worker import Offer, Workplace
 from voxbridge.services.voice.speakable import loader
 from voxbridge.shared import events
-from voxbridge.shared.agents.files import Agents
-from voxbridge.shared.audio.recordings import DataKeys, wanted
+from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.cancellation import ended
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
-from voxbridge.shared.events.gateway import SessionRequested
 from voxbridge.shared.ids import check_session_id
-from voxbridge.shared.log import reader, streams
+from voxbridge.shared.log import streams
 from voxbridge.shared.secrets.provider_keys import Keys
 from voxbridge.shared.secrets.secret_file import vault_key_file
 from voxbridge.shared.secrets.vault import Vault
@@ -56,18 +54,6 @@ from voxbridge.shared.store.store import Store
 
 CONSUMER: Final = subjects.VOICE_CONSUMER
 TAKEN_S: Final = streams.VOICE_ACK_WAIT_S
-STALE_S: Final = 10
-"""Seconds after which a request is not taken any more: its client has been told that no worker came."""
-
-REFUSE_S: Final = 6
-"""Seconds of age until which a request that cannot be opened here is given back; after that its client is told why."""
-
-REFUSE_SOON_S: Final = 1
-"""Seconds, as `REFUSE_S`, for an error that a retry does not fix, unless another worker has what is missing here."""
-
-AGAIN_S: Final = 0.5
-"""Seconds before a request that was given back is delivered again."""
-
 GIVEN_UP_GAP_S: Final = 0.1
 """Seconds between the releases of two sessions: about the time that another worker needs to take one over."""
 
@@ -76,10 +62,6 @@ GIVEN_UP_S: Final = 2.0
 
 KEPT_AGAIN_S: Final = 3.0
 """Seconds that the bus, back after an outage, may take until it keeps audio again; after that calls go on without."""
-
-FETCH: Final = 32
-_FETCH_TIMEOUT_S: Final = 1.0
-_BACK_OFF_S: Final = 0.5
 
 _log = logging.getLogger(__name__)
 
@@ -91,9 +73,7 @@ class VoiceService(Service):
         self._place = place
         self._store = store
         self._keys = keys
-        self._agents = Agents(place.config.agents_dir)
         self._sessions: dict[str, Session] = {}
-        self._opening: dict[asyncio.Task[None], str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._warming: dict[str, asyncio.Task[None]] = {}
         self._warmup = Warmup(place.models, store, place.config.llm_model, prompt.instructions(""), idle=self._idle)
@@ -102,6 +82,7 @@ class VoiceService(Service):
         self.migrations = Migrations(place.log.nc, store, place.worker, self)
         self._load = Load()
         self._recorders = Recorders(place.log, data_keys)
+        self._requests = Requests(place, store, Offers(place.config, store, keys, self._recorders), self._orphans, self)
         self._leases = Leases(place, store, self._sessions, self._orphans.taking)
         self._draining = asyncio.Event()
         self._changed = asyncio.Event()
@@ -115,7 +96,7 @@ class VoiceService(Service):
         questions = await self._place.log.nc.subscribe(ROOM, cb=self.migrations.asked_for_room)
         await self._place.audio_nc.subscribe(subjects.MICROPHONE, cb=self._asked_what_was_heard)
         self._place.audio_nc.on_cut, self._place.audio_nc.on_back = self._cut_off, self._connected_again
-        work: list[Coroutine[Any, Any, None]] = [self._take_requests(subscription), self._load.keep(), self._peers.watch()]
+        work: list[Coroutine[Any, Any, None]] = [self._requests.take_all(subscription), self._load.keep(), self._peers.watch()]
         if self._keys is not None:
             work.append(self._keys.keep_telling())
         if self._place.models.local:
@@ -182,7 +163,7 @@ class VoiceService(Service):
             session.inbound.cut_off()
 
     def _connected_again(self) -> None:
-        self._keep(self._catch_up())
+        self.keep(self._catch_up())
 
     async def _catch_up(self) -> None:
         # Otherwise the audio that the gateways held would pass before a stream keeps it: no successor and no recording would have it.
@@ -212,7 +193,7 @@ class VoiceService(Service):
 
     def held(self) -> set[str]:
         """Return the ids of the sessions that this process has or is opening."""
-        return {*self._sessions, *self._opening.values()}
+        return {*self._sessions, *self._requests.opening()}
 
     def room(self) -> int:
         """Return how many more sessions fit: the cap less those it holds, opens, takes over, or keeps room for. Never below zero."""
@@ -226,7 +207,8 @@ class VoiceService(Service):
         """Tell whether this process is releasing its sessions."""
         return self._draining.is_set()
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine that the process waits for before it stops."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -240,104 +222,9 @@ class VoiceService(Service):
         self._tasks.discard(task)
         self._changed.set()
 
-    async def _take_requests(self, subscription: JetStreamContext.PullSubscription) -> None:
-        while True:
-            room = self.room()
-            if room <= 0:
-                await asyncio.sleep(_BACK_OFF_S)
-                continue
-            try:
-                for message in await subscription.fetch(min(FETCH, room), timeout=_FETCH_TIMEOUT_S):
-                    if self.room() <= 0:  # a session was taken over from another worker in between
-                        self._keep(self._give_back(message))
-                        continue
-                    task = self._keep(self._take(message))
-                    self._opening[task] = subjects.parse_event_subject(message.subject)[0]
-                    task.add_done_callback(self._opening.pop)
-            except TimeoutError:
-                continue
-            except NatsError as error:
-                _log.warning("requests cannot be read: %s; trying again", error)
-                await asyncio.sleep(_BACK_OFF_S)
-
-    async def _give_back(self, message: Msg, after_s: float | None = None) -> None:
-        with suppress(NatsError):  # it is redelivered by itself, later
-            await message.nak(delay=after_s)
-
-    async def _take(self, message: Msg) -> None:
-        try:
-            requested = reader.decode_delivered(message)
-            if reader.is_imported(message) or isinstance(requested.event, events.Unreadable):
-                await message.term()
-                return
-            if await self._open(requested, again=message.metadata.num_delivered > 1):
-                await message.ack()
-            else:
-                await message.nak(delay=AGAIN_S)
-        except NatsError as error:
-            # It is redelivered; the lease and the fence keep the session from being opened twice.
-            _log.warning("a request could not be acknowledged: %s", error)
-        except VoxbridgeError as error:
-            _log.error("a session could not be opened and is tried again: %s", error.message)
-            await self._give_back(message, AGAIN_S)
-        except Exception:  # noqa: BLE001 - a failed request must not stop the others
-            _log.exception("a session could not be opened")
-
-    async def _open(self, requested: events.Recorded, *, again: bool) -> bool:
-        """Open a requested session. Returns False if the request is for another worker, or for later; True if it is done with."""
-        sid = requested.sid
-        age_s = (self._place.clock.now_us() - requested.ts) / 1_000_000
-        if age_s > STALE_S:
-            _log.warning("session %s was requested %.0f s ago and is not taken", sid, age_s)
-            return True
-        if self._draining.is_set():
-            return False
-        term = 0
-        offer = Offer()
-        failure: VoxbridgeError | None = None
-        try:
-            taken = await self._store.acquire_lease(sid, self._place.worker)
-            if taken is None:
-                return False
-            term = taken
-            offer = await self._recorded(requested, await self._offer(requested))
-        except VoxbridgeError as error:
-            failure = error
-        if again and (await self._place.log.position(sid, "voice"))[0]:
-            await self._orphans.take(sid, term)  # the worker that took it before has died since
-            return True
-        if self._draining.is_set() or (failure is not None and age_s < (REFUSE_S if failure.retryable else REFUSE_SOON_S)):
-            await self._orphans.leave(sid)
-            return False
-        return await self._begin(Session(self._place, sid, term, ended=self._ended), requested, offer, failure)
-
-    async def _offer(self, requested: events.Recorded) -> Offer:
-        """Return the offer for a requested session. Raises `NOT_FOUND` for an unknown agent."""
-        functions = tuple(await self._store.functions())
-        request = requested.event
-        if not isinstance(request, SessionRequested) or self._keys is None or (request.mode in ("local", "echo") and not request.agent):
-            return Offer(functions=functions)
-        usable = await self._keys.usable()
-        keyless = self._place.config.named_endpoints  # an endpoint that needs a key refuses requests itself
-        providers = ("local", "echo", *(name for name, has in usable.items() if has or name in keyless))
-        members = self._agents.current().cast(request.agent) if request.agent else None
-        for name, unknown in agents.unknown_functions(members.agents if members else (), (*functions, *request.functions)):
-            _log.warning("agent %s: there is no function %s; it begins without", name, ", ".join(unknown))
-        return Offer(functions=functions, providers=providers, cast=members)
-
-    async def _recorded(self, requested: events.Recorded, offer: Offer) -> Offer:
-        """Return the offer with `record` set. For a recorded session, make its key first, before there is anything to seal.
-
-        Raises `UNAVAILABLE`.
-        """
-        asked = requested.event.record if isinstance(requested.event, SessionRequested) else None
-        record = wanted(self._place.config.recording, [agent.record for agent in offer.cast.agents] if offer.cast else [], asked)
-        if record:
-            await self._recorders.prepare(requested.sid)
-        return offer._replace(record=record)
-
-    async def _begin(self, session: Session, requested: events.Recorded, offer: Offer, failure: VoxbridgeError | None) -> bool:
-        self._sessions[session.sid] = session
+    async def begin(self, requested: events.Recorded, term: int, offer: Offer, failure: VoxbridgeError | None) -> bool:
+        """Open a session, or refuse it because of `failure`. Returns False if nothing of it is in the log."""
+        session = self._sessions[requested.sid] = Session(self._place, requested.sid, term, ended=self._ended)
         try:
             if failure is not None:
                 raise failure
@@ -348,7 +235,7 @@ class VoiceService(Service):
         await self._record(session)
         state = session.state
         if state.phase == "open" and state.request is not None and state.request.mode != "echo" and self._place.models.local:
-            self._warming[session.sid] = self._keep(self._warm(session))
+            self._warming[session.sid] = self.keep(self._warm(session))
         if self._draining.is_set():
             session.drain()
         return state.phase != "new"
@@ -366,11 +253,11 @@ class VoiceService(Service):
             warming = self._warming.pop(session.sid, None)
             if warming is not None:
                 warming.cancel()
-            self._keep(self._leave(session))
+            self.keep(self._leave(session))
 
     async def _leave(self, session: Session) -> None:
         await session.close()
-        self._keep(self._recorders.end(session.sid))
+        self.keep(self._recorders.end(session.sid))
         if await self.migrations.closed(session):
             return
         if session.has_ended:
