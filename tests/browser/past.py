@@ -36,7 +36,7 @@ from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, SessionWriter
 from voxbridge.shared.secrets.secret_file import vault_key_file
 from voxbridge.shared.secrets.vault import Vault
 from voxbridge.shared.service.process import connected
@@ -66,7 +66,7 @@ class Past:
                 log = Log(nc)
                 for event, writer in happened:
                     number = len([one async for one in log.read_all(sid)])
-                    appender = SessionWriter(log, sid, writer, stem="test", number=number, fenced=False)
+                    appender = SessionWriter(log, sid, writer, stem="test", fenced=False, end=End(number))
                     await appender.append(event, ts=time.time_ns() // 1_000, cause=None)
             finally:
                 await nc.close()

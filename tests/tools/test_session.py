@@ -18,7 +18,7 @@ from voxbridge.shared.events.tools import TaskStarted, ToolCompleted, ToolStarte
 from voxbridge.shared.events.voice import ToolCalled
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, SessionWriter
 from voxbridge.shared.step.fold import LogInput
 from voxbridge.shared.step.runner import StepRunner
 
@@ -93,7 +93,7 @@ async def test_events_that_a_crash_kept_from_the_log_are_written_by_the_next_pro
     # The process dies after the journal of the result was written.
     before = await stored(log, sid)
     folded = refold(before)
-    writer = SessionWriter(log, sid, "tools", stem="a", number=folded.number, last_seq=folded.last_seq)
+    writer = SessionWriter(log, sid, "tools", stem="a", end=End(folded.number, folded.last_seq))
     stepper = StepRunner(lambda state, input, now: (step(state, input, now)[0], []), folded.state, writer=writer,
                       clock=Standing(), perform=list[Any]().append, taken=folded.taken)  # fmt: skip
     stepper.take(Returned(call_id="c1", attempt=1, result={"x": 1}))

@@ -6,7 +6,7 @@ Owns the codes. Does not own how an error travels: each protocol encodes `Voxbri
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 
 class Code(StrEnum):
@@ -31,6 +31,24 @@ class Code(StrEnum):
     UNAVAILABLE = "UNAVAILABLE"
     INTERNAL = "INTERNAL"
 
+
+HTTP_STATUS: Final[dict[Code, int]] = {
+    Code.INVALID_MESSAGE: 400,
+    Code.INVALID_ARGUMENT: 422,
+    Code.UNAUTHENTICATED: 401,
+    Code.FORBIDDEN_ORIGIN: 403,
+    Code.PERMISSION_DENIED: 403,
+    Code.TOO_LARGE: 422,
+    Code.NOT_FOUND: 404,
+    Code.CONFLICT: 409,
+    Code.RATE_LIMITED: 429,
+    Code.CANCELLED: 499,
+    Code.OVERLOADED: 503,
+    Code.UNAVAILABLE: 503,
+    Code.PROVIDER_UNAVAILABLE: 503,
+    Code.TIMED_OUT: 504,
+}
+"""HTTP status of an error; that of any other code is 500."""
 
 _RETRYABLE = frozenset({Code.RATE_LIMITED, Code.OVERLOADED, Code.TIMED_OUT, Code.UNAVAILABLE, Code.PROVIDER_UNAVAILABLE})
 

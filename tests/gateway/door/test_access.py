@@ -16,7 +16,7 @@ from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.journal import VoiceJournal
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, SessionWriter
 from voxbridge.shared.secrets import access_tokens
 from voxbridge.shared.secrets.access_tokens import Wishes
 
@@ -206,7 +206,7 @@ async def test_an_account_reads_no_journals_and_of_others_is_not_told_that_there
     await guarded.gateway.idle()
     journal = VoiceJournal(first=0, inputs=())
     last, _ = await guarded.gateway.log.position(sid, "voice")
-    writer = SessionWriter(guarded.gateway.log, sid, "voice", stem="test", number=1_000, last_seq=last)
+    writer = SessionWriter(guarded.gateway.log, sid, "voice", stem="test", end=End(1_000, last))
     written = await writer.append(journal, ts=1, cause=None)
 
     async def read(query: str, given: str) -> httpx.Response:

@@ -16,7 +16,7 @@ from tests.gateway.stand_in import StandIn
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.events.journal import Taken, VoiceJournal
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, SessionWriter
 from voxbridge.shared.store.store import Function, Store
 
 STARTED_US = 1_790_000_000_000_000
@@ -119,7 +119,7 @@ async def test_a_session_is_shown_with_its_transcript(running: Running) -> None:
 async def test_what_was_said_in_a_turn_that_went_on_after_a_pause_is_one_entry(running: Running) -> None:
     sid = await held(running, 1)
     log = running.gateway.log
-    writer = SessionWriter(log, sid, "voice", number=100, last_seq=(await log.position(sid, "voice"))[0])
+    writer = SessionWriter(log, sid, "voice", end=End(100, (await log.position(sid, "voice"))[0]))
     for text, continues in (("And so,", False), ("my fellow Americans,", True), ("ask not.", True)):
         said = events.voice.UserSaid(text=text, turn=2, source="speech", continues=continues)
         await writer.append(said, ts=STARTED_US + 9_000_000, cause=None)
@@ -145,7 +145,7 @@ async def test_the_events_of_a_session_are_read_in_order_page_by_page(running: R
 
 async def test_a_journal_is_shown_as_what_it_holds(running: Running) -> None:
     sid = await held(running, 1)
-    writer = SessionWriter(running.gateway.log, sid, "voice", number=100, last_seq=(await running.gateway.log.position(sid, "voice"))[0])
+    writer = SessionWriter(running.gateway.log, sid, "voice", end=End(100, (await running.gateway.log.position(sid, "voice"))[0]))
     raw = msgspec.Raw(msgspec.msgpack.encode({"type": "delta", "text": "hi", "raw": b"\x00\xff"}))
     await writer.append(VoiceJournal(first=0, inputs=(Taken(at=1, seq=None, input=raw),)), ts=1, cause=None)
     shown = (await running.get(f"/api/sessions/{sid}/events")).json()["events"][-1]

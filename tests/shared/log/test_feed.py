@@ -18,6 +18,7 @@ from voxbridge.shared.events.gateway import TextReceived
 from voxbridge.shared.events.tools import ToolStarted
 from voxbridge.shared.events.voice import UserSaid
 from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.log import feed as feeds
 from voxbridge.shared.log.feed import Feed
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
@@ -96,14 +97,17 @@ async def test_after_stop_nothing_is_handed_over_and_a_handler_may_stop_its_own_
 
 
 @pytest.mark.parametrize("round", range(3))
-async def test_delivered_is_stored_under_random_cuts_of_the_connection(bus_url: str, log: Log, round: int) -> None:
+async def test_delivered_is_stored_under_random_cuts_of_the_connection(
+    bus_url: str, log: Log, round: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")  # noqa: T201 - shown when the test fails, to repeat it
     dice = random.Random(seed)
     sid, seen = new_session_id(), Collector()
     writers = three_writers(log, sid)
     async with open_log(bus_url) as cut:
-        feed = Feed(cut, sid, seen, buffer_limit=dice.choice([1, 8, 4096]))
+        monkeypatch.setattr(feeds, "BUFFER_LIMIT", dice.choice([1, 8, 4096]))
+        feed = Feed(cut, sid, seen)
         writing = [asyncio.create_task(fill(writer, 500)) for writer in writers]
         await feed.start()
         while not all(task.done() for task in writing):
@@ -143,7 +147,7 @@ async def test_delivered_is_stored_over_kills_of_the_server(own_server: Callable
         await feed.stop()
 
 
-async def test_a_feed_whose_buffer_overflows_reads_the_rest_from_the_log(log: Log) -> None:
+async def test_a_feed_whose_buffer_overflows_reads_the_rest_from_the_log(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     sid = new_session_id()
     voice = SessionWriter(log, sid, "voice")
     gate, reached, seen = asyncio.Event(), asyncio.Event(), Collector()
@@ -153,7 +157,8 @@ async def test_a_feed_whose_buffer_overflows_reads_the_rest_from_the_log(log: Lo
         await gate.wait()
         seen(recorded)
 
-    feed = Feed(log, sid, slow, buffer_limit=3)
+    monkeypatch.setattr(feeds, "BUFFER_LIMIT", 3)
+    feed = Feed(log, sid, slow)
     await feed.start()
     witness = Collector()
     other = Feed(log, sid, witness)

@@ -18,7 +18,7 @@ from voxbridge.shared.events.voice import SessionOwned, UserSaid
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import PAGE, PAGE_BYTES, Log, decode, position, position_before
 from voxbridge.shared.log.unreadable import BROKEN
-from voxbridge.shared.log.writer import EVENT_LIMIT, SessionWriter
+from voxbridge.shared.log.writer import EVENT_LIMIT, Policy, SessionWriter
 
 
 def said(text: str = "hello", turn: int = 1) -> UserSaid:
@@ -145,7 +145,7 @@ async def test_a_read_of_a_log_that_is_not_there_yet_is_told_apart_from_a_refusa
         with pytest.raises(Unavailable):
             await log.read(new_session_id())
         with pytest.raises(Unavailable):
-            await SessionWriter(log, new_session_id(), "voice", give_up_s=0.1).append(said(), ts=1, cause=None)
+            await SessionWriter(log, new_session_id(), "voice", policy=Policy(give_up_s=0.1)).append(said(), ts=1, cause=None)
 
 
 async def test_reads_go_on_over_cuts_of_the_connection(log: Log) -> None:

@@ -21,7 +21,7 @@ from voxbridge.shared.events.voice import SessionOwned, UserSaid
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.feed import Feed, Handler
 from voxbridge.shared.log.reader import Log
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, SessionWriter
 
 RACES = 120
 SIDE_BY_SIDE = 12
@@ -39,7 +39,7 @@ async def race(one: Log, other: Log) -> None:
     sid = new_session_id()
     first = SessionWriter(one, sid, "voice")
     await first.append(SessionOwned(worker="a", term=1), ts=0, cause=None)
-    second = SessionWriter(other, sid, "voice", number=first.number, last_seq=first.last_seq)
+    second = SessionWriter(other, sid, "voice", end=End(first.number, first.last_seq))
     said = UserSaid(text="hi", turn=1, source="text")
     told = await asyncio.gather(*(writer.append(said, ts=1, cause=None) for writer in (first, second)), return_exceptions=True)
     assert sum(isinstance(one, int) for one in told) == 1, told

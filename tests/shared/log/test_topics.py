@@ -18,7 +18,7 @@ from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log import streams
 from voxbridge.shared.log.feed import Feed
 from voxbridge.shared.log.reader import Log, type_of
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, SessionWriter
 
 FENCE = "Nats-Expected-Last-Subject-Sequence-Subject"
 A_CALL: tuple[events.Event, ...] = (
@@ -121,7 +121,7 @@ async def test_a_session_that_began_before_the_upgrade_is_read_and_followed_over
 async def test_a_fence_holds_over_subjects_of_both_releases(log: Log, old: bool) -> None:
     sid = new_session_id()
     first = await store(log, sid, voice.SessionOwned(worker="a", term=1), 0, old=True)
-    writer = SessionWriter(log, sid, "voice", number=1, last_seq=first)
+    writer = SessionWriter(log, sid, "voice", end=End(1, first))
     second = await writer.append(voice.UserSaid(text="a", turn=1, source="text"), ts=1, cause=None)
     assert second > first
     await store(log, sid, voice.SessionOwned(worker="b", term=2), 9, last=second, old=old)

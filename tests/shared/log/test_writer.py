@@ -23,7 +23,7 @@ from voxbridge.shared.events.voice import SessionOwned, UserSaid
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log import writer as writer_module
 from voxbridge.shared.log.reader import Log
-from voxbridge.shared.log.writer import EVENT_LIMIT, PENDING_BYTES, PENDING_LIMIT, SessionWriter
+from voxbridge.shared.log.writer import EVENT_LIMIT, PENDING_BYTES, PENDING_LIMIT, End, Policy, SessionWriter
 
 FENCE = "Nats-Expected-Last-Subject-Sequence-Subject"
 
@@ -56,9 +56,9 @@ async def test_an_append_whose_acknowledgement_was_lost_is_stored_once_and_goes_
 async def test_of_two_writers_under_one_prefix_exactly_one_goes_on(log: Log) -> None:
     sid = new_session_id()
     told: list[VoxbridgeError] = []
-    old = SessionWriter(log, sid, "voice", on_failed=told.append)
+    old = SessionWriter(log, sid, "voice", policy=Policy(on_failed=told.append))
     await old.append(SessionOwned(worker="old", term=1), ts=1, cause=None)
-    new = SessionWriter(log, sid, "voice", number=old.number, last_seq=old.last_seq)
+    new = SessionWriter(log, sid, "voice", end=End(old.number, old.last_seq))
     results = await asyncio.gather(
         old.append(said(1), ts=2, cause=None), new.append(SessionOwned(worker="new", term=2), ts=2, cause=None), return_exceptions=True
     )
@@ -77,7 +77,7 @@ async def test_of_two_writers_under_one_prefix_exactly_one_goes_on(log: Log) -> 
 async def test_all_that_waits_behind_a_conflict_is_refused_and_nothing_of_it_stored(log: Log) -> None:
     sid = new_session_id()
     await SessionWriter(log, sid, "voice").append(SessionOwned(worker="new", term=1), ts=1, cause=None)
-    stale = SessionWriter(log, sid, "voice", number=5)
+    stale = SessionWriter(log, sid, "voice", end=End(5))
     appends = [asyncio.create_task(stale.append(said(n), ts=n, cause=None)) for n in range(4)]
     for append in appends:
         with pytest.raises(Conflict):
@@ -148,7 +148,10 @@ async def test_every_acknowledged_event_is_stored_exactly_once_over_kills_of_the
 async def test_a_writer_goes_on_after_an_outage_and_gives_up_with_a_typed_error_after_its_time(own_server: Callable[[str], Server]) -> None:
     server = own_server("nats")
     async with open_log(server.url, read_timeout_s=0.3) as log:
-        patient, hasty = SessionWriter(log, new_session_id(), "voice"), SessionWriter(log, new_session_id(), "voice", give_up_s=0.2)
+        patient, hasty = (
+            SessionWriter(log, new_session_id(), "voice"),
+            SessionWriter(log, new_session_id(), "voice", policy=Policy(give_up_s=0.2)),
+        )
         server.kill()
         waiting = asyncio.create_task(patient.append(said(), ts=1, cause=None))
         with pytest.raises(Unavailable) as caught:
@@ -208,7 +211,7 @@ async def test_a_writer_refuses_the_events_of_another(log: Log) -> None:
 
 async def test_a_stopped_writer_tells_all_who_wait(log: Log) -> None:
     told: list[VoxbridgeError] = []
-    writer = SessionWriter(log, new_session_id(), "voice", on_failed=told.append)
+    writer = SessionWriter(log, new_session_id(), "voice", policy=Policy(on_failed=told.append))
     waiting = asyncio.create_task(writer.append(said(), ts=0, cause=None))
     await asyncio.sleep(0)
     error = VoxbridgeError(Code.CANCELLED, "The session is given up.")
@@ -229,7 +232,7 @@ async def test_an_append_in_flight_when_the_server_dies_does_not_wait_for_its_ti
     monkeypatch.setattr(writer_module, "ACK_TIMEOUT_S", 60.0)
     server = own_nats()
     async with open_log(server.url) as log:
-        writer = SessionWriter(log, new_session_id(), "voice", give_up_s=60.0)
+        writer = SessionWriter(log, new_session_id(), "voice", policy=Policy(give_up_s=60.0))
         first = await writer.append(said(1), ts=1, cause=None)
         assert server.pid is not None
         os.kill(server.pid, signal.SIGSTOP)
@@ -244,7 +247,7 @@ async def test_an_append_in_flight_when_the_server_dies_does_not_wait_for_its_ti
 async def test_a_log_without_room_is_waited_for_and_said_to_be_full(tmp_path: Path) -> None:
     with NatsServer(tmp_path / "nats", max_file_store="2MB") as server:
         async with open_log(server.url) as log:
-            writer = SessionWriter(log, new_session_id(), "voice", give_up_s=0.2)
+            writer = SessionWriter(log, new_session_id(), "voice", policy=Policy(give_up_s=0.2))
             big = "x" * 200_000
             turns = [asyncio.create_task(writer.append(said(turn, big), ts=turn, cause=None)) for turn in range(12)]
             await eventually(lambda: "full" in log.appends.condition().detail, within_s=20)
@@ -266,7 +269,7 @@ async def test_a_writer_that_is_held_appends_nothing_until_it_is_let_go_or_stopp
     async def hold() -> None:
         await open.wait()
 
-    writer = SessionWriter(log, sid, "voice", hold=hold)
+    writer = SessionWriter(log, sid, "voice", policy=Policy(hold=hold))
     waiting = asyncio.create_task(writer.append(said(), ts=0, cause=None))
     other = SessionWriter(log, sid, "voice")
     await other.append(SessionOwned(worker="new", term=2), ts=0, cause=None)

@@ -19,7 +19,7 @@ from voxbridge.shared.events.journal import Taken, VoiceJournal
 from voxbridge.shared.events.voice import SessionOwned, UserSaid
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, Policy, SessionWriter
 from voxbridge.shared.step.fold import Append, LogInput, fold
 from voxbridge.shared.step.runner import INPUT_LIMIT, JOURNAL_BYTES, JOURNAL_LIMIT, StepRunner
 
@@ -151,12 +151,12 @@ def test_the_fold_is_the_live_state_at_every_prefix_that_ends_in_a_journal(bus_u
 async def test_a_successor_goes_on_from_the_fold_and_the_old_one_is_stopped_by_the_log(log: Log) -> None:
     sid = new_session_id()
     told: list[VoxbridgeError] = []
-    writer = SessionWriter(log, sid, "voice", on_failed=told.append)
+    writer = SessionWriter(log, sid, "voice", policy=Policy(on_failed=told.append))
     old = StepRunner(step, Toy(), writer=writer, clock=Ticking(), perform=lambda _: None)
     old.take(Added(3))
     await old.close()
     folded = fold(step, Toy(), Input, "voice", await whole(log, sid))
-    successor = SessionWriter(log, sid, "voice", number=folded.number, last_seq=folded.last_seq)
+    successor = SessionWriter(log, sid, "voice", end=End(folded.number, folded.last_seq))
     new = StepRunner(step, folded.state, writer=successor, clock=Ticking(), perform=lambda _: None, taken=folded.taken)
     await successor.append(SessionOwned(worker="new", term=2), ts=9, cause=None)
     new.take(Added(6))
@@ -235,7 +235,7 @@ async def test_an_output_too_large_for_the_log_stops_the_writer(log: Log) -> Non
         return state, [Append(UserSaid(text="x" * 2_000_000, turn=0, source="text"))]
 
     told: list[VoxbridgeError] = []
-    writer = SessionWriter(log, new_session_id(), "voice", on_failed=told.append)
+    writer = SessionWriter(log, new_session_id(), "voice", policy=Policy(on_failed=told.append))
     grown = StepRunner(grow, Toy(), writer=writer, clock=Ticking(), perform=lambda _: None)
     with pytest.raises(VoxbridgeError, match="at most"):
         grown.take(Added(1))

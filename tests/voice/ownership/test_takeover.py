@@ -34,7 +34,7 @@ from voxbridge.shared.events import Recorded, gateway
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.journal import Taken, VoiceJournal
 from voxbridge.shared.log.reader import Log
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, SessionWriter
 from voxbridge.shared.store.store import Store
 
 pytestmark = pytest.mark.timeout(120)
@@ -157,7 +157,7 @@ async def test_an_owner_that_was_thought_dead_is_kept_out_by_the_log(workers: Wo
         await page.open()
         started = await page.until(ev.SessionStarted)
         number = len([one for one in await page.everything() if one.writer == "voice"])
-        other = SessionWriter(page.log, page.sid, "voice", number=number, last_seq=(await page.log.position(page.sid, "voice"))[0])
+        other = SessionWriter(page.log, page.sid, "voice", end=End(number, (await page.log.position(page.sid, "voice"))[0]))
         await other.append(ev.SessionEnded(reason="worker_lost"), ts=started.ts, cause=None)
         await page.says(gateway.TextReceived(text="Hello?"))
         await at_rest(worker)
@@ -352,7 +352,7 @@ async def test_a_takeover_into_which_somebody_else_wrote_is_begun_again(
         if tries == 1:  # the dead worker's pending append arrives now
             number, last = past.folded.number, past.folded.last_seq
             taken = Taken(at=past.alive_at + 1, seq=None, input=msgspec.Raw(msgspec.msgpack.encode(inputs.TimerFired("nothing"))))
-            dead = SessionWriter(page.log, page.sid, "voice", number=number, last_seq=last)
+            dead = SessionWriter(page.log, page.sid, "voice", end=End(number, last))
             await dead.append(VoiceJournal(first=past.folded.taken, inputs=(taken,)), ts=past.alive_at + 1, cause=None)
         await restore(self, past, gap_ms)
 

@@ -71,16 +71,7 @@ async def connect_nats(
     _denied[client] = []
     if user in RIGHTS and (seed is not None or urlsplit(servers[0]).username == user):
         limit(client)
-    refused: deque[str] = deque(maxlen=1)
-    repeated = _Repeated()
-
-    async def _said(error: Exception) -> None:
-        if _STRANGER in str(error).lower():
-            refused.append("it does not know this user (authorization violation)")
-        if _DENIED in str(error).lower():
-            _deny(client, name, str(error))
-        elif not repeated(f"{type(error).__name__} {error}"):
-            _say(error)
+    reports = _Reports(client, name, on_reconnected)
 
     async def attempt() -> bool:
         # Connecting before the port is open would sleep for two seconds and print a traceback.
@@ -93,9 +84,9 @@ async def connect_nats(
             user=sign_in[0],
             password=sign_in[1],
             inbox_prefix=inbox(user) if user else "_INBOX",
-            error_cb=_said,
-            disconnected_cb=_disconnected,
-            reconnected_cb=_reconnected,
+            error_cb=reports.failed,
+            disconnected_cb=reports.disconnected,
+            reconnected_cb=reports.reconnected,
             connect_timeout=2,
             reconnect_time_wait=_RECONNECT_WAIT_S,  # type: ignore[arg-type]  # fractions work
             max_reconnect_attempts=-1,
@@ -106,23 +97,42 @@ async def connect_nats(
         )
         return True
 
-    async def _disconnected() -> None:
-        if not client.is_closed:
-            _log.warning("NATS connection %s lost; it reconnects.", name)
-
-    async def _reconnected() -> None:
-        _log.info("NATS connection %s is back.", name)
-        if on_reconnected is not None:
-            await on_reconnected()
-
     try:
-        await until_reached("NATS", host_and_port(url), attempt, timeout_s, refused)
+        await until_reached("NATS", host_and_port(url), attempt, timeout_s, reports.refused)
     except BaseException:
         # Given up in the middle of the handshake, whose socket the client itself leaves open.
         if (transport := getattr(client, "_transport", None)) is not None:
             transport.close()
         raise
     return client
+
+
+class _Reports:
+    """Log of what a client reports of its connection. `refused` holds why a server refused the user, if one did."""
+
+    def __init__(self, client: Client, name: str, on_reconnected: Callable[[], Awaitable[None]] | None) -> None:
+        self.refused: deque[str] = deque(maxlen=1)
+        self._client = client
+        self._name = name
+        self._on_reconnected = on_reconnected
+        self._repeated = _Repeated()
+
+    async def failed(self, error: Exception) -> None:
+        if _STRANGER in str(error).lower():
+            self.refused.append("it does not know this user (authorization violation)")
+        if _DENIED in str(error).lower():
+            _deny(self._client, self._name, str(error))
+        elif not self._repeated(f"{type(error).__name__} {error}"):
+            _say(error)
+
+    async def disconnected(self) -> None:
+        if not self._client.is_closed:
+            _log.warning("NATS connection %s lost; it reconnects.", self._name)
+
+    async def reconnected(self) -> None:
+        _log.info("NATS connection %s is back.", self._name)
+        if self._on_reconnected is not None:
+            await self._on_reconnected()
 
 
 def denied(client: Client) -> tuple[str, ...]:

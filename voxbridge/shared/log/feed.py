@@ -61,7 +61,6 @@ class Feed:
         visibility: str = "*",
         types: Collection[str] = (),
         after: int = 0,
-        buffer_limit: int = BUFFER_LIMIT,
     ) -> None:
         self.position = after
         """Position up to which every event was handed over."""
@@ -74,7 +73,6 @@ class Feed:
         self._writer = writer
         self._visibility = visibility
         self._types = types
-        self._limit = buffer_limit
         self._subscription: Subscription | None = None
         self._buffer: deque[Msg] = deque()
         self._overflowed = False
@@ -122,7 +120,7 @@ class Feed:
 
     async def _live(self, message: Msg) -> None:
         # After the first copy that was dropped, everything must be read from the log: a later copy would leave a gap.
-        if self._overflowed or len(self._buffer) >= self._limit:
+        if self._overflowed or len(self._buffer) >= BUFFER_LIMIT:
             self._overflowed = True
             return
         self._buffer.append(message)

@@ -66,6 +66,33 @@ class _Pending(NamedTuple):
     acked: asyncio.Future[int] | None
 
 
+class End(NamedTuple):
+    """The end of a writer's events in the log: the number of the next event, and the position of the last one."""
+
+    number: int = 0
+    last_seq: int = 0
+
+
+class Policy(NamedTuple):
+    """Conduct of a writer beside writing."""
+
+    on_failed: Callable[[VoxbridgeError], None] | None = None
+    """Called with the error that stopped the writer."""
+
+    hold: Callable[[], Awaitable[None]] | None = None
+    """Awaited before each try of an append."""
+
+    give_up_s: float = GIVE_UP_S
+    """Seconds that an append is retried while the log does not answer."""
+
+    quota: Quota | None = None
+    """Limit of what is written, in addition to the limits on what waits."""
+
+
+_EMPTY: Final = End()
+_USUAL: Final = Policy()
+
+
 class SessionWriter:
     """Queue and appender of one writer's events in one session."""
 
@@ -76,31 +103,22 @@ class SessionWriter:
         writer: str,
         *,
         stem: str = "",
-        number: int = 0,
-        last_seq: int = 0,
         fenced: bool = True,
-        on_failed: Callable[[VoxbridgeError], None] | None = None,
-        hold: Callable[[], Awaitable[None]] | None = None,
-        give_up_s: float = GIVE_UP_S,
-        quota: Quota | None = None,
+        end: End = _EMPTY,
+        policy: Policy = _USUAL,
     ) -> None:
-        """Set up a writer. `stem` makes the ids unique where several processes write under one prefix without a fence; `number` and
-        `last_seq` continue where the log ends; `hold` is awaited before each try of an append; `quota` limits what is written, in addition
-        to the limits on what waits."""
+        """Set up a writer that goes on after `end`. `stem` makes the ids unique where several processes write under one prefix without a
+        fence."""
         self.sid = sid
         self.writer = writer
-        self.number = number
-        self.last_seq = last_seq
+        self.number, self.last_seq = end
         self.failed: VoxbridgeError | None = None
         self._log = log
         self._stem = f"{sid}.{writer}.{stem}." if stem else f"{sid}.{writer}."
         # Two writers that continue at the same number make the same event ids; the mark tells which of them stored an event.
         self.mark = secrets.token_hex(4)
         self._fence = subjects.stored_subject(sid, writer) if fenced else ""
-        self._on_failed = on_failed
-        self._hold = hold
-        self._give_up_s = give_up_s
-        self._quota = quota
+        self._policy = policy
         self._queue: deque[_Pending] = deque()
         self._bytes = 0
         self._drain: asyncio.Task[None] | None = None
@@ -131,8 +149,8 @@ class SessionWriter:
                 f"The log is behind: {len(self._queue)} events of this session, {self._bytes} bytes, wait for it.",
                 limit=PENDING_LIMIT if len(self._queue) >= PENDING_LIMIT else PENDING_BYTES,
             )
-        if self._quota is not None and kind.name not in _NOT_COUNTED:
-            self._quota.take(len(payload))
+        if self._policy.quota is not None and kind.name not in _NOT_COUNTED:
+            self._policy.quota.take(len(payload))
         self.number += 1
         self._bytes += len(payload)
         self._queue.append(_Pending(id, subjects.event_subject(self.sid, self.writer, kind.visible, kind.name), payload, acked))
@@ -186,8 +204,8 @@ class SessionWriter:
                 pending.acked.set_exception(error)
         self._queue.clear()
         self._bytes = 0
-        if self._on_failed is not None:
-            self._on_failed(error)
+        if self._policy.on_failed is not None:
+            self._policy.on_failed(error)
 
     async def _append(self, event: _Pending) -> int:
         number, acknowledged = self._log.appends.begin(), False
@@ -207,15 +225,15 @@ class SessionWriter:
         begun = loop.time()
         attempt = 0
         while True:
-            if self._hold is not None:
-                await self._hold()
+            if self._policy.hold is not None:
+                await self._policy.hold()
             try:
                 return await self._try(event, headers)
             except (TimeoutError, NatsError, Unavailable) as error:
                 full = is_full(error)
                 self._log.appends.refused(full=full)
                 # A full or failing disk leaves the bus running, so the call goes on and the log can still catch up.
-                patience_s = max(self._give_up_s, FULL_GIVE_UP_S) if full or self._stuck(error) else self._give_up_s
+                patience_s = max(self._policy.give_up_s, FULL_GIVE_UP_S) if full or self._stuck(error) else self._policy.give_up_s
                 if loop.time() - begun > patience_s:
                     raise Unavailable(f"The event log has not taken an event for {patience_s:g} s: {error}.") from error
                 _log.warning("session %s: append tried again: %s", self.sid, error or type(error).__name__)
@@ -234,7 +252,7 @@ class SessionWriter:
                     await asyncio.get_running_loop().create_future()
 
     async def _try(self, event: _Pending, headers: dict[str, str]) -> int:
-        timeout_s = min(ACK_TIMEOUT_S, self._give_up_s)
+        timeout_s = min(ACK_TIMEOUT_S, self._policy.give_up_s)
         try:
             async with asyncio.timeout(timeout_s) as bound:
                 with self._log.appending(bound):

@@ -15,14 +15,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from voxbridge.services.gateway.door.access import Arrival, arrival
 from voxbridge.services.gateway.door.origin_guard import Guard
 from voxbridge.services.gateway.door.transport import EXTENSION, Socket
-from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import HTTP_STATUS, Code, VoxbridgeError
 
 PATH: Final = "/ws/vox"
 PROTOCOL_V1: Final = "voxbridge.v1"
 SOCKET_LIMIT: Final = 2_000
 """Sockets that one gateway process holds at a time."""
 
-_STATUS: Final = {Code.FORBIDDEN_ORIGIN: 403, Code.NOT_FOUND: 404, Code.OVERLOADED: 503, Code.UNAVAILABLE: 503}
 _POLICY: Final = (
     "default-src 'self'; worker-src 'self' blob:; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; "
     "connect-src 'self' ws://{host} wss://{host}; img-src 'self' data:; media-src 'self' blob:; font-src 'self'; object-src 'none'; "
@@ -98,7 +97,7 @@ async def _refuse(kind: str, error: VoxbridgeError, send: Send) -> None:
     prefix = "websocket.http.response" if kind == "websocket" else "http.response"
     body = msgspec.json.encode(error.as_dict())
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *_REFUSAL, *_HEADERS]
-    await send({"type": f"{prefix}.start", "status": _STATUS[error.code], "headers": headers})
+    await send({"type": f"{prefix}.start", "status": HTTP_STATUS[error.code], "headers": headers})
     await send({"type": f"{prefix}.body", "body": body})
 
 

@@ -19,13 +19,14 @@ from pydantic import BaseModel
 from voxbridge.services.gateway.core import resume_rules
 from voxbridge.services.gateway.core.messages import AGENT_LIMIT
 from voxbridge.services.gateway.rest import bodies, schemas
+from voxbridge.services.gateway.rest.errors import TOKEN
 from voxbridge.services.gateway.vox import resume_reader
 from voxbridge.shared import events
 from voxbridge.shared.agents import model
 from voxbridge.shared.agents.files import Agents
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.errors import Code, VoxbridgeError
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import Policy, SessionWriter
 
 if TYPE_CHECKING:
     from voxbridge.services.gateway.rest.context import Context
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 APPEND_S: Final = 5.0
 """Seconds that the log may take to accept a handoff request."""
 
-_TOKEN: Final[dict[int | str, dict[str, Any]]] = {401: {"model": schemas.Problem, "description": "A token is needed"}}
 _HANDOFF: Final[dict[int | str, dict[str, Any]]] = {
     401: {"model": schemas.Problem, "description": "An administrator's token is needed"},
     403: {"model": schemas.Problem, "description": "This Host or Origin is not allowed"},
@@ -125,7 +125,7 @@ def router(gateway: Context) -> APIRouter:
     reading = asyncio.Lock()
     made = APIRouter(prefix="/api", tags=["agents"])
 
-    @made.get("/agents", response_model=AgentsView, responses=_TOKEN, dependencies=[Depends(gateway.access.caller)])
+    @made.get("/agents", response_model=AgentsView, responses=TOKEN, dependencies=[Depends(gateway.access.caller)])
     async def known() -> Any:
         """The agents and pipelines, and the problems in their files."""
         async with reading:
@@ -165,7 +165,7 @@ def router(gateway: Context) -> APIRouter:
         await _check(gateway, session_id, asked.to)
         await reachable(asked.to)
         stem = f"{gateway.resources.process_id}-{secrets.token_hex(4)}"
-        writer = SessionWriter(gateway.log, session_id, "gateway", stem=stem, fenced=False, give_up_s=APPEND_S)
+        writer = SessionWriter(gateway.log, session_id, "gateway", stem=stem, fenced=False, policy=Policy(give_up_s=APPEND_S))
         event = events.gateway.HandoffRequested(target=asked.to, reason=asked.reason)
         return {"seq": await writer.append(event, ts=gateway.resources.clock.now_us(), cause=None)}
 

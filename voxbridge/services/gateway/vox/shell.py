@@ -34,7 +34,7 @@ from voxbridge.shared.bus import moments, subjects
 from voxbridge.shared.clock import Clock, wall_ms32
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.log.feed import Feed
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import Policy, SessionWriter
 from voxbridge.shared.step.effects import Tasks, Timers
 from voxbridge.shared.store.store import Resumable
 
@@ -269,7 +269,9 @@ class Vox:
     def _new_writer(self) -> SessionWriter:
         quota = self._parts.admission.quota(self._account)
         failed = self._writer_failed
-        return SessionWriter(self._parts.log, self.sid, "gateway", stem=self._name, fenced=False, on_failed=failed, quota=quota)
+        return SessionWriter(
+            self._parts.log, self.sid, "gateway", stem=self._name, fenced=False, policy=Policy(on_failed=failed, quota=quota)
+        )
 
     async def _listen(self) -> None:
         nc = self._audio_nc

@@ -9,23 +9,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import HTTP_STATUS, Code, VoxbridgeError
 
-STATUS: Final = {
-    Code.INVALID_MESSAGE: 400,
-    Code.INVALID_ARGUMENT: 400,
-    Code.UNAUTHENTICATED: 401,
-    Code.FORBIDDEN_ORIGIN: 403,
-    Code.PERMISSION_DENIED: 403,
-    Code.NOT_FOUND: 404,
-    Code.TOO_LARGE: 413,
-    Code.RATE_LIMITED: 429,
-    Code.OVERLOADED: 429,
-    Code.CANCELLED: 499,
-    Code.UNAVAILABLE: 503,
-    Code.PROVIDER_UNAVAILABLE: 503,
-    Code.TIMED_OUT: 504,
-}
+STATUS: Final = HTTP_STATUS | {Code.INVALID_ARGUMENT: 400, Code.TOO_LARGE: 413, Code.OVERLOADED: 429}
+"""Statuses that OpenAI's clients expect where REST says others."""
 
 
 def body(error: VoxbridgeError) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from voxbridge.shared import events
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
 from voxbridge.shared.log.reader import Log
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, SessionWriter
 from voxbridge.shared.step.fold import Folded, LogInput, fold
 from voxbridge.shared.step.runner import StepRunner
 
@@ -139,7 +139,7 @@ class Session:
         folded = refold(sorted([*own, *heard], key=lambda recorded: recorded.seq))
         self._folds += 1
         stem = f"{self._stem}-{self._folds}"
-        writer = SessionWriter(self._log, self.sid, WRITER, stem=stem, number=folded.number, last_seq=folded.last_seq)
+        writer = SessionWriter(self._log, self.sid, WRITER, stem=stem, end=End(folded.number, folded.last_seq))
         for lost in folded.missing:
             writer.submit(lost.event, ts=lost.ts, cause=lost.cause)
         await writer.flushed()

@@ -21,7 +21,7 @@ from voxbridge.services.voice.session.worker import Workplace
 from voxbridge.shared import events
 from voxbridge.shared.errors import Conflict, VoxbridgeError
 from voxbridge.shared.events.voice import Failure, SessionEnded
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, SessionWriter
 from voxbridge.shared.step.runner import StepRunner
 from voxbridge.shared.store.store import LEASE_MS, ORPHAN_AGE_S, SWEEP, Store
 
@@ -274,7 +274,7 @@ class Orphans:
             """Ignore an output: the session's effects died with its worker."""
 
         folded = found.folded
-        writer = SessionWriter(self._place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq)
+        writer = SessionWriter(self._place.log, sid, "voice", end=End(folded.number, folded.last_seq))
         for due in folded.missing:
             writer.submit(due.event, ts=due.ts, cause=due.cause)
         stepper = StepRunner(step.step, folded.state, writer=writer, clock=self._place.clock, perform=nothing, taken=folded.taken)
@@ -287,7 +287,7 @@ class Orphans:
     async def _end_unread(self, sid: str, recorded: list[events.Recorded]) -> None:
         mine = [one for one in recorded if one.writer == "voice"]
         if not any(isinstance(one.event, SessionEnded) for one in mine):
-            writer = SessionWriter(self._place.log, sid, "voice", number=len(mine), last_seq=mine[-1].seq if mine else 0)
+            writer = SessionWriter(self._place.log, sid, "voice", end=End(len(mine), mine[-1].seq if mine else 0))
             error = Failure(code="INTERNAL", message="The voice worker of this session died, and its past cannot be read.")
             ended = SessionEnded(reason="worker_lost", error=error)
             await writer.append(ended, ts=self._place.clock.now_us(), cause=None)

@@ -37,7 +37,7 @@ from voxbridge.shared.bus.partials import Pieces
 from voxbridge.shared.clock import wall_ms32
 from voxbridge.shared.errors import Unavailable, VoxbridgeError
 from voxbridge.shared.log.feed import Feed
-from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.log.writer import End, Policy, SessionWriter
 from voxbridge.shared.step.effects import Tasks, Timers
 from voxbridge.shared.step.fold import Folded, LogInput
 from voxbridge.shared.step.runner import StepRunner
@@ -80,7 +80,11 @@ class Session:
         self._outbound = Outbound(place.audio_nc, subjects.audio_out(sid), place.stall_guard, self._going_on)
         folded = prior.folded if prior is not None else Folded(step.initial(sid), 0, 0, 0)
         self._writer = SessionWriter(
-            place.log, sid, "voice", number=folded.number, last_seq=folded.last_seq, on_failed=self._lost, hold=place.stall_guard.hold
+            place.log,
+            sid,
+            "voice",
+            end=End(folded.number, folded.last_seq),
+            policy=Policy(on_failed=self._lost, hold=place.stall_guard.hold),
         )
         self._stepper: StepRunner[State] = StepRunner(
             step.step, folded.state, writer=self._writer, clock=place.clock, perform=self._perform, taken=folded.taken
