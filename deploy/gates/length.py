@@ -1,21 +1,54 @@
-"""Gate: no module is longer than 500 lines."""
+"""Gate: modules, functions and lists of parameters stay short enough to read at once."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from deploy.gates import ROOT, modules
 
-LIMIT: Final = 500
-_SCRIPTS: Final = ("client", "studio")
+LIMITS: Final = {"voxbridge": 400, "bench": 400, "deploy": 400, "tests": 500, "client": 500, "studio": 500}
+"""Lines of a module, by folder."""
+
+FUNCTION_LIMIT: Final = 60
+"""Lines of a function of the product, of bench/ and of deploy/."""
+
+PARAMETERS_LIMIT: Final = 7
+"""Parameters of such a function beside `self`. A command of the command line has one for each of its options."""
+
 _SUFFIXES: Final = {".ts", ".tsx", ".mjs", ".css"}
 _MADE: Final = {"dist", "node_modules"}
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def problems() -> list[str]:
-    """Return one problem for each module above the limit, with its length."""
-    files = modules()
-    for folder in _SCRIPTS:
-        files += [path for path in (ROOT / folder).rglob("*") if path.suffix in _SUFFIXES and not _MADE & set(path.parts)]
-    long = {path: lines for path in files if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LIMIT}
-    return [f"{path.relative_to(ROOT)} has {lines} lines; split it below {LIMIT}." for path, lines in long.items()]
+    """Return one problem for each module, function and list of parameters above its limit."""
+    found = []
+    for folder, limit in LIMITS.items():
+        files = modules(folder) + [path for path in (ROOT / folder).rglob("*") if path.suffix in _SUFFIXES and not _MADE & set(path.parts)]
+        for path in files:
+            lines = len(path.read_text(encoding="utf-8").splitlines())
+            if lines > limit:
+                found.append(f"{path.relative_to(ROOT)} has {lines} lines; split it below {limit}.")
+    for path in modules("voxbridge", "bench", "deploy"):
+        found += [f"{path.relative_to(ROOT)}:{problem}" for problem in of(path)]
+    return found
+
+
+def of(path: Path) -> Iterator[str]:
+    """Return the functions of a module that are too long or take too much."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, _Function):
+            continue
+        lines = (node.end_lineno or node.lineno) - node.lineno + 1
+        if lines > FUNCTION_LIMIT:
+            yield f"{node.lineno} {node.name} has {lines} lines; split it below {FUNCTION_LIMIT}."
+        taken = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs) if one.arg not in ("self", "cls")]
+        if len(taken) > PARAMETERS_LIMIT and not _is_command(node):
+            yield f"{node.lineno} {node.name} takes {len(taken)} parameters; group them, {PARAMETERS_LIMIT} is the most."
+
+
+def _is_command(node: _Function) -> bool:
+    return any(ast.unparse(one).startswith("click.command") or ".command(" in ast.unparse(one) for one in node.decorator_list)

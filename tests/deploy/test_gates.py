@@ -63,6 +63,23 @@ def test_no_module_is_too_long() -> None:
     assert length.problems() == []
 
 
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("def f():\n" + "    x = 1\n" * 60, "1 f has 61 lines"),
+        ("class C:\n    def f(self, a, b, c, d, e, f, g, h): ...\n", "2 f takes 8 parameters"),
+        ("def f():\n" + "    x = 1\n" * 59, ""),
+        ("class C:\n    def f(self, a, b, c, d, /, e, f, *, g): ...\n", ""),
+        ("@click.command()\ndef f(a, b, c, d, e, f, g, h): ...\n", ""),
+    ],
+)
+def test_a_function_that_is_too_long_or_takes_too_much_is_named(tmp_path: Path, source: str, problem: str) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(source)
+    found = list(length.of(file))
+    assert [one.startswith(problem) for one in found] == ([True] if problem else [])
+
+
 def test_docstrings_open_with_a_verb_or_a_name() -> None:
     assert docstrings.problems() == []
 
