@@ -1,0 +1,1 @@
+"""Measurements of the product: `make bench` and `make bench-peers`."""

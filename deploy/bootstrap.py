@@ -53,6 +53,7 @@ class SetupError(Exception):
 
 
 def say(text: str) -> None:
+    """Print a line at once."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
@@ -83,6 +84,7 @@ def main() -> int:
 
 
 def check_python() -> None:
+    """Raise `SetupError` when this Python is too old."""
     if sys.version_info < PYTHON:
         wanted = ".".join(map(str, PYTHON))
         raise SetupError(
@@ -91,6 +93,7 @@ def check_python() -> None:
 
 
 def explain(error: OSError) -> str:
+    """Return a sentence for a failed access to a file, with what to do."""
     where = error.filename or ROOT
     if error.errno == errno.ENOSPC:
         return f"The disk of {where} is full. Free {NEEDED_BYTES >> 30} GiB and run it again."
@@ -115,6 +118,7 @@ def alone() -> Iterator[None]:
 
 
 def digest(paths: Iterable[Path]) -> str:
+    """Return the digest of these files' names and contents."""
     found = hashlib.sha256()
     for path in paths:
         found.update(str(path.relative_to(ROOT)).encode() + b"\0")
@@ -123,6 +127,7 @@ def digest(paths: Iterable[Path]) -> str:
 
 
 def sources(*folders: str) -> Iterator[Path]:
+    """Return the source files below these folders."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.is_file() and not {"dist", "node_modules", "tests"} & set(path.relative_to(ROOT).parts):
@@ -130,6 +135,7 @@ def sources(*folders: str) -> Iterator[Path]:
 
 
 def due(stamp: Path, wanted: str, made: Path) -> bool:
+    """Tell whether a step has to run: nothing was made, or it was made from something else."""
     return not made.exists() or not stamp.exists() or stamp.read_text() != wanted
 
 
@@ -214,6 +220,7 @@ def bundles(check: bool) -> bool:
 
 
 def node_env() -> dict[str, str]:
+    """Return the environment in which npm and Node of this checkout run."""
     return {**trusting(os.environ), "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
 
 
@@ -227,6 +234,7 @@ def trusting(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def run(command: list[str], failure: str, env: dict[str, str]) -> None:
+    """Run a command; raise `SetupError` with `failure` when it fails."""
     try:
         code = subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, check=False).returncode
     except OSError as error:
@@ -238,6 +246,7 @@ def run(command: list[str], failure: str, env: dict[str, str]) -> None:
 
 
 def room(folder: Path) -> None:
+    """Raise `SetupError` when a first installation would not fit on the disk."""
     free = shutil.disk_usage(folder).free
     if not VENV.exists() and free < NEEDED_BYTES:
         needed = f"{free >> 20} MiB are free and {NEEDED_BYTES >> 20} MiB are needed"
@@ -264,6 +273,7 @@ def uv() -> str:
 
 
 def version_of(program: str) -> tuple[int, ...]:
+    """Return the version that a program reports; (0,) when it cannot be run."""
     try:
         said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=20).stdout
     except (OSError, subprocess.TimeoutExpired):
@@ -289,6 +299,7 @@ def fetch_uv() -> bytes:
 
 
 def index_url() -> str:
+    """Return the package index of this machine's settings."""
     named = (os.environ.get(name) for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"))
     url: str = next((value for value in named if value), DEFAULT_INDEX)
     return re.sub(r"^[A-Za-z0-9_-]+=(?=\w+://)", "", url).rstrip("/")  # uv allows name=url
@@ -302,6 +313,7 @@ class Links(html.parser.HTMLParser):
         self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep the address of a link."""
         if tag == "a":
             self.found += [value for name, value in attrs if name == "href" and value]
 
@@ -323,11 +335,13 @@ def wheel_url(index: str, wanted: str) -> str:
 
 
 def host_of(url: str) -> str:
+    """Return the host of an address."""
     parts = urllib.parse.urlsplit(url)
     return parts.hostname or parts.path
 
 
 def get(url: str, accept: str = "*/*") -> bytes:
+    """Return the content of an address."""
     parts = urllib.parse.urlsplit(url)
     headers = {"Accept": accept, "User-Agent": "voxbridge-setup"}
     if parts.username:

@@ -17,6 +17,6 @@ class StructsPlugin(Plugin):
         return replace_function_sig_callback if fullname == "msgspec.structs.replace" else None
 
 
-def plugin(version: str) -> type[Plugin]:
+def plugin(_version: str) -> type[Plugin]:
     """Return the plugin class; mypy calls this."""
     return StructsPlugin

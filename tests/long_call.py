@@ -298,7 +298,7 @@ class Call:
         for number, fact in enumerate(self.facts):
             kind = events.kind_of(fact.event)
             own = self._written[kind.writer] = self._written.get(kind.writer, -1) + 1
-            payload = events.encode(fact.event, id=f"{self.sid}.{kind.writer}.{own}", sid=self.sid, ts=fact.ts, cause=fact.cause)
+            payload = events.encode(fact.event, event_id=f"{self.sid}.{kind.writer}.{own}", sid=self.sid, ts=fact.ts, cause=fact.cause)
             subject = subjects.event_subject(self.sid, kind.writer, kind.visible, kind.name)
             # An acknowledgement now and then means that all earlier events are stored, and keeps the server's queue short.
             if number % 256 == 255 or number == len(self.facts) - 1:

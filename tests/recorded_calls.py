@@ -65,7 +65,7 @@ class RecordedCall(Conversation):
         number = self._numbers.get(kind.writer, 0)
         self._numbers[kind.writer] = number + 1
         id = f"{SID}.{kind.writer}.{number}"
-        payload = events.encode(event, id=id, sid=SID, ts=now, cause=cause)
+        payload = events.encode(event, event_id=id, sid=SID, ts=now, cause=cause)
         self.recorded.append(events.decode(payload, seq=len(self.recorded) + 1, writer=kind.writer, visible=kind.visible))
         return self.recorded[-1]
 
@@ -129,6 +129,6 @@ def file_of(log: list[events.Recorded]) -> bytes:
     """Return the session file of a log."""
     body = []
     for one in log:
-        payload = events.encode(one.event, id=one.id, sid=one.sid, ts=one.ts, cause=one.cause)
-        body.append(session_file.line(payload, seq=one.seq, writer=one.writer, visible=one.visible, type=one.type))
+        payload = events.encode(one.event, event_id=one.id, sid=one.sid, ts=one.ts, cause=one.cause)
+        body.append(session_file.line(payload, seq=one.seq, writer=one.writer, visible=one.visible, event_type=one.type))
     return session_file.header(log[0].sid, exported_at_ms=1, events=len(log)) + b"".join(body)

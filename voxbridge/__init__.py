@@ -1,0 +1,1 @@
+"""Voxbridge: event-sourced voice agents on a message bus."""

@@ -34,9 +34,11 @@ class Commands(click.Group):
     """The top command with its groups; those in `_LATER` are imported when they are named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, sorted."""
         return sorted({*super().list_commands(ctx), *_LATER})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; one whose packages are missing says what to install."""
         if cmd_name in _LATER:
             module, name = _LATER[cmd_name]
             try:
@@ -58,11 +60,11 @@ class _Missing(click.Command):
         self.ignore_unknown_options = True
         self.allow_extra_args = True
 
-    def invoke(self, ctx: click.Context) -> None:
+    def invoke(self, _ctx: click.Context) -> None:
         """Raise UNAVAILABLE with what to install."""
         raise VoxbridgeError(Code.UNAVAILABLE, self._message, retryable=False)
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, _ctx: click.Context, args: list[str]) -> list[str]:
         """Take any arguments."""
         return args
 

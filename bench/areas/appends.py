@@ -58,7 +58,7 @@ async def _alone(quick: bool, say: Say) -> Found:
             await log.ensure_streams(retention_days=1)
             sid, other = new_session_id(), new_session_id()
             writer = SessionWriter(log, sid, "voice")
-            payload = events.encode(event, id="x", sid=other, ts=0, cause=None)
+            payload = events.encode(event, event_id="x", sid=other, ts=0, cause=None)
             subject = subjects.event_subject(other, "voice", True, events.kind_of(event).name)
             say(f"appends: {count} events")
             for _ in range(count):

@@ -69,6 +69,7 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_handoffs(found: dict[str, list[Handoff]]) -> list[Figure]:
+    """Return the figures of handoffs, by kind."""
     every = [one for handoffs in found.values() for one in handoffs]
     what = "handoff, the model's toolCall → first audio of the next agent at the caller, raw"
     result = []
@@ -98,6 +99,7 @@ def of_handoffs(found: dict[str, list[Handoff]]) -> list[Figure]:
 
 
 def of_late_ones(remembered: Sequence[bool]) -> Figure:
+    """Return the share of handoffs whose next agent knew the first turn."""
     return Figure(
         area="live_calls",
         what=f"handoffs after {LONG_TURNS} turns and {LONG_TURNS * len(LONG_TEXT):,} characters whose next agent knew the first turn",
@@ -110,6 +112,7 @@ def of_late_ones(remembered: Sequence[bool]) -> Figure:
 
 
 def of_others(rotations: Sequence[Rotation], kills: Sequence[Kill], drain: Drain) -> list[Figure]:
+    """Return the figures of rotations, kills and the drain."""
     beyond = max(one.gap_ms - one.theirs_ms for one in rotations)
     gap = max(one.gap_ms for one in rotations)
     wrong = sum(one.effects != 1 for one in kills)

@@ -89,7 +89,7 @@ def test_those_who_open_share_the_vault_key_and_the_gateway_has_its_public_half_
     assert {name for name in found if name.endswith("admin.token")} == {"gateway/admin.token"}
     assert {name for name in found if name.endswith("vault.pub")} == {"gateway/vault.pub"}
     sealed = Sealer(tmp_path / "gateway" / "vault.pub", variable="V").seal(b"secret", name="n")
-    assert vault_of(tmp_path, "voice").open(sealed, name="n") == vault_of(tmp_path, "recordings").open(sealed, name="n") == b"secret"
+    assert vault_of(tmp_path, "voice").unseal(sealed, name="n") == vault_of(tmp_path, "recordings").unseal(sealed, name="n") == b"secret"
     (tmp_path / "voice" / "vault.key").unlink()
     made(tmp_path)
     after = files(tmp_path)
@@ -109,7 +109,7 @@ def test_a_gateway_that_an_earlier_release_gave_the_vault_key_loses_it_and_what_
     made(tmp_path)
     assert not (tmp_path / "gateway" / "vault.key").exists()
     assert (tmp_path / "voice" / "vault.key").read_bytes() == (tmp_path / "recordings" / "vault.key").read_bytes() == key
-    assert vault_of(tmp_path, "voice").open(sealed, name="n") == b"secret"
+    assert vault_of(tmp_path, "voice").unseal(sealed, name="n") == b"secret"
 
 
 def test_the_servers_are_told_public_keys_and_digests_and_no_secret(tmp_path: Path) -> None:

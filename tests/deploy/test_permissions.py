@@ -177,7 +177,9 @@ async def test_the_reader_of_recordings_reads_the_log_and_the_record_and_does_no
 
 async def test_a_worker_takes_and_acknowledges_from_its_own_consumer_alone(sign_in: SignIn) -> None:
     gateway, voice, tools = await sign_in("gateway"), await sign_in("voice"), await sign_in("tools")
-    await gateway.jetstream().publish(subjects.event_subject(new_session_id(), "gateway", visible=False, type="session.requested"), b"x")
+    await gateway.jetstream().publish(
+        subjects.event_subject(new_session_id(), "gateway", visible=False, event_type="session.requested"), b"x"
+    )
     subscription = await voice.jetstream().pull_subscribe_bind(durable=subjects.VOICE_CONSUMER, stream=subjects.EVENT_STREAM)
     (message,) = await subscription.fetch(1, timeout=5)
     await message.in_progress()

@@ -175,7 +175,7 @@ class Executor:
 
     def _store(self, writer: str, event: events.Event, cause: int | str | None, *, ts: int | None = None) -> events.Recorded:
         number = sum(one.writer == writer for one in self.log)
-        payload = events.encode(event, id=f"{SID}.{writer}.{number}", sid=SID, ts=self.now if ts is None else ts, cause=cause)
+        payload = events.encode(event, event_id=f"{SID}.{writer}.{number}", sid=SID, ts=self.now if ts is None else ts, cause=cause)
         recorded = events.decode(payload, seq=len(self.log) + 1, writer=writer, visible=events.kind_of(event).visible)
         self.log.append(recorded)
         if recorded.seq == self._dies_behind:

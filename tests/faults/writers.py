@@ -26,7 +26,7 @@ from voxbridge.shared.log.writer import SessionWriter
 async def plain(log: Log, sid: str, number: int) -> int:
     """Publish one event until it is acknowledged. Return its position."""
     event, id = UserSaid(text="x" * 200, turn=number, source="text"), f"{sid}.{number}"
-    payload = events.encode(event, id=id, sid=sid, ts=number, cause=None)
+    payload = events.encode(event, event_id=id, sid=sid, ts=number, cause=None)
     while True:
         try:
             subject = subjects.event_subject(sid, "voice", True, "user.said")

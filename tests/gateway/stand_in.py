@@ -75,7 +75,7 @@ class StandIn:
 
     async def __aenter__(self) -> StandIn:
         await self.log.ensure_streams(retention_days=1)
-        subject = subjects.event_subject("*", "gateway", visible=False, type="session.requested")
+        subject = subjects.event_subject("*", "gateway", visible=False, event_type="session.requested")
         self._pull = await self.log.js.pull_subscribe(subject, durable="voice", stream=subjects.EVENT_STREAM)
         self._task = asyncio.create_task(self._run(self._pull))
         self._renewing = asyncio.create_task(self._renew())

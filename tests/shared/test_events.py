@@ -41,7 +41,9 @@ def test_every_declared_event_survives_its_encoding(name: str) -> None:
     @settings(max_examples=20, deadline=None)
     @given(event=instances(kind.cls), ts=INT64, cause=st.none() | INT64 | st.text(max_size=10), id=st.text(max_size=40))
     def check(event: Event, ts: int, cause: int | str | None, id: str) -> None:
-        read = events.decode(events.encode(event, id=id, sid=SID, ts=ts, cause=cause), seq=3, writer=kind.writer, visible=kind.visible)
+        read = events.decode(
+            events.encode(event, event_id=id, sid=SID, ts=ts, cause=cause), seq=3, writer=kind.writer, visible=kind.visible
+        )
         assert read.event == event
         assert (read.id, read.sid, read.ts, read.cause, read.type, read.v, read.seq) == (id, SID, ts, cause, name, kind.version, 3)
 
@@ -158,7 +160,7 @@ def test_data_that_does_not_fit_its_type_is_a_typed_error(data: Any) -> None:
 
 
 def test_bytes_that_are_no_event_stand_for_themselves_where_reading_goes_on() -> None:
-    read = events.read(b"\xc1", seq=9, sid=SID, writer="voice", visible=True, type="user.said")
+    read = events.read(b"\xc1", seq=9, sid=SID, writer="voice", visible=True, event_type="user.said")
     assert isinstance(read.event, events.Unreadable)
     assert "position 9" in read.event.unreadable
     assert (read.seq, read.sid, read.type, read.id, read.ts) == (9, SID, "user.said", "", 0)

@@ -162,7 +162,7 @@ async def _broken(nc: Client, log: Log) -> list[Finding]:
         sid, writer, visible = subjects.parse_event_subject(headers["Nats-Subject"])
         seq = int(headers["Nats-Sequence"])
         read = events.read(
-            message.data, seq=seq, sid=sid, writer=writer, visible=visible, type=subjects.named_type(headers["Nats-Subject"])
+            message.data, seq=seq, sid=sid, writer=writer, visible=visible, event_type=subjects.named_type(headers["Nats-Subject"])
         )
         if isinstance(read.event, events.Unreadable):
             broken.append(f"{seq} ({read.type} of session {sid[:8]})")

@@ -71,7 +71,7 @@ async def _seal_anew(redis: Redis, vault: Vault) -> int:
             return done
         for name, sealed in stale:
             try:
-                plain = vault.open(_plain(sealed), name=name)
+                plain = vault.unseal(_plain(sealed), name=name)
             except WrongKey as error:
                 message = f"{error.message} Set that key again or forget it, and run this again; the key before this one is still there."
                 raise VoxbridgeError(Code.INTERNAL, message, retryable=False) from error

@@ -1,0 +1,1 @@
+"""Services of Voxbridge; none imports another."""

@@ -67,7 +67,7 @@ async def export(log: Log, sid: str) -> AsyncIterator[bytes]:
         for stored in page.messages[:left]:
             after = position(stored)
             _, writer, visible = subjects.parse_event_subject((stored.headers or {})["Nats-Subject"])
-            yield session_file.line(stored.data, seq=after, writer=writer, visible=visible, type=type_of(stored))
+            yield session_file.line(stored.data, seq=after, writer=writer, visible=visible, event_type=type_of(stored))
         left, more = max(0, left - len(page.messages)), page.more
     if left:
         raise VoxbridgeError(Code.NOT_FOUND, f"{left} events of this session left the log while it was read.", field="session_id")

@@ -107,7 +107,7 @@ async def stores(config: Config, *, user: str = ADMIN) -> AsyncIterator[tuple[Lo
                 server.stop()
 
 
-async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress: Progress = lambda done, of: None) -> Erased:
+async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress: Progress = lambda _done, _of: None) -> Erased:
     """Erase a session; `now` in µs. If it was erased before, erase what was written since.
 
     Raises `NOT_FOUND`, `CONFLICT` for a session that is live, has a function running or is being written to all the time, and `UNAVAILABLE`
@@ -216,7 +216,7 @@ async def _recorded(log: Log, sid: str) -> list[int]:
     return found
 
 
-async def _overwrite(log: Log, stream: str, positions: Sequence[int], progress: Callable[[int], None] = lambda done: None) -> None:
+async def _overwrite(log: Log, stream: str, positions: Sequence[int], progress: Callable[[int], None] = lambda _done: None) -> None:
     """Delete messages so that random bytes replace each of them in the stream's file: a purge would leave the bytes there."""
     for done, seq in enumerate(positions, 1):  # one at a time: the server does no more, and appends of live sessions come in between
         await _delete(log, stream, seq)
@@ -236,10 +236,10 @@ def _advance(progress: Progress, before: int, of: int, done: int) -> None:
 
 
 async def _say(log: Log, sid: str, event: operator.SessionErased, now: int) -> None:
-    id = f"{sid}.operator.1"
-    payload = events.encode(event, id=id, sid=sid, ts=now, cause=None)
-    subject = subjects.event_subject(sid, "operator", visible=True, type="session.erased")
-    await _answered(log.js.publish(subject, payload, timeout=_API_S, headers={str(Header.MSG_ID.value): id}))
+    event_id = f"{sid}.operator.1"
+    payload = events.encode(event, event_id=event_id, sid=sid, ts=now, cause=None)
+    subject = subjects.event_subject(sid, "operator", visible=True, event_type="session.erased")
+    await _answered(log.js.publish(subject, payload, timeout=_API_S, headers={str(Header.MSG_ID.value): event_id}))
 
 
 async def _rewrite(redis: Redis) -> tuple[str, ...]:

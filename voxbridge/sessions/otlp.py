@@ -72,7 +72,7 @@ class Trace:
         self._speech = self._last = 0
         self._agent: dict[str, Any] = {}
 
-    def take(self, recorded: events.Recorded) -> None:
+    def take(self, recorded: events.Recorded) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each event
         """Take the next event."""
         at, event = recorded.ts, recorded.event
         if not at or isinstance(event, events.Unreadable):

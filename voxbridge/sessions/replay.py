@@ -36,7 +36,7 @@ def services() -> dict[str, Service]:
     """Return the services that can be replayed, with their current steps."""
     return {
         "voice": Service(writer="voice", step=voice.step, initial=voice.initial, inputs=inputs.Input),
-        "tools": Service(writer="tools", step=tools.step, initial=lambda sid: tools_state.State(), inputs=tools_inputs.Input),
+        "tools": Service(writer="tools", step=tools.step, initial=lambda _sid: tools_state.State(), inputs=tools_inputs.Input),
     }
 
 

@@ -31,7 +31,7 @@ _NETWORKS: Final = (rf"(?:{_NETWORK}(?:,{_NETWORK})*)?", "addresses or networks,
 
 def _setting(
     default: Any,
-    help: str,
+    text: str,
     *,
     low: float | None = None,
     high: float | None = None,
@@ -40,7 +40,7 @@ def _setting(
     blank: bool = False,
 ) -> Any:
     """Declare a setting. `form` is a pattern and its description; with `blank`, an empty variable means empty and not unset."""
-    return field(default=default, metadata={"help": help, "low": low, "high": high, "secret": secret, "form": form, "blank": blank})
+    return field(default=default, metadata={"help": text, "low": low, "high": high, "secret": secret, "form": form, "blank": blank})
 
 
 class Recording(NamedTuple):

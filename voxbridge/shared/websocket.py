@@ -71,7 +71,7 @@ class Receiver:
         """Bytes that wait for the rest of their frame or of their message."""
         return len(self._rest) + self._size
 
-    def receive(self, data: bytes) -> list[tuple[int, bytes]]:
+    def receive(self, data: bytes) -> list[tuple[int, bytes]]:  # noqa: C901, PLR0912 - one case for each rule of RFC 6455
         """Take received bytes. Return whole messages as `TEXT`, which is UTF-8, or `BINARY`, and control frames, in order. Sets `fault` if
         the bytes after them break the protocol."""
         if self.fault is not None:

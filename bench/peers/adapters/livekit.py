@@ -41,6 +41,7 @@ class Mouth(io.AudioOutput):
         self._captured_s = 0.0
 
     async def capture_frame(self, frame: rtc.AudioFrame) -> None:
+        """Send a frame to the caller, and count it as played."""
         await super().capture_frame(frame)
         if not self._captured_s:
             self.on_playback_started(created_at=time.time())
@@ -48,10 +49,12 @@ class Mouth(io.AudioOutput):
         await self._socket.send(bytes(frame.data))
 
     def flush(self) -> None:
+        """Report that the reply was played."""
         super().flush()
         self._finish(interrupted=False)
 
     def clear_buffer(self) -> None:
+        """Report that the reply was cut."""
         self._finish(interrupted=True)
 
     def _finish(self, *, interrupted: bool) -> None:

@@ -27,7 +27,7 @@ class First(Agent):
         super().__init__(instructions=FIRST, llm=model())
 
     @function_tool
-    async def hand_over(self, reason: str) -> Agent:
+    async def hand_over(self, reason: str) -> Agent:  # noqa: ARG002 - the model is told of it
         """Hand the conversation over to the second agent."""
         return Second(self.chat_ctx)
 
@@ -39,6 +39,7 @@ class Second(Agent):
         super().__init__(instructions=SECOND, llm=model(), chat_ctx=chat_ctx)
 
     async def on_enter(self) -> None:
+        """Have the agent speak as soon as it is there."""
         self.session.generate_reply()
 
 

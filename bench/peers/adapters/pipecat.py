@@ -32,9 +32,11 @@ class Bare(FrameSerializer):
     """Serializer of the load client's protocol; frames without audio are not sent."""
 
     async def serialize(self, frame: Frame) -> str | bytes | None:
+        """Return the bytes of an audio frame; None for any other frame."""
         return framed(frame.audio) if isinstance(frame, OutputAudioRawFrame) else None
 
     async def deserialize(self, data: str | bytes) -> Frame | None:
+        """Return the audio frame of a message; None for text."""
         if isinstance(data, str):
             return None
         return InputAudioRawFrame(audio=data[PREFIX_SIZE:], sample_rate=INPUT_RATE, num_channels=1)

@@ -53,10 +53,12 @@ class BareSocket:
         raise StopAsyncIteration
 
     async def send(self, message: bytes | str) -> None:
+        """Send audio with the prefix of a frame; text is left out."""
         if isinstance(message, bytes):
             await self._socket.send(_PREFIX + message)
 
     async def close(self, *_: Any) -> None:
+        """Close the socket."""
         await self._socket.close()
 
 

@@ -431,7 +431,7 @@ def test_whatever_a_client_says_is_taken_or_answered_with_a_typed_error(payloads
             if isinstance(output, Send):
                 assert output.message["code"] in CODES
             elif isinstance(output, Append):
-                assert events.encode(output.event, id="i", sid=SID, ts=0, cause=None)
+                assert events.encode(output.event, event_id="i", sid=SID, ts=0, cause=None)
 
 
 @given(st.binary(max_size=64), st.sampled_from([fresh, requested, live]), st.booleans())

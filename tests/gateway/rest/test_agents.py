@@ -145,7 +145,7 @@ async def test_a_handoff_that_is_asked_for_is_an_event_of_the_gateway_and_reache
         assert answer.status_code == 202
         found = await asked_for(running.gateway.log, session.sid)
         assert found == [events.gateway.HandoffRequested(target="advisor", reason="a loan")]
-        subject = subjects.event_subject(session.sid, "gateway", visible=False, type="handoff.requested")
+        subject = subjects.event_subject(session.sid, "gateway", visible=False, event_type="handoff.requested")
         assert [one.seq for one in await running.gateway.log.last([subject])] == [answer.json()["seq"]]
         await session.says(events.voice.HandoffStarted(source="triage", target="advisor", reason="a loan", by="operator"))
         assert (await client.until("agent"))["phase"] == "started"

@@ -22,7 +22,7 @@ from voxbridge.shared.errors import VoxbridgeError
 
 
 async def requested(running: Running, sid: str) -> events.gateway.SessionRequested:
-    (found,) = await running.gateway.log.last([subjects.event_subject(sid, "gateway", visible=False, type="session.requested")])
+    (found,) = await running.gateway.log.last([subjects.event_subject(sid, "gateway", visible=False, event_type="session.requested")])
     assert isinstance(found.event, events.gateway.SessionRequested)
     return found.event
 

@@ -231,7 +231,7 @@ async def test_what_an_earlier_release_stored_without_accounts_is_still_the_log(
         owner = await connect_nats(f"nats://127.0.0.1:{port}", "owner", pending=1_024)
         await streams.ensure_streams(owner.jetstream(), retention_days=1)
         await streams.ensure_consumer(owner.jetstream(), streams.CONSUMERS["voice"])
-        await owner.jetstream().publish(subjects.event_subject(sid, "gateway", visible=False, type="session.requested"), b"kept")
+        await owner.jetstream().publish(subjects.event_subject(sid, "gateway", visible=False, event_type="session.requested"), b"kept")
         await close_nats(owner)
     finally:
         old.terminate()

@@ -44,7 +44,9 @@ def lines() -> list[Line]:
     found = []
     for number, (name, event) in enumerate(samples().items()):
         kind = events.KINDS[name]
-        payload = events.encode(event, id=f"{SID}.{kind.writer}.{number}", sid=SID, ts=1_700_000_000_000_000 + number, cause=number or None)
+        payload = events.encode(
+            event, event_id=f"{SID}.{kind.writer}.{number}", sid=SID, ts=1_700_000_000_000_000 + number, cause=number or None
+        )
         found.append(
             Line(
                 type=name,

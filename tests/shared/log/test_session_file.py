@@ -31,7 +31,7 @@ def payload(data: Any, type: str = "tool.completed") -> bytes:
 
 
 def line_of(stored: bytes, type: str = "tool.completed") -> session_file.Line:
-    text = session_file.line(stored, seq=9, writer="tools", visible=True, type=type)
+    text = session_file.line(stored, seq=9, writer="tools", visible=True, event_type=type)
     assert text.count(b"\n") == 1
     return session_file.read_line(text, 2, after=0)
 
@@ -43,8 +43,8 @@ def encoded(**changes: Any) -> bytes:
 @pytest.mark.parametrize("name", sorted(samples()))
 def test_every_event_comes_back_as_the_bytes_it_was(name: str) -> None:
     event = samples()[name]
-    stored = events.encode(event, id=f"{SID}.voice.1", sid=SID, ts=9, cause=4)
-    read = session_file.read_line(session_file.line(stored, seq=10**7, writer="voice", visible=False, type=name), 2, after=0)
+    stored = events.encode(event, event_id=f"{SID}.voice.1", sid=SID, ts=9, cause=4)
+    read = session_file.read_line(session_file.line(stored, seq=10**7, writer="voice", visible=False, event_type=name), 2, after=0)
     assert session_file.payload(read, SID) == stored
     assert session_file.recorded(read, SID, 2).event == event
     assert not read.data_b64
@@ -171,8 +171,8 @@ def test_positions_are_renumbered_wherever_an_event_names_one() -> None:
 def test_the_position_a_client_had_seen_becomes_that_of_the_last_event_before_it() -> None:
     gone = ClientDisconnected(gateway="g", connection="c", reason="gone", last_seq=25)
     text = session_file.line(
-        events.encode(gone, id=f"{SID}.gateway.1", sid=SID, ts=1, cause=None),
-        seq=40, writer="gateway", visible=False, type="client.disconnected",
+        events.encode(gone, event_id=f"{SID}.gateway.1", sid=SID, ts=1, cause=None),
+        seq=40, writer="gateway", visible=False, event_type="client.disconnected",
     )  # fmt: skip
     line = session_file.read_line(text, 2, after=0)
     for positions, seen in (({10: 1, 20: 2, 30: 3}, 2), ({30: 3}, 0)):
@@ -188,7 +188,7 @@ def test_a_position_that_is_not_in_the_file_is_named_with_its_line() -> None:
 
 def test_a_result_with_everything_json_has_is_readable_in_the_file() -> None:
     result = {"text": "ø\n\u2028", "n": [1, 2.5, None, True], "big": 2**60}
-    stored = events.encode(ToolCompleted(call_id="c", name="f", result=result, ms=1), id="a.tools.0", sid=SID, ts=1, cause=None)
+    stored = events.encode(ToolCompleted(call_id="c", name="f", result=result, ms=1), event_id="a.tools.0", sid=SID, ts=1, cause=None)
     line = line_of(stored)
     assert msgspec.json.decode(line.data)["result"] == result
 

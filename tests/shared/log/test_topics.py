@@ -55,7 +55,7 @@ async def store(log: Log, sid: str, event: events.Event, number: int, *, last: i
     headers = {Header.MSG_ID.value: id}
     if last is not None:
         headers |= {Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value: str(last), FENCE: f"vx.s.{sid}.ev.{kind.writer}.*.>"}
-    return (await log.js.publish(subject, events.encode(event, id=id, sid=sid, ts=number, cause=None), headers=headers)).seq
+    return (await log.js.publish(subject, events.encode(event, event_id=id, sid=sid, ts=number, cause=None), headers=headers)).seq
 
 
 async def test_a_call_has_few_subjects_and_one_with_functions_two_more(log: Log) -> None:

@@ -39,7 +39,7 @@ async def put_by_hand(log: Log, sid: str, event: events.Event, id: str, last: in
     if last is not None:
         headers |= {Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value: str(last), FENCE: subjects.stored_subject(sid, kind.writer)}
     subject = subjects.event_subject(sid, kind.writer, kind.visible, kind.name)
-    return (await log.js.publish(subject, events.encode(event, id=id, sid=sid, ts=1, cause=None), headers=headers)).seq
+    return (await log.js.publish(subject, events.encode(event, event_id=id, sid=sid, ts=1, cause=None), headers=headers)).seq
 
 
 @pytest.mark.parametrize("fenced", [True, False])
@@ -190,7 +190,9 @@ async def test_bytes_over_those_that_may_wait_are_refused(log: Log) -> None:
 async def test_an_event_at_the_size_limit_is_stored_and_one_byte_more_refused_before_it_is_sent(log: Log) -> None:
     writer = SessionWriter(log, new_session_id(), "gateway", stem="c", fenced=False)
     kind = TextReceived(text="")
-    empty = len(events.encode(TextReceived(text="x" * 70_000), id=f"{writer.sid}.gateway.c.0", sid=writer.sid, ts=0, cause=None)) - 70_000
+    empty = (
+        len(events.encode(TextReceived(text="x" * 70_000), event_id=f"{writer.sid}.gateway.c.0", sid=writer.sid, ts=0, cause=None)) - 70_000
+    )
     at_limit = TextReceived(text="x" * (EVENT_LIMIT - empty))
     with pytest.raises(VoxbridgeError) as caught:
         writer.submit(TextReceived(text=at_limit.text + "x"), ts=0, cause=None)

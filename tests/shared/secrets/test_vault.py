@@ -27,7 +27,7 @@ def test_what_is_sealed_opens_again_and_shows_nothing(data: bytes, name: str) ->
     assert len(sealed) == len(data) + vault.OVERHEAD
     assert sealed[0] == vault.VERSION
     assert len(data) < 4 or data not in sealed
-    assert vault.open(KEY, sealed, name=name) == data
+    assert vault.unseal(KEY, sealed, name=name) == data
 
 
 def test_the_same_is_never_sealed_alike() -> None:
@@ -38,25 +38,25 @@ def test_another_key_another_name_and_any_changed_byte_are_refused_as_such() -> 
     sealed = vault.seal(KEY, b"secret", name="vx:key:gemini")
     for key, name in ((vault.new_key(), "vx:key:gemini"), (KEY, "vx:key:openai"), (KEY, "")):
         with pytest.raises(WrongKey) as refused:
-            vault.open(key, sealed, name=name)
+            vault.unseal(key, sealed, name=name)
         assert (refused.value.code, refused.value.retryable) == (Code.INTERNAL, False)
         assert "secret" not in str(refused.value)
     for at in range(len(sealed)):
         changed = sealed[:at] + bytes((sealed[at] ^ 1,)) + sealed[at + 1 :]
         with pytest.raises(WrongKey):
-            vault.open(KEY, changed, name="vx:key:gemini")
+            vault.unseal(KEY, changed, name="vx:key:gemini")
 
 
 @pytest.mark.parametrize("length", [0, 1, vault.OVERHEAD - 1])
 def test_what_is_too_short_to_be_sealed_is_refused(length: int) -> None:
     with pytest.raises(WrongKey, match="n cannot be opened: it is damaged, or was sealed by a newer release"):
-        vault.open(KEY, vault.seal(KEY, b"", name="n")[:length], name="n")
+        vault.unseal(KEY, vault.seal(KEY, b"", name="n")[:length], name="n")
 
 
 def test_another_version_is_said() -> None:
     sealed = vault.seal(KEY, b"x", name="n")
     with pytest.raises(WrongKey, match="newer release"):
-        vault.open(KEY, bytes((vault.VERSION + 1,)) + sealed[1:], name="n")
+        vault.unseal(KEY, bytes((vault.VERSION + 1,)) + sealed[1:], name="n")
 
 
 def test_a_key_for_a_session_is_32_bytes_and_new_each_time() -> None:
@@ -72,12 +72,12 @@ def file_in(folder: Path) -> SecretFile:
 def test_the_vaults_key_is_made_when_something_is_first_sealed_and_kept(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with pytest.raises(WrongKey, match="there is no vault key at"):
-        Vault(file_in(folder)).open(b"x" * 40, name="n")
+        Vault(file_in(folder)).unseal(b"x" * 40, name="n")
     assert not folder.exists()
     sealed = Vault(file_in(folder)).seal(b"secret", name="n")
     assert [path.name for path in folder.iterdir()] == ["vault.key"]
     assert stat.S_IMODE((folder / "vault.key").stat().st_mode) == 0o600
-    assert Vault(file_in(folder)).open(sealed, name="n") == b"secret"
+    assert Vault(file_in(folder)).unseal(sealed, name="n") == b"secret"
 
 
 def test_a_key_that_was_changed_for_another_does_not_open_what_was_sealed(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_key_that_was_changed_for_another_does_not_open_what_was_sealed(tmp_pa
     (tmp_path / "vault.key").unlink()
     Vault(file_in(tmp_path)).seal(b"other", name="n")
     with pytest.raises(WrongKey, match="sealed with another key"):
-        Vault(file_in(tmp_path)).open(sealed, name="n")
+        Vault(file_in(tmp_path)).unseal(sealed, name="n")
 
 
 def test_of_many_that_make_the_key_at_once_all_have_the_same(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_key_file_that_cannot_be_used_is_one_line_that_says_what_to_do(tmp_pat
     path.write_text(text)
     path.chmod(mode)
     opened = Vault(file_in(tmp_path))
-    for use in (opened.seal, opened.open):
+    for use in (opened.seal, opened.unseal):
         with pytest.raises(VoxbridgeError) as refused:
             use(b"x" * 40, name="n")
         error = refused.value
@@ -169,17 +169,17 @@ def test_who_has_the_public_half_seals_and_cannot_open(tmp_path: Path) -> None:
     sealer = Sealer(tmp_path / "vault.pub", variable="V")
     first, second = sealer.seal(b"secret", name="one"), sealer.seal(b"secret", name="one")
     assert first != second
-    assert holder.open(first, name="one") == holder.open(second, name="one") == b"secret"
+    assert holder.unseal(first, name="one") == holder.unseal(second, name="one") == b"secret"
     assert not [name for name in dir(sealer) if "open" in name]
     assert base64.b64decode((tmp_path / "vault.pub").read_text()) not in file.ensure().encode()
     for damaged in (first[:-1], first[:40] + bytes([first[40] ^ 1]) + first[41:], b"", b"\x02", b"\x03" + first[1:]):
         with pytest.raises(WrongKey, match="one cannot be opened"):
-            holder.open(damaged, name="one")
+            holder.unseal(damaged, name="one")
     with pytest.raises(WrongKey, match="two cannot be opened"):
-        holder.open(first, name="two")
+        holder.unseal(first, name="two")
 
 
 def test_what_earlier_releases_sealed_with_the_key_itself_still_opens(tmp_path: Path) -> None:
     file = vault_key_file(Config(data_dir=tmp_path))
     key = base64.b64decode(file.ensure() + "=", altchars=b"-_")
-    assert Vault(file).open(vault.seal(key, b"secret", name="one"), name="one") == b"secret"
+    assert Vault(file).unseal(vault.seal(key, b"secret", name="one"), name="one") == b"secret"

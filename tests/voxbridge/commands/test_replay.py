@@ -249,7 +249,7 @@ async def test_a_session_of_a_hundred_thousand_events_is_exported_in_bounded_mem
         await log.ensure_streams(retention_days=1)
         event = events.gateway.PlaybackReported(generation=1, played_ms=1, state="playing")
         for number in range(count):
-            stored = events.encode(event, id=f"{SID}.gateway.{number}", sid=SID, ts=number, cause=None)
+            stored = events.encode(event, event_id=f"{SID}.gateway.{number}", sid=SID, ts=number, cause=None)
             await client.publish(f"vx.s.{SID}.ev.gateway.i.playback.reported", stored)
             if number % 5_000 == 0:
                 await client.flush()

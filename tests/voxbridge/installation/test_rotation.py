@@ -72,7 +72,7 @@ async def test_what_was_sealed_before_opens_with_the_new_key_alone(redis: Redis,
     write_secret(robbed.path, base64.urlsafe_b64encode(before).decode().rstrip("="))
     for name in ("vx:key:gemini", "vx:key:openai", of_recording(SID)):
         with pytest.raises(WrongKey):
-            Vault(robbed).open(base64.b64decode(str(await redis.get(name))), name=name)
+            Vault(robbed).unseal(base64.b64decode(str(await redis.get(name))), name=name)
     await gateway.set("gemini", f"{SECRET}-2")
     assert await running.get("gemini") == f"{SECRET}-2"
     assert await rotate(redis, opens, (public,)) == 3, "and again"

@@ -1,0 +1,1 @@
+"""The gateway: holds the sockets of browsers, and serves REST and Studio."""

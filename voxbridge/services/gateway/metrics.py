@@ -73,8 +73,8 @@ class _Told(CollectorRegistry):
         return self._families
 
 
-def _by(name: str, help: str, label: str, counts: Counter[str] | Counter[int]) -> CounterMetricFamily:
-    family = CounterMetricFamily(name, help, labels=[label])
+def _by(name: str, text: str, label: str, counts: Counter[str] | Counter[int]) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, text, labels=[label])
     for key, value in counts.items():
         family.add_metric([str(key)], value)
     return family

@@ -1,0 +1,1 @@
+"""The models service: local speech recognition, language model and speech."""

@@ -1,0 +1,1 @@
+"""The tools service: executes functions and long tasks, each effect once."""

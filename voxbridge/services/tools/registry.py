@@ -110,9 +110,9 @@ def function(
         raise ValueError("an isolated function may have 1 MiB of memory or more, and 0 s of processor time or more")
     declaration = Declaration(task=kind == "async", timeout_s=timeout_s, idempotent=idempotent, isolation=isolation)
 
-    def declare(callable: _F) -> _F:
-        callable.__voxbridge__ = declaration  # type: ignore[attr-defined]
-        return callable
+    def declare(function: _F) -> _F:
+        function.__voxbridge__ = declaration  # type: ignore[attr-defined]
+        return function
 
     return declare
 
@@ -132,8 +132,8 @@ def load(packs: Iterable[str], *, timeout_s: float) -> Mapping[str, Tool]:
         ]
         if not found:
             raise _unusable(pack, "it declares no function with @function")
-        for callable in found:
-            tool = describe(callable, timeout_s=timeout_s)
+        for function in found:
+            tool = describe(function, timeout_s=timeout_s)
             if tool.name in tools:
                 raise _unusable(pack, f"{tool.name} is declared by another pack too")
             tools[tool.name] = tool
@@ -148,18 +148,18 @@ def prepare(packs: Iterable[str]) -> None:
             ready()
 
 
-def describe(callable: Callable[..., Any], *, timeout_s: float) -> Tool:
+def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
     """Derive the catalogue entry of a declared callable. Raises `INVALID_ARGUMENT` when the declaration is incomplete."""
-    name = callable.__name__
-    declaration: Declaration = vars(callable)["__voxbridge__"]
-    doc = parse(callable.__doc__ or "")
+    name = function.__name__
+    declaration: Declaration = vars(function)["__voxbridge__"]
+    doc = parse(function.__doc__ or "")
     if not _NAME.fullmatch(name) or not doc.short_description:
         raise _unusable(name, "a function has a lower-case name of at most 64 characters and a docstring")
     told = {parameter.arg_name: " ".join((parameter.description or "").split()) for parameter in doc.params}
-    hints = get_type_hints(callable, include_extras=True)
+    hints = get_type_hints(function, include_extras=True)
     fields: list[Any] = []
     context_parameter = ""
-    for parameter in inspect.signature(callable).parameters.values():
+    for parameter in inspect.signature(function).parameters.values():
         hint = hints.get(parameter.name)
         if hint is Context:
             context_parameter = parameter.name
@@ -175,7 +175,7 @@ def describe(callable: Callable[..., Any], *, timeout_s: float) -> Tool:
     timeout_s = declaration.timeout_s or timeout_s
     isolation = declaration.isolation
     if isolation is not None:
-        if context_parameter or mode == "alarm" or inspect.iscoroutinefunction(callable):
+        if context_parameter or mode == "alarm" or inspect.iscoroutinefunction(function):
             raise _unusable(name, "an isolated function is a plain `def` without a Context that returns no Alarm")
         isolation = replace(isolation, cpu_s=isolation.cpu_s or math.ceil(timeout_s))
     return Tool(
@@ -187,7 +187,7 @@ def describe(callable: Callable[..., Any], *, timeout_s: float) -> Tool:
         idempotent=declaration.idempotent,
         arguments=arguments,
         context_parameter=context_parameter,
-        run=callable,
+        run=function,
         isolation=isolation,
     )
 

@@ -87,9 +87,11 @@ class ToolService(Service):
         self._catalogued = False
 
     def health(self) -> Mapping[str, bool]:
+        """Return whether the functions are in the catalogue."""
         return {"catalogue": self._catalogued}
 
     def stats(self) -> Mapping[str, float]:
+        """Return counts: effects that run, calls that are open, sessions, calls taken and refused, and children."""
         return {
             "running": len(self._effects),
             "open": len(self._intake),
@@ -111,6 +113,7 @@ class ToolService(Service):
         await request.respond(msgspec.json.encode([tool.card() for tool in self._tools.values()]))
 
     async def serve(self) -> None:
+        """Take calls until drained."""
         self._do(asyncio.to_thread(prepare, self._packs))
         self._do(self._children.warm_up())
         beside = [asyncio.create_task(self._intake.renew()), asyncio.create_task(self._look_after())]
@@ -124,6 +127,7 @@ class ToolService(Service):
             self._drained.set()
 
     async def drain(self) -> None:
+        """Take no more calls, and return when the running ones are done or given up."""
         self._stopping.set()
         await self._drained.wait()
 

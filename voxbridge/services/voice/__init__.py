@@ -1,0 +1,1 @@
+"""The voice service: runs sessions on realtime models and on the cascade."""

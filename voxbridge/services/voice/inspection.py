@@ -127,7 +127,7 @@ class SessionInputs:
             input, at = self._inputs[number], self._times[number]
             now.state, outputs = step.step(now.state, input, at)
             now.running.watch(input, outputs, at)
-            now.since = {id: now.since.get(id, at) for id in now.running.effects}
+            now.since = {effect_id: now.since.get(effect_id, at) for effect_id in now.running.effects}
             if isinstance(input, inputs.Opened | inputs.TakenOver | inputs.Refused):
                 now.worker = input.worker
         return now
@@ -201,8 +201,8 @@ def _shown(sid: str, found: Snapshot, at: int, count: int) -> dict[str, Any]:
         "notices": [_cut(notice) for notice in state.pending.notices],
         "timers": [{"name": name, "due": due} for name, due in timers[:LIST_SHOWN]],
         "effects": [
-            {"id": id, "kind": str(effect.__struct_config__.tag), "since": found.since.get(id, at)}
-            for id, effect in list(running.effects.items())[-LIST_SHOWN:]
+            {"id": effect_id, "kind": str(effect.__struct_config__.tag), "since": found.since.get(effect_id, at)}
+            for effect_id, effect in list(running.effects.items())[-LIST_SHOWN:]
         ],
     }
 

@@ -137,7 +137,7 @@ def seal(key: bytes, sid: str, block: list[Frame], index: str = "") -> bytes:
 
 def unseal(key: bytes, sid: str, stored: bytes, index: str = "") -> list[Frame]:
     """Return the frames of a stored block; blocks of older releases have no index. Raises `WrongKey`."""
-    return _blocks.decode(vault.open(key, stored, name=_sealed_name(sid, index)))
+    return _blocks.decode(vault.unseal(key, stored, name=_sealed_name(sid, index)))
 
 
 def _sealed_name(sid: str, index: str) -> str:
@@ -195,7 +195,7 @@ class DataKeys:
         """Return the key of a session; None for one that is not recorded, or was erased. Raises `UNAVAILABLE`, `WrongKey`, and
         `PERMISSION_DENIED` where this user of Valkey may not read such keys."""
         kept = await _answered(self._redis.get(name(sid)))
-        return None if kept is None else self._vault.open(base64.b64decode(kept), name=name(sid))
+        return None if kept is None else self._vault.unseal(base64.b64decode(kept), name=name(sid))
 
     async def make(self, sid: str) -> bytes:
         """Return the key of a session that is recorded, created if it has none yet. Raises `UNAVAILABLE` and `WrongKey`."""

@@ -54,19 +54,19 @@ _log = logging.getLogger(__name__)
 _encoder = msgspec.msgpack.Encoder()
 
 
-def event_subject(sid: str, writer: str, visible: bool, type: str) -> str:
+def event_subject(sid: str, writer: str, visible: bool, event_type: str) -> str:
     """Return the subject under which an event is stored."""
-    return f"vx.s.{sid}.ev.{writer}.{'c' if visible else 'i'}.{topic(writer, visible, type)}"
+    return f"vx.s.{sid}.ev.{writer}.{'c' if visible else 'i'}.{topic(writer, visible, event_type)}"
 
 
-def topic(writer: str, visible: bool, type: str) -> str:
+def topic(writer: str, visible: bool, event_type: str) -> str:
     """Return the last part of an event's subject. A server keeps each subject in memory for as long as it keeps the call, so a call has
     few. The events of a writer share one, except those that are looked up in all sessions, and the voice service's visible ones: what was
     said is apart from what other services look up or act upon."""
-    if type in _APART:
-        return type
+    if event_type in _APART:
+        return event_type
     if writer == "voice" and visible:
-        return SAID if type in _WORDS else SESSION
+        return SAID if event_type in _WORDS else SESSION
     return MAIN
 
 

@@ -57,9 +57,11 @@ class NatsServer(EmbeddedServer):
         self._bounds = {"sync_interval": sync_interval, "max_file_store": max_file_store, "max_memory_store": max_memory_store}
 
     def command(self) -> list[str]:
+        """Return the command line of the server."""
         return [program("nats-server"), "-c", str(self.folder / "nats.conf")]
 
     def environment(self) -> dict[str, str]:
+        """Return the environment of the server."""
         # The server shares the machine with the services. With a thread for each core, waking idle threads takes a fifth of the cost of a
         # frame. Its live memory is small and mostly audio, so frequent garbage collection costs little and saves much.
         return {"GOMAXPROCS": str(max(1, (os.cpu_count() or 1) // 2)), "GOGC": GOGC, "GOMEMLIMIT": GOMEMLIMIT, **os.environ}
@@ -99,6 +101,7 @@ class NatsServer(EmbeddedServer):
         return hmac.digest(self._password.encode(), service.encode(), "sha256").hex()
 
     def answers(self) -> bool:
+        """Tell whether the server accepts connections."""
         try:
             with socket.create_connection((LOOPBACK, self.port), PROBE_TIMEOUT_S) as connection:
                 return connection.recv(4096).startswith(b"INFO ")
@@ -110,6 +113,7 @@ class NatsServer(EmbeddedServer):
         return secret(self.folder / "system-password")
 
     def ailment(self) -> str:
+        """Return what the server says is wrong with it; empty when nothing is."""
         try:
             health = nats_monitor.ask(
                 LOOPBACK, self.port, SYSTEM_USER, self.system_password(), nats_monitor.HEALTH, timeout_s=PROBE_TIMEOUT_S
@@ -119,6 +123,7 @@ class NatsServer(EmbeddedServer):
         return str(health.get("error", "")) if health.get("status_code", 200) != _HTTP_OK else ""
 
     def last_words(self) -> str:
+        """Return the end of the server's log, without its name."""
         said = super().last_words()
         return said.removeprefix("nats-server: ")
 

@@ -228,12 +228,14 @@ def port_is_free(port: int, host: str = LOOPBACK) -> bool:
 
 
 def free_port() -> int:
+    """Return a port of loopback that is free now."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
 
 
 def program(name: str) -> str:
+    """Return the path of a program that is installed here. Raises `StartError` with how to install it."""
     beside = Path(sysconfig.get_path("scripts")) / name
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
@@ -255,6 +257,7 @@ def _cannot_write(folder: Path, error: OSError) -> StartError:
 
 
 def secret(path: Path) -> str:
+    """Return the secret in a file; make one if there is none."""
     try:
         kept = path.read_text().strip()
     except FileNotFoundError:
@@ -266,10 +269,12 @@ def secret(path: Path) -> str:
 
 
 def quoted(path: Path) -> str:
+    """Return a path as a quoted string of a configuration file."""
     return json.dumps(str(path), ensure_ascii=False)
 
 
 def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read."""
     with suppress(OSError):  # unchanged content is not written, so it needs no room on the disk
         if path.read_text() == text:
             return
@@ -291,6 +296,7 @@ def _lock(folder: Path, name: str) -> int:
 
 
 def socket_path(folder: Path) -> Path:
+    """Return the path of the server's socket: one in the folder, or a short one where that is too long for a socket."""
     plain = folder / "valkey.sock"
     if len(os.fsencode(plain)) <= _SOCKET_PATH_LIMIT:
         return plain

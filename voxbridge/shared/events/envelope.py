@@ -93,23 +93,23 @@ class _Typed(msgspec.Struct, frozen=True):
 _types = msgspec.msgpack.Decoder(_Typed)
 
 
-def event(type: str, *, writer: str, visible: bool = False, version: int = 1) -> Callable[[_E], _E]:
+def event(event_type: str, *, writer: str, visible: bool = False, version: int = 1) -> Callable[[_E], _E]:
     """Declare an event: its name, its only writer, whether the client may see it, and its current version."""
 
     def declare(cls: _E) -> _E:
-        if type in KINDS:
-            raise ValueError(f"event type {type!r} is declared twice")
-        KINDS[type] = _BY_CLASS[cls] = Kind(name=type, writer=writer, visible=visible, version=version, cls=cls)
+        if event_type in KINDS:
+            raise ValueError(f"event type {event_type!r} is declared twice")
+        KINDS[event_type] = _BY_CLASS[cls] = Kind(name=event_type, writer=writer, visible=visible, version=version, cls=cls)
         return cls
 
     return declare
 
 
-def upcaster(type: str, version: int) -> Callable[[Upcaster], Upcaster]:
+def upcaster(event_type: str, version: int) -> Callable[[Upcaster], Upcaster]:
     """Declare the pure function that brings the data of `type` from `version` to `version + 1`."""
 
     def declare(function: Upcaster) -> Upcaster:
-        _UPCASTERS[type, version] = function
+        _UPCASTERS[event_type, version] = function
         return function
 
     return declare
@@ -120,11 +120,11 @@ def kind_of(event: Event) -> Kind:
     return _BY_CLASS[event.__class__]
 
 
-def encode(event: Event, *, id: str, sid: str, ts: int, cause: int | str | None) -> bytes:
+def encode(event: Event, *, event_id: str, sid: str, ts: int, cause: int | str | None) -> bytes:
     """Return the bytes of an event for the log."""
     kind = kind_of(event)
     return _encoder.encode(
-        Envelope(id=id, type=kind.name, v=kind.version, sid=sid, ts=ts, cause=cause, data=msgspec.Raw(_encoder.encode(event)))
+        Envelope(id=event_id, type=kind.name, v=kind.version, sid=sid, ts=ts, cause=cause, data=msgspec.Raw(_encoder.encode(event)))
     )
 
 
@@ -156,7 +156,7 @@ def decode(payload: bytes, *, seq: int, writer: str, visible: bool) -> Recorded:
         raise VoxbridgeError(Code.INTERNAL, f"The event at log position {seq} cannot be read: {error}.", retryable=False) from error
 
 
-def read(payload: bytes, *, seq: int, sid: str, writer: str, visible: bool, type: str) -> Recorded:
+def read(payload: bytes, *, seq: int, sid: str, writer: str, visible: bool, event_type: str) -> Recorded:
     """Read an event as `decode` does, for a reader that must go on: bytes that are no event become `Unreadable`, without a time. `type` is
     the type that the subject names; if empty, the type is taken from the bytes, or is `UNREADABLE`."""
     try:
@@ -171,7 +171,7 @@ def read(payload: bytes, *, seq: int, sid: str, writer: str, visible: bool, type
         cause=None,
         writer=writer,
         visible=visible,
-        type=type or type_in(payload) or UNREADABLE,
+        type=event_type or type_in(payload) or UNREADABLE,
         v=0,
         event=unreadable,
     )

@@ -240,7 +240,7 @@ class Log:
     async def requested_after(self, after: int) -> tuple[list[events.Recorded], bool]:
         """Return a page of the requests of all sessions after a position, and whether there are more. Used to rebuild the index from the
         log."""
-        subject = bus_subjects.event_subject("*", "gateway", visible=False, type="session.requested")
+        subject = bus_subjects.event_subject("*", "gateway", visible=False, event_type="session.requested")
         found = await self._get({"seq": after + 1, "next_by_subj": subject, "batch": PAGE, "max_bytes": PAGE_BYTES})
         return [decode(message) for message in found.messages], found.more
 
@@ -323,11 +323,11 @@ def _is_among(stored: str, added: str, subjects: Sequence[str]) -> bool:
     return stored != added or any(_matches(stored.split("."), wanted.split(".")) for wanted in subjects)
 
 
-def _matches(subject: list[str], filter: list[str]) -> bool:
-    if filter[-1] == ">":
-        filter = filter[:-1]
-        subject = subject[: len(filter)] if len(subject) > len(filter) else []
-    return len(subject) == len(filter) and all(there in (one, "*") for one, there in zip(subject, filter, strict=True))
+def _matches(subject: list[str], wanted: list[str]) -> bool:
+    if wanted[-1] == ">":
+        wanted = wanted[:-1]
+        subject = subject[: len(wanted)] if len(subject) > len(wanted) else []
+    return len(subject) == len(wanted) and all(there in (one, "*") for one, there in zip(subject, wanted, strict=True))
 
 
 def _moment(us: int) -> str:
@@ -377,7 +377,7 @@ def decode_delivered(message: Msg) -> events.Recorded:
 
 def _read(payload: bytes, subject: str, seq: int, stored_at: datetime | str) -> events.Recorded:
     sid, writer, visible = bus_subjects.parse_event_subject(subject)
-    recorded = events.read(payload, seq=seq, sid=sid, writer=writer, visible=visible, type=bus_subjects.named_type(subject))
+    recorded = events.read(payload, seq=seq, sid=sid, writer=writer, visible=visible, event_type=bus_subjects.named_type(subject))
     if isinstance(recorded.event, events.Unreadable):
         recorded = msgspec.structs.replace(recorded, ts=_us(stored_at))  # it has no time of its own that could be trusted
         BROKEN.met(recorded)

@@ -88,13 +88,15 @@ def header(sid: str, *, exported_at_ms: int, events: int) -> bytes:
     return _json.encode(Header(voxbridge="session", format=FORMAT, sid=sid, exported_at_ms=exported_at_ms, events=events)) + b"\n"
 
 
-def line(payload: bytes, *, seq: int, writer: str, visible: bool, type: str) -> bytes:
+def line(payload: bytes, *, seq: int, writer: str, visible: bool, event_type: str) -> bytes:
     """Build the line of a stored event."""
     try:
         found = _line(_envelopes.decode(payload), seq=seq, writer=writer, visible=visible)
     except msgspec.DecodeError:
         raw = b64encode(payload).decode()
-        found = Line(seq=seq, writer=writer, visible=visible, ts=0, id="", type=type, v=0, cause=None, data=msgspec.Raw(_NULL), raw_b64=raw)
+        found = Line(
+            seq=seq, writer=writer, visible=visible, ts=0, id="", type=event_type, v=0, cause=None, data=msgspec.Raw(_NULL), raw_b64=raw
+        )
     return _json.encode(found) + b"\n"
 
 
@@ -197,7 +199,7 @@ def payload(line: Line, sid: str) -> bytes:
 def recorded(line: Line, sid: str, number: int) -> events.Recorded:
     """Return the event in line `number`, typed and upcast to the current version; raises `INVALID_ARGUMENT` that names line and field."""
     if line.raw_b64:
-        return events.read(data(line), seq=line.seq, sid=sid, writer=line.writer, visible=line.visible, type=line.type)
+        return events.read(data(line), seq=line.seq, sid=sid, writer=line.writer, visible=line.visible, event_type=line.type)
     try:
         return events.decode(payload(line, sid), seq=line.seq, writer=line.writer, visible=line.visible)
     except VoxbridgeError as error:

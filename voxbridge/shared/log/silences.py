@@ -202,7 +202,7 @@ _Found = tuple[Cause, str, int] | None
 _Log = Sequence[events.Recorded]
 
 
-def _replaced(_: _Log, within: _Log, begin: int, over: int) -> _Found:
+def _replaced(_: _Log, within: _Log, _begin: int, _over: int) -> _Found:
     for one in within:
         if isinstance(one.event, voice.SessionRestored) and one.event.worker:
             lost = " ".join(one.event.lost)
@@ -211,7 +211,7 @@ def _replaced(_: _Log, within: _Log, begin: int, over: int) -> _Found:
     return None
 
 
-def _away(log: _Log, within: _Log, begin: int, over: int) -> _Found:
+def _away(log: _Log, _within: _Log, begin: int, over: int) -> _Found:
     away = None
     for one in log:
         if one.ts > over:
@@ -232,7 +232,7 @@ def _event(one: events.Recorded) -> gateway.ClientDisconnected:
     return one.event
 
 
-def _lost(log: _Log, within: _Log, begin: int, over: int) -> _Found:
+def _lost(log: _Log, _within: _Log, begin: int, over: int) -> _Found:
     lost = None
     for one in log:
         if one.ts > over:
@@ -246,7 +246,7 @@ def _lost(log: _Log, within: _Log, begin: int, over: int) -> _Found:
     return "provider", f"The connection to {lost.event.provider} was lost: {_sentence(lost.event.error.message)}", lost.seq
 
 
-def _failed(_: _Log, within: _Log, begin: int, over: int) -> _Found:
+def _failed(_: _Log, within: _Log, _begin: int, _over: int) -> _Found:
     causes: dict[str, Cause] = {"stt": "transcription", "tts": "voice", "llm": "model_silent"}
     for one in within:
         event = one.event
@@ -260,7 +260,7 @@ def _failed(_: _Log, within: _Log, begin: int, over: int) -> _Found:
 _PARTS: Final = {"stt": "Speech to text failed", "tts": "The voice failed", "llm": "The language model did not answer"}
 
 
-def _called(log: _Log, within: _Log, begin: int, over: int) -> _Found:
+def _called(log: _Log, _within: _Log, begin: int, over: int) -> _Found:
     """Return the function call that was open longest, if that was more than half of the stretch."""
     longest: _Found = None
     most = 0
@@ -282,7 +282,7 @@ def _ends(event: events.Event, call_id: str) -> bool:
     return isinstance(event, over) and event.call_id == call_id
 
 
-def _handed(log: _Log, within: _Log, begin: int, over: int) -> _Found:
+def _handed(log: _Log, _within: _Log, begin: int, over: int) -> _Found:
     for one in log:
         if isinstance(one.event, voice.HandoffStarted) and one.ts <= over:
             done = next((other.ts for other in log if other.seq > one.seq and isinstance(other.event, voice.HandoffCompleted)), over)

@@ -134,8 +134,8 @@ class SessionWriter:
         kind = events.kind_of(event)
         if kind.writer != self.writer:
             raise VoxbridgeError(Code.INTERNAL, f"{kind.name} is written by {kind.writer}, not by {self.writer}.", retryable=False)
-        id = f"{self._stem}{self.number}"
-        payload = events.encode(event, id=id, sid=self.sid, ts=ts, cause=cause)
+        event_id = f"{self._stem}{self.number}"
+        payload = events.encode(event, event_id=event_id, sid=self.sid, ts=ts, cause=cause)
         if len(payload) > EVENT_LIMIT:
             raise VoxbridgeError(
                 Code.TOO_LARGE,
@@ -153,10 +153,10 @@ class SessionWriter:
             self._policy.quota.take(len(payload))
         self.number += 1
         self._bytes += len(payload)
-        self._queue.append(_Pending(id, subjects.event_subject(self.sid, self.writer, kind.visible, kind.name), payload, acked))
+        self._queue.append(_Pending(event_id, subjects.event_subject(self.sid, self.writer, kind.visible, kind.name), payload, acked))
         if self._drain is None:
             self._drain = asyncio.create_task(self._run())
-        return id
+        return event_id
 
     async def append(self, event: events.Event, *, ts: int, cause: int | str | None) -> int:
         """Append an event and wait for its log position."""

@@ -77,10 +77,10 @@ def terms(wishes: Wishes, *, now_s: int, modes: Sequence[str]) -> Terms:
         raise _invalid("calls", f"is 0, for any number, to {CALLS_LIMIT}", f"0..{CALLS_LIMIT}")
     if not SHORTEST_S <= wishes.seconds <= LONGEST_S:
         raise _invalid("seconds", f"is {SHORTEST_S} to {LONGEST_S}", f"{SHORTEST_S}..{LONGEST_S}")
-    id = secrets.token_hex(8)
+    token_id = secrets.token_hex(8)
     return Terms(
-        id=id,
-        account=wishes.account or f"guest-{id}",
+        id=token_id,
+        account=wishes.account or f"guest-{token_id}",
         expires_s=now_s + wishes.seconds,
         agents=wishes.agents,
         modes=wishes.modes,

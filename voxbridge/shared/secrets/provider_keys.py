@@ -203,7 +203,7 @@ class Keys(SealedKeys):
         if raw is None:
             return ""
         try:
-            return self._vault.open(base64.b64decode(raw, validate=True), name=_name(provider)).decode()
+            return self._vault.unseal(base64.b64decode(raw, validate=True), name=_name(provider)).decode()
         except (WrongKey, ValueError) as error:
             why = error.message if isinstance(error, WrongKey) else "It is damaged."
             raise WrongKey(

@@ -70,7 +70,7 @@ def seal(key: bytes, data: bytes, name: str) -> bytes:
     return _sealed(_private(key).public_key, data, name)
 
 
-def open(key: bytes, sealed: bytes, name: str) -> bytes:
+def unseal(key: bytes, sealed: bytes, name: str) -> bytes:
     """Return the data that was sealed for this vault key under this name; raises `WrongKey`."""
     try:
         plain = SealedBox(_private(key)).decrypt(sealed[1:])

@@ -40,7 +40,7 @@ def seal(key: bytes, data: bytes, *, name: str) -> bytes:
     return bytes((VERSION,)) + nonce + AESGCM(key).encrypt(nonce, data, _bound(name))
 
 
-def open(key: bytes, sealed: bytes, *, name: str) -> bytes:
+def unseal(key: bytes, sealed: bytes, *, name: str) -> bytes:
     """Return the data that was sealed; raises `WrongKey`."""
     if len(sealed) < OVERHEAD or sealed[0] != VERSION:
         raise WrongKey(f"{name} cannot be opened: it is damaged, or was sealed by a newer release.")
@@ -63,7 +63,7 @@ class Vault:
         """Encrypt with the public key; raises `UNAVAILABLE` in one line when the key's file cannot be used."""
         return sealed_box.seal(sealed_box.key_in(self._file, self._file.ensure()), data, name)
 
-    def open(self, sealed: bytes, *, name: str) -> bytes:
+    def unseal(self, sealed: bytes, *, name: str) -> bytes:
         """Decrypt; raises `WrongKey`, or `UNAVAILABLE` when the key's file cannot be used."""
         try:
             if self._key:
@@ -99,7 +99,7 @@ class Vault:
 
 
 def _opened(key: bytes, sealed: bytes, name: str) -> bytes:
-    return sealed_box.open(key, sealed, name) if sealed_box.is_one(sealed) else open(key, sealed, name=name)
+    return sealed_box.unseal(key, sealed, name) if sealed_box.is_one(sealed) else unseal(key, sealed, name=name)
 
 
 def _bound(name: str) -> bytes:

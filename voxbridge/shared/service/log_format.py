@@ -31,6 +31,7 @@ class OneLine(logging.Formatter):
         self._process = process
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
         text = record.getMessage()
         if record.exc_info:
             text = f"{text} | {self.formatException(record.exc_info)}"

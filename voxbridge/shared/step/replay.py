@@ -244,9 +244,9 @@ class _Raised(Exception):
         self.difference = Difference(kind="raised", seq=entry.seq, type=entry.type, input=input, text=text)
 
 
-def ignored(type: str, path: str) -> bool:
+def ignored(event_type: str, path: str) -> bool:
     """Return whether a field is declared as not compared."""
-    return ("*", path) in IGNORED or (type, path) in IGNORED
+    return ("*", path) in IGNORED or (event_type, path) in IGNORED
 
 
 def plain(value: Any) -> Any:

@@ -316,8 +316,8 @@ class Store:
             for key in (_text(one) for one in keys):
                 if key.endswith("}"):
                     account = key.removeprefix("vx:notes:{").removesuffix("}")
-                    ids = [_text(id) for id in await self._run(self.redis.zrange(key, 0, -1))]
-                    found += [(account, id) for id in ids if id.partition(".")[0] in sids]
+                    ids = [_text(note_id) for note_id in await self._run(self.redis.zrange(key, 0, -1))]
+                    found += [(account, note_id) for note_id in ids if note_id.partition(".")[0] in sids]
             if not cursor:
                 return sorted(set(found))
 
@@ -334,7 +334,7 @@ class Store:
         key = _notes(account)
         order = await self._run(self.redis.zrange(key, 0, -1, desc=True, withscores=True))
         texts = await self._run(self.redis.hgetall(f"{key}:text"))
-        return [Note(note_id=_text(id), text=_text(texts[id]), ts=int(ts)) for id, ts in order if id in texts]
+        return [Note(note_id=_text(note_id), text=_text(texts[note_id]), ts=int(ts)) for note_id, ts in order if note_id in texts]
 
     async def _run(self, command: Any) -> Any:
         try:

@@ -38,7 +38,7 @@ class Calls(msgspec.Struct, frozen=True):
     def completed(self, past: Calls) -> Calls:
         """Return these calls with those of the past: open before the first event taken here, or at some moment since."""
         closed = self.closed or {}
-        older = {id: name for id, name in past.open.items() if id not in closed and id not in self.open}
+        older = {open_id: name for open_id, name in past.open.items() if open_id not in closed and open_id not in self.open}
         return Calls(dict([*older.items(), *self.open.items()][-OPEN_LIMIT:]))
 
     def take(self, event: events.Event) -> Calls:
@@ -64,7 +64,7 @@ class Calls(msgspec.Struct, frozen=True):
         Raises `NOT_FOUND` when there is none.
         """
         if call_id is None:
-            found = next((id for id, of in self.open.items() if of == name), None)
+            found = next((open_id for open_id, of in self.open.items() if of == name), None)
         else:
             found = call_id if self.open.get(call_id) == name else None
         if found is None:
@@ -91,4 +91,4 @@ def _newest(calls: dict[str, _V], limit: int) -> dict[str, _V]:
 
 
 def _without(calls: Mapping[str, str], call_id: str) -> Mapping[str, str]:
-    return {id: name for id, name in calls.items() if id != call_id} if call_id in calls else calls
+    return {open_id: name for open_id, name in calls.items() if open_id != call_id} if call_id in calls else calls

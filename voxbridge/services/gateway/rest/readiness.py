@@ -144,8 +144,13 @@ def disk(data_dir: Path) -> Condition:
 
 
 def _voice(entry: dict[str, Any]) -> dict[str, str]:
-    id = str(entry["id"])
-    return {"id": id, "name": str(entry.get("name", id)), "gender": str(entry.get("gender", "")), "style": str(entry.get("style", ""))}
+    voice_id = str(entry["id"])
+    return {
+        "id": voice_id,
+        "name": str(entry.get("name", voice_id)),
+        "gender": str(entry.get("gender", "")),
+        "style": str(entry.get("style", "")),
+    }
 
 
 def _progress(told: Any) -> str:

@@ -227,7 +227,7 @@ class Sessions:
 
 
 def _request(sid: str) -> str:
-    return bus_subjects.event_subject(check_session_id(sid), "gateway", visible=False, type="session.requested")
+    return bus_subjects.event_subject(check_session_id(sid), "gateway", visible=False, event_type="session.requested")
 
 
 def _summary(sid: str, facts: dict[str, events.Recorded]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ async def find(log: Log, store: Store, sid: str, token: str) -> resume_rules.Kno
 async def facts(log: Log, sid: str) -> list[events.Recorded]:
     """Return the session's request, the last event on each of its visible subjects, and the last voice event of each type on
     `subjects.SESSION`. In log order; empty for an unknown session. Raises `UNAVAILABLE`."""
-    requested = subjects.event_subject(sid, "gateway", visible=False, type="session.requested")
+    requested = subjects.event_subject(sid, "gateway", visible=False, event_type="session.requested")
     last = await log.last([requested, subjects.stored_subject(sid, visibility="c")])
     by_type = {one.type: one for one in last}
     voice = [one async for one in log.read_all(sid, writer="voice", visibility="c", topic=subjects.SESSION)] if last else []

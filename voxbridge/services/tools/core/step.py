@@ -110,7 +110,7 @@ def _called(state: State, recorded: events.Recorded, event: ToolCalled, now: int
     )
     reason = state.withdrawn.get(call_id)
     if reason is not None:
-        rest = {id: why for id, why in state.withdrawn.items() if id != call_id}
+        rest = {other_id: why for other_id, why in state.withdrawn.items() if other_id != call_id}
         state = msgspec.structs.replace(state, withdrawn=rest)
         return _close(state, call_id, call, _failed(call_id, call, _cancellation(reason), now))
     if len(state.open) >= OPEN_LIMIT:
@@ -235,7 +235,7 @@ def _failed(call_id: str, call: Call, error: Failure, now: int) -> events.Event:
 
 
 def _close(state: State, call_id: str, call: Call, event: events.Event) -> tuple[State, list[Any]]:
-    rest = {id: other for id, other in state.open.items() if id != call_id}
+    rest = {other_id: other for other_id, other in state.open.items() if other_id != call_id}
     state = msgspec.structs.replace(state, open=rest, ended=_kept({**state.ended, call_id: call.seq}, ENDED_KEPT))
     return state, [Append(event), CancelTimer(call_id), Done(call.seq)]
 

@@ -72,7 +72,7 @@ class Peaks:
             taken = np.frombuffer(b"".join(pcm for _, pcm in placed), "<i2")
             shaped: NDArray[np.int16] = np.pad(taken.reshape(len(placed), samples), ((0, 0), (0, parts * width - samples)), mode="edge")
             shaped = shaped.reshape(len(placed) * parts, width)
-            at = (np.array([bin for bin, _ in placed])[:, None] + np.arange(parts)).ravel()
+            at = (np.array([bucket for bucket, _ in placed])[:, None] + np.arange(parts)).ravel()
             self._grow(int(at.max()) + 1)
             np.minimum.at(self._low, at, shaped.min(axis=1))
             np.maximum.at(self._high, at, shaped.max(axis=1))

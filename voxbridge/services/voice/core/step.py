@@ -69,7 +69,7 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
     return t.state, t.outputs
 
 
-def _event(t: Transition, event: Any, ts: int) -> None:
+def _event(t: Transition, event: Any, ts: int) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each event
     if t.client.presumed and isinstance(event, _FROM_A_CLIENT):
         presence.back(t)
     match event:
@@ -137,7 +137,7 @@ def _answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
         rounds.answered(t, call_id, result)
 
 
-def _said_by_provider(t: Transition, input: Any) -> None:
+def _said_by_provider(t: Transition, input: Any) -> None:  # noqa: C901, PLR0912 - one case for each input
     realtime = t.state.realtime
     if t.state.phase != "open" or realtime is None or input.effect != realtime.effect:
         return
@@ -179,7 +179,7 @@ def _said_by_provider(t: Transition, input: Any) -> None:
             responses.count(t, input)
 
 
-def _input(t: Transition, input: Any) -> None:
+def _input(t: Transition, input: Any) -> None:  # noqa: C901, PLR0912 - one case for each input
     match input:
         case inputs.VoiceStarted(audio_ms=audio_ms) if t.state.realtime is not None:
             transcripts.activity(t, speaking=True, audio_ms=audio_ms)
@@ -251,7 +251,7 @@ def _of_the_worker(t: Transition, input: Any) -> None:
             _said_by_provider(t, input)
 
 
-def _timer(t: Transition, name: str) -> None:
+def _timer(t: Transition, name: str) -> None:  # noqa: C901, PLR0912 - one case for each timer
     match name:
         case "idle":
             ending.idle(t)

@@ -174,7 +174,7 @@ class Peers:
         except VoxbridgeError as error:
             _log.warning("what %s held is left to whoever finds its leases run out: %s", peer, error.message)
 
-    async def _heard_of_a_death(self, message: Msg) -> None:
+    async def _heard_of_a_death(self, _message: Msg) -> None:
         """Ask faster for a while: a death was reported. The report itself is not trusted, the questions verify it."""
         self._hurry_until = asyncio.get_running_loop().time() + HURRY_S
         self._word.set()

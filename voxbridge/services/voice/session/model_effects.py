@@ -36,34 +36,34 @@ class ModelEffects:
         self._voice = voice
         self._take = take
 
-    async def run(self, id: int, effect: out.Effect) -> None:
+    async def run(self, effect_id: int, effect: out.Effect) -> None:
         """Run an effect to its end, whatever the end is."""
         try:
-            await self._effect(id, effect)
+            await self._effect(effect_id, effect)
         except VoxbridgeError as error:
-            self._take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
+            self._take(inputs.EffectFailed(effect=effect_id, error=session_failure.of(error)))
         except Exception as error:  # noqa: BLE001 - whatever the error, the core must know that the effect is over
-            _log.exception("session %s: effect %d failed", self._sid, id)
-            self._take(inputs.EffectFailed(effect=id, error=session_failure.of(error)))
+            _log.exception("session %s: effect %d failed", self._sid, effect_id)
+            self._take(inputs.EffectFailed(effect=effect_id, error=session_failure.of(error)))
 
-    async def _effect(self, id: int, effect: out.Effect) -> None:
+    async def _effect(self, effect_id: int, effect: out.Effect) -> None:
         models = self._place.models
         match effect:
             case out.Transcribe(from_ms=from_ms, to_ms=to_ms):
                 found = await models.transcribe(
                     self._microphone.audio(from_ms, to_ms), provider=effect.provider, model=effect.model, language=effect.language
                 )
-                self._take(inputs.Transcribed(effect=id, text=found.text, language=found.language, confidence=found.confidence))
+                self._take(inputs.Transcribed(effect=effect_id, text=found.text, language=found.language, confidence=found.confidence))
             case out.JudgeTurn(from_ms=from_ms, to_ms=to_ms):
-                self._take(inputs.TurnJudged(id, await models.judge_turn(self._microphone.audio(from_ms, to_ms))))
+                self._take(inputs.TurnJudged(effect_id, await models.judge_turn(self._microphone.audio(from_ms, to_ms))))
             case out.Complete():
-                async with aclosing(models.complete(id, effect)) as written:
+                async with aclosing(models.complete(effect_id, effect)) as written:
                     async for input in written:
                         self._take(input)
             case out.Synthesize():
-                await self._synthesize(id, effect)
+                await self._synthesize(effect_id, effect)
 
-    async def _synthesize(self, id: int, asked: out.Synthesize) -> None:
+    async def _synthesize(self, effect_id: int, asked: out.Synthesize) -> None:
         made = 0
         speaker = self._voice()
         text = await speakable(asked.text, asked.language or self._place.config.language)
@@ -76,10 +76,10 @@ class ModelEffects:
                 else:
                     await speaker.put(asked.generation, pcm)
                     if not made:
-                        self._take(inputs.AudioMade(effect=id, ms=len(pcm) * 1_000 // (2 * frames.OUTPUT_RATE), done=False))
+                        self._take(inputs.AudioMade(effect=effect_id, ms=len(pcm) * 1_000 // (2 * frames.OUTPUT_RATE), done=False))
                 made += len(pcm)
         if whole:
             speaker.put_whole(asked.generation, bytes(whole))
         if not made:
             raise VoxbridgeError(Code.PROVIDER_REFUSED, "The speech model made no sound.", retryable=False)
-        self._take(inputs.AudioMade(effect=id, ms=made * 1_000 // (2 * frames.OUTPUT_RATE), done=True))
+        self._take(inputs.AudioMade(effect=effect_id, ms=made * 1_000 // (2 * frames.OUTPUT_RATE), done=True))

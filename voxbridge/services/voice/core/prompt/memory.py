@@ -37,6 +37,7 @@ def remember_round(t: Transition, reply: Reply) -> None:
 
 
 def remember_text(t: Transition, text: str) -> None:
+    """Add words of the agent to the conversation."""
     if text:
         _remember(t, out.Message(role="assistant", text=text))
 

@@ -179,8 +179,10 @@ def leave_unanswered(t: Transition) -> None:
 
 
 def joined(words: tuple[tuple[str, str], ...]) -> str:
+    """Return the words of several items as one text."""
     return " ".join(filter(None, (text.strip() for _, text in words)))
 
 
 def wait_for_an_answer(t: Transition) -> None:
+    """Start the timer within which the model has to answer."""
     t.set_timer(ANSWER, t.settings.turn_timeout_s * 1_000)

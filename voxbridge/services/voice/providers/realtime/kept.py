@@ -38,6 +38,7 @@ class Activity:
     speaking: bool
 
     async def __call__(self, connection: Connection) -> None:
+        """Send the message."""
         await connection.activity(speaking=self.speaking)
 
 

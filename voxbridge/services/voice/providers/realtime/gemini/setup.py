@@ -43,6 +43,7 @@ def build() -> None:
 
 
 def config(setup: Setup, can: Capabilities) -> types.LiveConnectConfig:
+    """Return the SDK's configuration of a session."""
     language = setup.language if "-" in setup.language else None
     tools: list[Any] = []
     if setup.functions:

@@ -258,7 +258,7 @@ class OpenAIConnection:
         listener = self._listener
         self._take(UserWords(effect=listener.effect, text=text, item=item, whole=whole, audio_ms=listener.audio_ms))
 
-    async def _speech_started(self, event: Any) -> None:
+    async def _speech_started(self, _event: Any) -> None:
         self._refusals = 0
         talked_over = self._audible()
         self._user_voice(speaking=True)
@@ -267,10 +267,10 @@ class OpenAIConnection:
             self._responses.mute()
             self._interrupted()
 
-    async def _speech_stopped(self, event: Any) -> None:
+    async def _speech_stopped(self, _event: Any) -> None:
         self._user_voice(speaking=False)
 
-    async def _cleared(self, event: Any) -> None:
+    async def _cleared(self, _event: Any) -> None:
         """Report the interruption by `activity`, which this event answers: here it has its right place among the model's reports."""
         if self._talked_over:
             self._talked_over = False
@@ -329,7 +329,7 @@ class OpenAIConnection:
         """Take a complete call. A call that an interruption cut off arrives too, as `incomplete`, and is not made."""
         if item.type != "function_call" or item.status not in (None, "completed") or not self._calls.add(item.call_id):
             return
-        problem, arguments = tool_calls.read(item.arguments, open=self._responses.calls)
+        problem, arguments = tool_calls.read(item.arguments, open_calls=self._responses.calls)
         if problem:
             _log.warning("OpenAI: a call of %s was refused: %s", plain(item.name), problem)
             self._refusals += 1

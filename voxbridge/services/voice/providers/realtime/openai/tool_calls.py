@@ -19,11 +19,11 @@ _REMEMBERED: Final = 256
 _arguments: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-def read(text: str, *, open: int) -> tuple[str, dict[str, Any]]:
-    """Return what is wrong with a call, for the model, or an empty text and the arguments of the call. `open` calls have no result yet."""
+def read(text: str, *, open_calls: int) -> tuple[str, dict[str, Any]]:
+    """Return what is wrong with a call, for the model, or an empty text and the arguments of the call. `open_calls` have no result yet."""
     if len(text) > ARGUMENTS_LIMIT:
         return f"The arguments have more than {ARGUMENTS_LIMIT} characters.", {}
-    if open >= CALLS_LIMIT:
+    if open_calls >= CALLS_LIMIT:
         return f"{CALLS_LIMIT} calls are open; wait for their results.", {}
     try:
         return "", storable(_arguments.decode(text or "{}"))
@@ -37,11 +37,11 @@ class Recent:
     def __init__(self) -> None:
         self._ids: OrderedDict[str, None] = OrderedDict()
 
-    def add(self, id: str) -> bool:
+    def add(self, call_id: str) -> bool:
         """Add an id; return whether it is new."""
-        if id in self._ids:
+        if call_id in self._ids:
             return False
-        self._ids[id] = None
+        self._ids[call_id] = None
         if len(self._ids) > _REMEMBERED:
             self._ids.popitem(last=False)
         return True

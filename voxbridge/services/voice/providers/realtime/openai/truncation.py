@@ -20,8 +20,8 @@ _REPORT_MS: Final = 1_000
 class Spoken:
     """The audio of one response."""
 
-    def __init__(self, id: str) -> None:
-        self.id = id
+    def __init__(self, response_id: str) -> None:
+        self.id = response_id
         self._quiet = True
         self._bytes = 0
         self._reported = -1
