@@ -94,7 +94,7 @@ async def test_events_that_a_crash_kept_from_the_log_are_written_by_the_next_pro
     before = await stored(log, sid)
     folded = refold(before)
     writer = SessionWriter(log, sid, "tools", stem="a", end=End(folded.number, folded.last_seq))
-    stepper = StepRunner(lambda state, input, now: (step(state, input, now)[0], []), folded.state, writer=writer,
+    stepper: StepRunner[Any, Any, Any] = StepRunner(lambda state, input, now: (step(state, input, now)[0], []), folded.state, writer=writer,
                       clock=Standing(), perform=list[Any]().append, taken=folded.taken)  # fmt: skip
     stepper.take(Returned(call_id="c1", attempt=1, result={"x": 1}))
     await stepper.close()

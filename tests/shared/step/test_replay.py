@@ -62,7 +62,10 @@ def test_a_recorded_call_replays_to_what_was_recorded(call: Log) -> None:
 def test_another_text_is_a_difference_with_its_path_and_its_cause(call: Log) -> None:
     def shouts(state: Any, input: Any, now: int) -> tuple[Any, Sequence[Any]]:
         state, outputs = core_step.step(state, input, now)
-        return state, [Append(msgspec.structs.replace(o.event, text="!")) if _is(o, ev.UserSaid) else o for o in outputs]
+        return state, [
+            Append(msgspec.structs.replace(o.event, text="!")) if isinstance(o, Append) and isinstance(o.event, ev.UserSaid) else o
+            for o in outputs
+        ]
 
     differences = replay(with_step(shouts), call).differences
     assert {(one.kind, one.type, *paths(one)) for one in differences} == {("changed", "user.said", "data.text")}

@@ -79,7 +79,7 @@ class Ticking:
         return self.now
 
 
-def stepper(log: Log, sid: str, perform: Callable[[Any], None] = lambda _: None) -> StepRunner[Toy]:
+def stepper(log: Log, sid: str, perform: Callable[[Any], None] = lambda _: None) -> StepRunner[Toy, Any, Any]:
     return StepRunner(step, Toy(), writer=SessionWriter(log, sid, "voice"), clock=Ticking(), perform=perform)
 
 

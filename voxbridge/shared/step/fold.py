@@ -16,6 +16,8 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.journal import JOURNALS
 
 S = TypeVar("S")
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 
 class LogInput(msgspec.Struct, frozen=True, tag="log"):
@@ -30,8 +32,8 @@ class Append(msgspec.Struct, frozen=True, tag="append"):
     event: events.Event
 
 
-Step = Callable[[S, Any, int], tuple[S, Sequence[Any]]]
-"""`step(state, input, now_us)`. Pure: no clock, no randomness, no I/O."""
+Step = Callable[[S, In, int], tuple[S, Sequence[Out]]]
+"""`step(state, input, now_us)` over states `S`, inputs `In` and outputs `Out`. Pure: no clock, no randomness, no I/O."""
 
 
 class Due(msgspec.Struct, frozen=True):
@@ -53,14 +55,22 @@ class Folded(msgspec.Struct, Generic[S]):
     """Events that the last journal entry calls for and the log lacks, because of a crash in between. To be written before anything else."""
 
 
-Watch = Callable[[Any, Sequence[Any], int], None]
+Watch = Callable[[In, Sequence[Out], int], None]
 """Observer of a fold: receives each input, its outputs, and its time (µs)."""
 
 
-def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[events.Recorded], *, watch: Watch | None = None) -> Folded[S]:
-    """Return the state after every journalled input. `log` holds all events of the session in order; `inputs` is the union of what the
-    service takes besides events; `watch` receives the outputs as they occur, from which a service learns what it had begun and not ended.
-    Raises `INTERNAL` when an event that the journal names is not in `log`."""
+def fold(
+    step: Step[S, In | LogInput, Out],
+    initial: S,
+    inputs: Any,
+    writer: str,
+    log: Sequence[events.Recorded],
+    *,
+    watch: Watch[In | LogInput, Out] | None = None,
+) -> Folded[S]:
+    """Return the state after every journalled input. `log` holds all events of the session in order. `inputs` is the union of what the
+    service takes besides events; Python has no type for the value of a union. `watch` receives the outputs as they occur, from which a
+    service learns what it had begun and not ended. Raises `INTERNAL` when an event that the journal names is not in `log`."""
     by_seq = {recorded.seq: recorded for recorded in log}
     decoder = msgspec.msgpack.Decoder(inputs)
     folded = Folded(state=initial, taken=0, number=0, last_seq=0)
@@ -88,7 +98,7 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
                 if taken.seq not in by_seq:
                     message = f"The journal of {writer} at position {recorded.seq} names position {taken.seq}, which is not there."
                     raise VoxbridgeError(Code.INTERNAL, message, retryable=False)
-                input: Any = LogInput(by_seq[taken.seq])
+                input: In | LogInput = LogInput(by_seq[taken.seq])
             else:
                 input = _input(decoder, taken.input, writer, recorded.seq)
             cause: int | str = f"{writer}#{folded.taken}" if taken.seq is None else taken.seq
@@ -101,7 +111,7 @@ def fold(step: Step[S], initial: S, inputs: Any, writer: str, log: Sequence[even
     return folded
 
 
-def _input(decoder: msgspec.msgpack.Decoder[Any], taken: msgspec.Raw, writer: str, seq: int) -> Any:
+def _input(decoder: msgspec.msgpack.Decoder[In], taken: msgspec.Raw, writer: str, seq: int) -> In:
     try:
         return decoder.decode(taken)
     except msgspec.MsgspecError as error:

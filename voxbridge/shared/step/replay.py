@@ -32,7 +32,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     """Everything needed to replay a service: its step, the state before the first input, and the union of its own inputs."""
 
     writer: str
-    step: Step[Any]
+    step: Step[Any, Any, Any]
     initial: Callable[[str], Any]
     inputs: Any
 

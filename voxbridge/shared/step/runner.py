@@ -16,7 +16,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic
 
 import msgspec
 
@@ -25,7 +25,7 @@ from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.journal import JOURNALS, Taken
 from voxbridge.shared.log.writer import SessionWriter
-from voxbridge.shared.step.fold import Append, LogInput, Step
+from voxbridge.shared.step.fold import Append, In, LogInput, Out, S, Step
 
 JOURNAL_INTERVAL_S: Final = 0.1
 JOURNAL_LIMIT: Final = 512
@@ -37,21 +37,20 @@ JOURNAL_BYTES: Final = 256 * 1024
 INPUT_LIMIT: Final = 512 * 1024
 """Bytes of one input. Larger data comes as events, which the journal names by position."""
 
-S = TypeVar("S")
 _encoder = msgspec.msgpack.Encoder()
 
 
-class StepRunner(Generic[S]):
+class StepRunner(Generic[S, In, Out]):
     """State of one session in one service, and the only place where it changes."""
 
     def __init__(
         self,
-        step: Step[S],
+        step: Step[S, In | LogInput, Out],
         state: S,
         *,
         writer: SessionWriter,
         clock: Clock,
-        perform: Callable[[Any], None],
+        perform: Callable[[Out], None],
         taken: int = 0,
     ) -> None:
         """Set up the stepper. `taken` is how many inputs of this session and service the log already holds."""
@@ -62,13 +61,13 @@ class StepRunner(Generic[S]):
         self._clock = clock
         self._perform = perform
         self._journal_type = JOURNALS[writer.writer]
-        self._waiting: deque[Any] = deque()
+        self._waiting: deque[In | LogInput] = deque()
         self._taking = False
         self._unwritten: list[Taken] = []
         self._bytes = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    def take(self, input: Any) -> None:
+    def take(self, input: In | LogInput) -> None:
         """Take one input: step, journal it, and carry out the outputs in order.
 
         An input given while another is taken (by `perform`) is taken after it. An input that is over `INPUT_LIMIT` (`TOO_LARGE`) or at
@@ -86,7 +85,7 @@ class StepRunner(Generic[S]):
             self._taking = False
             self._waiting.clear()
 
-    def _take(self, input: Any) -> None:
+    def _take(self, input: In | LogInput) -> None:
         if self._writer.failed is not None:
             raise self._writer.failed
         now = self._clock.now_us()

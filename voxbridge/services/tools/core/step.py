@@ -11,8 +11,19 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from voxbridge.services.tools.core.inputs import Accepted, Alarm, Progressed, Raised, Rejected, Returned, Scheduled, Stated, TimerFired
-from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Resolve, SetTimer, StartEffect
+from voxbridge.services.tools.core.inputs import (
+    Accepted,
+    Alarm,
+    Input,
+    Progressed,
+    Raised,
+    Rejected,
+    Returned,
+    Scheduled,
+    Stated,
+    TimerFired,
+)
+from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Output, Resolve, SetTimer, StartEffect
 from voxbridge.services.tools.core.state import Call, State
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code
@@ -45,7 +56,7 @@ ATTEMPTS_LIMIT: Final = 3
 _V = TypeVar("_V")
 
 
-def step(state: State, input: Any, now: int) -> tuple[State, list[Any]]:
+def step(state: State, input: Input | LogInput, now: int) -> tuple[State, list[Output]]:
     """Take one input at `now` (µs of the Unix clock)."""
     if isinstance(input, LogInput):
         return _heard(state, input.recorded, now)
@@ -71,7 +82,7 @@ def task_id(call_id: str) -> str:
     return f"task-{call_id}"
 
 
-def _heard(state: State, recorded: events.Recorded, now: int) -> tuple[State, list[Any]]:
+def _heard(state: State, recorded: events.Recorded, now: int) -> tuple[State, list[Output]]:
     event = recorded.event
     if isinstance(event, ToolCalled):
         return _called(state, recorded, event, now)
@@ -93,7 +104,7 @@ def _heard(state: State, recorded: events.Recorded, now: int) -> tuple[State, li
     return state, [*outputs, Done(recorded.seq)]
 
 
-def _called(state: State, recorded: events.Recorded, event: ToolCalled, now: int) -> tuple[State, list[Any]]:
+def _called(state: State, recorded: events.Recorded, event: ToolCalled, now: int) -> tuple[State, list[Output]]:
     call_id = event.call_id
     known = state.open.get(call_id)
     if known is not None and known.seq == recorded.seq:
@@ -121,7 +132,7 @@ def _called(state: State, recorded: events.Recorded, event: ToolCalled, now: int
     return _put(state, call_id, call), [Resolve(call_id, call.name, call.arguments)]
 
 
-def _again(state: State, call_id: str, call: Call, now: int) -> tuple[State, list[Any]]:
+def _again(state: State, call_id: str, call: Call, now: int) -> tuple[State, list[Output]]:
     """Handle a redelivered event of an open call: the process that had the call is gone."""
     if call.phase == "waiting":
         return state, [Resolve(call_id, call.name, call.arguments)]
@@ -138,7 +149,7 @@ def _again(state: State, call_id: str, call: Call, now: int) -> tuple[State, lis
     return _close(state, call_id, call, event)
 
 
-def _accept(state: State, input: Accepted, call: Call, now: int) -> tuple[State, list[Any]]:
+def _accept(state: State, input: Accepted, call: Call, now: int) -> tuple[State, list[Output]]:
     call_id = input.call_id
     call = msgspec.structs.replace(call, mode=input.mode, timeout_ms=input.timeout_ms, idempotent=input.idempotent)
     ends_at = _ends_at(call, now)
@@ -148,9 +159,9 @@ def _accept(state: State, input: Accepted, call: Call, now: int) -> tuple[State,
     return _start(state, call_id, call, ends_at, now)
 
 
-def _start(state: State, call_id: str, call: Call, ends_at: int, now: int) -> tuple[State, list[Any]]:
+def _start(state: State, call_id: str, call: Call, ends_at: int, now: int) -> tuple[State, list[Output]]:
     call = msgspec.structs.replace(call, phase="running", attempt=call.attempt + 1, started_at=now, wake_at=ends_at)
-    outputs: list[Any] = [Append(ToolStarted(call_id=call_id, name=call.name, attempt=call.attempt))]
+    outputs: list[Output] = [Append(ToolStarted(call_id=call_id, name=call.name, attempt=call.attempt))]
     if call.mode == "task" and call.attempt == 1:
         outputs += _answer(call_id, call, {"spoken": f"Started {call.name.replace('_', ' ')}."}, now)
         outputs.append(Append(TaskStarted(task_id=task_id(call_id), function=call.name, call_id=call_id)))
@@ -158,7 +169,7 @@ def _start(state: State, call_id: str, call: Call, ends_at: int, now: int) -> tu
     return _put(state, call_id, call), outputs
 
 
-def _told(state: State, input: Returned | Scheduled | Raised | Progressed | Stated, call: Call, now: int) -> tuple[State, list[Any]]:
+def _told(state: State, input: Returned | Scheduled | Raised | Progressed | Stated, call: Call, now: int) -> tuple[State, list[Output]]:
     call_id = input.call_id
     if isinstance(input, Stated):
         return state, [Append(msgspec.convert(input.data, events.KINDS[input.kind].cls))]
@@ -180,7 +191,7 @@ def _told(state: State, input: Returned | Scheduled | Raised | Progressed | Stat
     return _close(state, call_id, call, ToolCompleted(call_id=call_id, name=call.name, result=input.result, ms=_ms(call, now)))
 
 
-def _schedule(state: State, call_id: str, call: Call, alarm: Alarm, now: int) -> tuple[State, list[Any]]:
+def _schedule(state: State, call_id: str, call: Call, alarm: Alarm, now: int) -> tuple[State, list[Output]]:
     due = call.called_at + alarm.after_ms * 1_000
     outputs = _answer(call_id, call, {**alarm.result, "spoken": alarm.spoken}, now)
     outputs.append(Append(TaskStarted(task_id=task_id(call_id), function=call.name, call_id=call_id, due_ts=due, label=alarm.label)))
@@ -191,7 +202,7 @@ def _schedule(state: State, call_id: str, call: Call, alarm: Alarm, now: int) ->
     return _put(state, call_id, call), [*outputs, SetTimer(call_id, due)]
 
 
-def _woken(state: State, call_id: str, call: Call, now: int) -> tuple[State, list[Any]]:
+def _woken(state: State, call_id: str, call: Call, now: int) -> tuple[State, list[Output]]:
     if call.phase == "waiting":
         return state, []
     if now < call.wake_at:
@@ -211,7 +222,7 @@ def _woken(state: State, call_id: str, call: Call, now: int) -> tuple[State, lis
     return state, [CancelEffect(call_id), *outputs]
 
 
-def _cancel(state: State, call_id: str, call: Call, reason: str, now: int) -> tuple[State, list[Any]]:
+def _cancel(state: State, call_id: str, call: Call, reason: str, now: int) -> tuple[State, list[Output]]:
     if call.phase == "waiting":
         return _close(state, call_id, call, _failed(call_id, call, _cancellation(reason), now))
     if call.phase == "scheduled":
@@ -220,7 +231,7 @@ def _cancel(state: State, call_id: str, call: Call, reason: str, now: int) -> tu
     return _put(state, call_id, msgspec.structs.replace(call, cancelled=call.cancelled or reason)), [CancelEffect(call_id)]
 
 
-def _answer(call_id: str, call: Call, result: dict[str, Any], now: int) -> list[Any]:
+def _answer(call_id: str, call: Call, result: dict[str, Any], now: int) -> list[Output]:
     """Answer the call while its task goes on."""
     answer = {"task_id": task_id(call_id), "status": "started", **result}
     return [Append(ToolCompleted(call_id=call_id, name=call.name, result=answer, ms=_ms(call, now)))]
@@ -234,7 +245,7 @@ def _failed(call_id: str, call: Call, error: Failure, now: int) -> events.Event:
     return TaskFailed(task_id=task_id(call_id), function=call.name, error=error)
 
 
-def _close(state: State, call_id: str, call: Call, event: events.Event) -> tuple[State, list[Any]]:
+def _close(state: State, call_id: str, call: Call, event: events.Event) -> tuple[State, list[Output]]:
     rest = {other_id: other for other_id, other in state.open.items() if other_id != call_id}
     state = msgspec.structs.replace(state, open=rest, ended=_kept({**state.ended, call_id: call.seq}, ENDED_KEPT))
     return state, [Append(event), CancelTimer(call_id), Done(call.seq)]

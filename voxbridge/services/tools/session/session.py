@@ -13,12 +13,12 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from voxbridge.services.tools.core.inputs import Accepted, Input, Rejected
-from voxbridge.services.tools.core.outputs import Resolve
+from voxbridge.services.tools.core.outputs import Output, Resolve
 from voxbridge.services.tools.core.state import State
 from voxbridge.services.tools.core.step import step
 from voxbridge.shared import events
@@ -36,11 +36,11 @@ TRIES: Final = 24
 _BACK_OFF_S: Final = 0.04
 
 Decide = Callable[[Resolve], Accepted | Rejected]
-Perform = Callable[["Session", Any], Awaitable[None]]
+Perform = Callable[["Session", Output], Awaitable[None]]
 
 
 class _Open(msgspec.Struct):
-    stepper: StepRunner[State]
+    stepper: StepRunner[State, Input, Output]
     writer: SessionWriter
     mark: str
 
@@ -62,7 +62,7 @@ class Session:
         self._now: _Open | None = None
         self._recorded: frozenset[str] = frozenset()
         self._folds = 0
-        self._outputs: list[Any] = []
+        self._outputs: list[Output] = []
 
     @property
     def busy(self) -> bool:
@@ -88,7 +88,7 @@ class Session:
                 with suppress(VoxbridgeError):
                     await now.stepper.close()
 
-    async def _transact(self, input: Input | LogInput) -> Sequence[Any]:
+    async def _transact(self, input: Input | LogInput) -> Sequence[Output]:
         for _ in range(TRIES):
             mark = ""
             try:
@@ -143,11 +143,13 @@ class Session:
         for lost in folded.missing:
             writer.submit(lost.event, ts=lost.ts, cause=lost.cause)
         await writer.flushed()
-        stepper = StepRunner(step, folded.state, writer=writer, clock=self._clock, perform=self._collect, taken=folded.taken)
+        stepper: StepRunner[State, Input, Output] = StepRunner(
+            step, folded.state, writer=writer, clock=self._clock, perform=self._collect, taken=folded.taken
+        )
         self._now = _Open(stepper=stepper, writer=writer, mark=f"{self.sid}.{WRITER}.{stem}.")
         return self._now
 
-    def _collect(self, output: Any) -> None:
+    def _collect(self, output: Output) -> None:
         self._outputs.append(output)
 
 

@@ -220,9 +220,8 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
     error: Failure
 
 
-Input = (
-    Opened
-    | VoiceStarted
+SessionInput = (
+    VoiceStarted
     | VoiceStopped
     | Transcribed
     | TurnJudged
@@ -234,13 +233,7 @@ Input = (
     | EffectFailed
     | TimerFired
     | MicrophoneAt
-    | TakenOver
-    | Released
-    | GatewayLost
     | CauseFound
-    | LimitReached
-    | Broken
-    | Orphaned
-    | Refused
-    | ProviderInput
 )
+WorkerInput = Opened | Refused | TakenOver | Released | LimitReached | GatewayLost | Broken | Orphaned
+Input = SessionInput | WorkerInput | ProviderInput

@@ -8,6 +8,7 @@ import msgspec
 
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.bus.moments import Moment
+from voxbridge.shared.step.fold import Append
 
 AUDIO_END: Final = 2**31 - 1
 """End of an audio range, in ms, that stands for all audio received so far."""
@@ -219,7 +220,8 @@ class Close(msgspec.Struct, frozen=True, tag="close"):
 
 
 Output = (
-    StartEffect
+    Append
+    | StartEffect
     | CancelEffect
     | SetTimer
     | CancelTimer

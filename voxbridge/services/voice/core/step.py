@@ -20,6 +20,7 @@ from voxbridge.services.voice.core.realtime import faults, noises, responses, to
 from voxbridge.services.voice.core.state import Mark, Piece, Reply, Stamps, State
 from voxbridge.services.voice.core.transition import ANSWER, Transition
 from voxbridge.services.voice.core.turns import filler, handoff_request, interruption, ledger, playout, reopening, rounds, trailing, turns
+from voxbridge.shared import events
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.errors import Code
@@ -46,7 +47,7 @@ def initial(sid: str) -> State:
     return State(sid=sid)
 
 
-def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
+def step(state: State, input: inputs.Input | LogInput, now: int) -> tuple[State, Sequence[out.Output]]:
     """Apply one input. Return the new state and the outputs, which the shell must perform in order."""
     if state.phase == "ended":
         return state, ()
@@ -69,7 +70,7 @@ def step(state: State, input: Any, now: int) -> tuple[State, Sequence[Any]]:
     return t.state, t.outputs
 
 
-def _event(t: Transition, event: Any, ts: int) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each event
+def _event(t: Transition, event: events.Event, ts: int) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each event
     if t.client.presumed and isinstance(event, _FROM_A_CLIENT):
         presence.back(t)
     match event:
@@ -137,7 +138,7 @@ def _answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
         rounds.answered(t, call_id, result)
 
 
-def _said_by_provider(t: Transition, input: Any) -> None:  # noqa: C901, PLR0912 - one case for each input
+def _said_by_provider(t: Transition, input: provider_events.ProviderInput) -> None:  # noqa: C901, PLR0912 - one case for each input
     realtime = t.state.realtime
     if t.state.phase != "open" or realtime is None or input.effect != realtime.effect:
         return
@@ -179,7 +180,7 @@ def _said_by_provider(t: Transition, input: Any) -> None:  # noqa: C901, PLR0912
             responses.count(t, input)
 
 
-def _input(t: Transition, input: Any) -> None:  # noqa: C901, PLR0912 - one case for each input
+def _input(t: Transition, input: inputs.Input) -> None:  # noqa: C901, PLR0912 - one case for each input
     match input:
         case inputs.VoiceStarted(audio_ms=audio_ms) if t.state.realtime is not None:
             transcripts.activity(t, speaking=True, audio_ms=audio_ms)
@@ -219,7 +220,7 @@ def _input(t: Transition, input: Any) -> None:  # noqa: C901, PLR0912 - one case
             _of_the_worker(t, input)
 
 
-def _of_the_worker(t: Transition, input: Any) -> None:
+def _of_the_worker(t: Transition, input: inputs.WorkerInput | provider_events.ProviderInput) -> None:
     match input:
         case inputs.Opened():
             opening.open_session(t, input)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -53,7 +53,7 @@ class Transition:
     def __init__(self, state: State, now: int) -> None:
         self.state = state.copied()
         self.now = now
-        self.outputs: list[Any] = []
+        self.outputs: list[out.Output] = []
 
     def append(self, event: events.Event) -> None:
         """Write an event to the log."""

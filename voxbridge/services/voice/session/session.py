@@ -86,7 +86,7 @@ class Session:
             end=End(folded.number, folded.last_seq),
             policy=Policy(on_failed=self._lost, hold=place.stall_guard.hold),
         )
-        self._stepper: StepRunner[State] = StepRunner(
+        self._stepper: StepRunner[State, inputs.Input, out.Output] = StepRunner(
             step.step, folded.state, writer=self._writer, clock=place.clock, perform=self._perform, taken=folded.taken
         )
 
@@ -185,7 +185,7 @@ class Session:
         self._going_on.set()
         self._timers.release()
 
-    def take(self, input: Any) -> None:
+    def take(self, input: inputs.Input | LogInput) -> None:
         """Give the core an input. Raises `TOO_LARGE` when it cannot be journalled; the input was then not taken."""
         if self._over:
             return
@@ -315,7 +315,7 @@ class Session:
             listen = self._ears.hear if self.state.team.agent.manual_activity else self._ears.pass_by
             self._linked().hear(frame, listen(frame))
 
-    def _perform(self, output: Any) -> None:
+    def _perform(self, output: out.Output) -> None:
         if self._over and not isinstance(output, out.Tell):
             return
         match output:
