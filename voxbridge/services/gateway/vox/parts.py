@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Protocol
 
 from voxbridge.services.gateway.door.access import Access
 from voxbridge.services.gateway.door.admission import Admission
@@ -11,6 +12,9 @@ from voxbridge.services.gateway.vox.microphones import Microphones
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.service.process import Resources
 from voxbridge.shared.store.store import Store
+
+if TYPE_CHECKING:
+    from voxbridge.services.gateway.vox.shell import Vox
 
 
 class GatewayParts(Protocol):
@@ -24,8 +28,8 @@ class GatewayParts(Protocol):
     microphones: Microphones
     admission: Admission
 
-    def left(self, connection: Any) -> None:
+    def left(self, connection: Vox) -> None:
         """Forget a connection that is over."""
 
-    def background(self, work: Any) -> None:
+    def background(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run a coroutine that outlives its caller."""

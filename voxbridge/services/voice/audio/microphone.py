@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from voxbridge.services.voice.audio import catch_up as audio_catch_up
 from voxbridge.services.voice.audio.speech_buffer import SpeechBuffer
+from voxbridge.services.voice.audio.vad import VoiceModel
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.state import State
 from voxbridge.shared.audio import frames
@@ -30,7 +31,7 @@ Voice = inputs.VoiceStarted | inputs.VoiceStopped
 class Microphone:
     """Microphone of one session: takes whole frames and gives the core `MicrophoneAt`, `VoiceStarted` and `VoiceStopped`."""
 
-    def __init__(self, vad: Any, take: Callable[[Any], None], reached: Callable[[], bool]) -> None:
+    def __init__(self, vad: VoiceModel, take: Callable[[Any], None], reached: Callable[[], bool]) -> None:
         """Create the microphone. `reached` tells whether frames can arrive now."""
         self._reached = reached
         self._take = take

@@ -7,9 +7,9 @@ Audio is addressed in ms from the first sample of the session. The last seconds 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
-from voxbridge.services.voice.audio.vad import START_WINDOWS, STOP_WINDOWS, WINDOW, WINDOW_MS, Detector
+from voxbridge.services.voice.audio.vad import START_WINDOWS, STOP_WINDOWS, WINDOW, WINDOW_MS, Detector, VoiceModel
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.outputs import AUDIO_END
 from voxbridge.shared.audio.frames import INPUT_RATE
@@ -28,7 +28,7 @@ _TRIM_AT: Final = 64 * 1024
 class SpeechBuffer:
     """Speech detector and audio buffer: takes PCM16 at 16 kHz; calls `hear` with `VoiceStarted` and `VoiceStopped`."""
 
-    def __init__(self, model: Any, hear: Callable[[inputs.VoiceStarted | inputs.VoiceStopped], None]) -> None:
+    def __init__(self, model: VoiceModel, hear: Callable[[inputs.VoiceStarted | inputs.VoiceStopped], None]) -> None:
         self._detector = Detector(model)
         self._hear = hear
         self._audio = bytearray()

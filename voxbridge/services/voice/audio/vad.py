@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -50,10 +50,17 @@ class SileroModel:
         return float(probability[0, 0]), state
 
 
+class VoiceModel(Protocol):
+    """A model of voice activity."""
+
+    def run(self, window: Samples, state: Samples) -> tuple[float, Samples]:
+        """Return `(probability, next state)` for context and window, 576 samples from -1 to 1."""
+
+
 class Detector:
     """Detector of the beginning and end of speech in one session's microphone audio."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: VoiceModel) -> None:
         self.speaking = False
         self._model = model
         self._state = np.zeros((2, 1, 128), dtype=np.float32)

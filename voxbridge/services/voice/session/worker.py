@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from voxbridge.services.voice.audio.vad import VoiceModel
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.turns import reopening
 from voxbridge.services.voice.providers.cascade.models import Models
@@ -31,7 +32,7 @@ class Workplace:
     log: Log
     audio_nc: FastClient
     models: Models
-    vad: Any
+    vad: VoiceModel
     worker: str
     stall_guard: StallGuard = field(default_factory=StallGuard)
     vendors: Vendors | None = None

@@ -227,11 +227,11 @@ def _utterance_ready(t: Transition) -> None:
             turns.no_words(t)
         return
     text, stamps = utterance.text.strip(), utterance.stamps
-    about = {
+    details: turns.Source = {
         "language": utterance.language,
         "confidence": utterance.confidence,
         "audio_from_ms": utterance.from_ms,
         "audio_to_ms": utterance.to_ms if utterance.to_ms != out.AUDIO_END else None,
     }
-    if not reopening.goes_on(t, text, stamps=stamps, **about):
-        turns.user_said(t, text, source="speech", stamps=stamps, **about)
+    if not reopening.goes_on(t, text, stamps=stamps, **details):
+        turns.user_said(t, text, source="speech", stamps=stamps, **details)

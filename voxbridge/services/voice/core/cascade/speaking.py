@@ -5,7 +5,7 @@ Results of the models arrive as inputs that carry the id of their effect; an inp
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, Literal
 
 from msgspec.structs import replace
 
@@ -311,7 +311,7 @@ def silent_model(t: Transition) -> None:
     _failed(t, "llm" if reply.round.effect is not None else "tts", ev.Failure(code="TIMED_OUT", message=message, retryable=True))
 
 
-def _failed(t: Transition, part: Any, error: ev.Failure) -> None:
+def _failed(t: Transition, part: Literal["stt", "llm", "tts"], error: ev.Failure) -> None:
     """Apologise in the same turn, once, for a reply that cannot go on."""
     reply = t.reply
     if reply is None:

@@ -6,7 +6,7 @@ and the client is there. An unanswered question is asked again. `connection` ope
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, Literal
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ STILL_MS: Final = 1_000
 """Milliseconds after a takeover during speech in which the detector notices that the speech goes on."""
 
 
-def pause(t: Transition, by: Any, *, left_ms: int | None = None) -> None:
+def pause(t: Transition, by: Literal["takeover", "disconnect", "failure"], *, left_ms: int | None = None) -> None:
     """Stop the reply because of a fault: settle what was heard of it, and have the model go on after it when the client is there.
     `left_ms` is how much of its audio had left for the client, None if unknown."""
     reply = t.reply

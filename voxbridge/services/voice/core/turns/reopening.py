@@ -12,7 +12,7 @@ of one utterance.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, Unpack
 
 from msgspec.structs import replace
 
@@ -52,12 +52,12 @@ def withdraw(t: Transition) -> bool:
     return True
 
 
-def goes_on(t: Transition, text: str, *, stamps: Stamps, **audio: Any) -> bool:
+def goes_on(t: Transition, text: str, *, stamps: Stamps, **details: Unpack[turns.Source]) -> bool:
     """Take what the user said as the next part of the reopened turn. Return whether there is such a turn."""
     before = _taken(t)
     if before is None:
         return False
-    t.append(ev.UserSaid(text=text, turn=before.turn, source="speech", **audio, continues=True))
+    t.append(ev.UserSaid(text=text, turn=before.turn, source="speech", **details, continues=True))
     memory.remember_more(t, text)
     _ask(t, before, stamps)
     return True

@@ -6,7 +6,7 @@ A turn begins with what the user said, and ends when the reply was heard, was cu
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal, TypedDict, Unpack
 
 from msgspec.structs import replace
 
@@ -31,17 +31,28 @@ REPORT_MARGIN_MS: Final = 3_000
 
 NOTICES_LIMIT: Final = 16
 
+
+class Source(TypedDict, total=False):
+    """Details of the user's words, as in `UserSaid`."""
+
+    language: str
+    confidence: float | None
+    audio_from_ms: int | None
+    audio_to_ms: int | None
+    text_id: str
+
+
 CancelledBy = Literal["barge_in", "client", "text", "end", "failure", "handoff"]
 
 
-def user_said(t: Transition, text: str, *, source: Literal["speech", "text"], stamps: Stamps, **audio: Any) -> None:
+def user_said(t: Transition, text: str, *, source: Literal["speech", "text"], stamps: Stamps, **details: Unpack[Source]) -> None:
     """Record what the user said as a new turn, and let the agent answer."""
     cancel_reply(t, "text" if source == "text" else "barge_in")
     resolve_cut(t, None)
     t.speech.resume, t.speech.redo = "", 0
     ledger.settle(t)
     turn = ledger.begin(t)
-    t.append(ev.UserSaid(text=text, turn=turn, source=source, **audio))
+    t.append(ev.UserSaid(text=text, turn=turn, source=source, **details))
     memory.remember_user(t, text)
     begin_reply(t, turn, stamps, reopens=t.settings.reopens if source == "speech" else 0)
 
