@@ -206,8 +206,8 @@ async def test_each_service_signs_in_as_itself_and_may_not_do_what_the_owner_may
         voice = await connect_nats(server.url_of("voice"), "voice-1", pending=1_024, user="voice")
         sid = new_session_id()
         assert (await voice.jetstream().publish(f"vx.s.{sid}.ev.voice.i.test.done", b"x")).seq == 1
-        assert not may_make(voice)
-        assert may_make(owner)
+        assert not may_make(voice.jetstream())
+        assert may_make(owner.jetstream())
         assert denied(voice) == ()
         with pytest.raises(nats.errors.TimeoutError):
             await voice.jetstream(timeout=0.2).purge_stream(subjects.EVENT_STREAM)

@@ -1,14 +1,16 @@
-"""Note of which connections may create streams and consumers: all but those of a service that is a NATS user of its own.
+"""Administration of streams: which connections may create them, and requests that nats-py has no method for.
 
-Such a connection does not try: a refusal would cost its timeout, and count against its health. Owns a note per connection, gone with it.
+All connections may but those of a service that is a NATS user of its own. Such a connection does not try: a refusal would cost its timeout,
+and count against its health. Owns a note per connection, gone with it, and the use of what nats-py keeps private in a JetStream context.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 from weakref import WeakSet
 
 from nats.aio.client import Client
+from nats.js.client import JetStreamContext
 
 _limited: Final[WeakSet[Client]] = WeakSet()
 
@@ -18,6 +20,12 @@ def limit(client: Client) -> None:
     _limited.add(client)
 
 
-def may_make(client: Client) -> bool:
-    """Return whether this connection may create streams and consumers."""
-    return client not in _limited
+def may_make(js: JetStreamContext) -> bool:
+    """Return whether this context's connection may create streams and consumers."""
+    return js._nc not in _limited
+
+
+async def ask(js: JetStreamContext, request: str, payload: bytes = b"", *, timeout_s: float) -> dict[str, Any]:
+    """Return the server's answer to a request of the JetStream API, with fields that nats-py does not know. Raises as nats-py does."""
+    answer: dict[str, Any] = await js._api_request(f"$JS.API.{request}", payload, timeout=timeout_s)
+    return answer

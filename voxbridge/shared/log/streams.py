@@ -21,7 +21,7 @@ from nats.js.client import JetStreamContext
 from nats.js.errors import BadRequestError, NotFoundError, ServerError
 
 from voxbridge.shared.bus import subjects as bus_subjects
-from voxbridge.shared.bus.stream_admin import may_make
+from voxbridge.shared.bus.stream_admin import ask, may_make
 from voxbridge.shared.config import Recording
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 
@@ -157,11 +157,11 @@ async def ensure_streams(js: JetStreamContext, *, retention_days: int = 0, recor
             try:
                 found = (await js.stream_info(str(wanted.name))).config
             except NotFoundError:
-                if not may_make(js._nc):
+                if not may_make(js):
                     raise _not_made(f"stream {wanted.name}") from None
                 await _make(js, wanted)
             else:
-                if may_make(js._nc) and (differs(wanted, found) or _is_older(wanted, found)):
+                if may_make(js) and (differs(wanted, found) or _is_older(wanted, found)):
                     await _update(js, wanted)
     except BadRequestError as error:
         raise VoxbridgeError(Code.INTERNAL, f"NATS refused a stream: {error.description}.", retryable=False) from error
@@ -194,14 +194,14 @@ async def _make(js: JetStreamContext, wanted: StreamConfig) -> None:
 async def _update(js: JetStreamContext, wanted: StreamConfig) -> None:
     """Change the wanted settings and keep all others. A setting that an update leaves out goes back to the server's default, which for
     replicas is one. So the update starts from the server's own answer, including fields that the client does not know."""
-    info = await js._api_request(f"$JS.API.STREAM.INFO.{wanted.name}", timeout=_API_S)
+    info = await ask(js, f"STREAM.INFO.{wanted.name}", timeout_s=_API_S)
     there: dict[str, Any] = info["config"]
     older = _is_older(wanted, StreamConfig.from_response(dict(there)))
     there |= _asked(wanted, there)
     if older:
         there.pop("republish", None)
         there["no_ack"] = bool(wanted.no_ack)
-    await js._api_request(f"$JS.API.STREAM.UPDATE.{wanted.name}", json.dumps(there).encode(), timeout=_API_S)
+    await ask(js, f"STREAM.UPDATE.{wanted.name}", json.dumps(there).encode(), timeout_s=_API_S)
 
 
 async def make_again(js: JetStreamContext, *, retention_days: int, recording: Recording | None, replicas: int = 0) -> None:
@@ -234,11 +234,11 @@ async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig) -> None:
         try:
             found = (await js.consumer_info(bus_subjects.EVENT_STREAM, name)).config
         except NotFoundError:
-            if not may_make(js._nc):
+            if not may_make(js):
                 raise _not_made(f"consumer {name}") from None
             await js.add_consumer(bus_subjects.EVENT_STREAM, wanted)
         else:
-            if may_make(js._nc) and (found is None or differs(wanted, found)):
+            if may_make(js) and (found is None or differs(wanted, found)):
                 await js.add_consumer(bus_subjects.EVENT_STREAM, wanted if found is None else found.evolve(**_set_in(wanted)))
     except BadRequestError as error:
         raise VoxbridgeError(Code.INTERNAL, f"NATS refused the consumer {name}: {error.description}.", retryable=False) from error

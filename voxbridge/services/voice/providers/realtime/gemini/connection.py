@@ -171,7 +171,7 @@ class GeminiConnection:
     def __init__(self, session: Any, stack: AsyncExitStack, setup: Setup, can: Capabilities) -> None:
         self.resumed = bool(setup.handle)
         self._session = session
-        self._socket: ProviderSocket = session._ws
+        self._socket: ProviderSocket = session._ws  # noqa: SLF001 - pinned; tests/deploy/test_internals.py
         self._stack = stack
         self._can = can
         self._manual = setup.manual_activity

@@ -67,7 +67,7 @@ class Wire:
 
     def __init__(self, sdk: AsyncRealtimeConnection) -> None:
         self._sdk = sdk
-        self._socket = cast("ProviderSocket", sdk._connection)
+        self._socket = cast("ProviderSocket", sdk._connection)  # noqa: SLF001 - pinned; tests/deploy/test_internals.py
 
     def append(self, pcm: bytes) -> None:
         """Send microphone audio: PCM16 at 24 kHz."""
