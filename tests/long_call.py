@@ -25,7 +25,8 @@ from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.journal import Taken, VoiceJournal
 from voxbridge.shared.log.reader import Log
-from voxbridge.shared.step.fold import Append, LogInput
+from voxbridge.shared.step.fold import Append
+from voxbridge.shared.step.journal import LogInput
 
 TURN_S: Final = 10
 ASKED: Final = ("What time is it in Tokyo?", "How long will the train take?", "And what is six times seven?", "Set a timer for tea.")

@@ -14,7 +14,8 @@ from voxbridge.shared.events import gateway
 from voxbridge.shared.events.journal import Taken, VoiceJournal
 from voxbridge.shared.events.voice import ToolCalled
 from voxbridge.shared.log import session_file
-from voxbridge.shared.step.fold import Append, LogInput
+from voxbridge.shared.step.fold import Append
+from voxbridge.shared.step.journal import LogInput
 
 WORDS = ("what is the weather like", "and tomorrow", "how far is it from here to the sea", "tell me more about that")
 JOURNAL_INTERVAL_US = 100_000

@@ -25,7 +25,8 @@ from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.events.journal import JOURNALS
 from voxbridge.shared.log.reader import Log
-from voxbridge.shared.step.fold import Append, Due, LogInput, fold
+from voxbridge.shared.step.fold import Append, Due, fold
+from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.step.replay import Service
 
 WHOLE_SERVICES = {"voice": ("voice",), "tools": ("tools",), "faults": ("voice", "tools")}

@@ -37,7 +37,8 @@ from voxbridge.shared.events.journal import JOURNALS, Taken, ToolsJournal
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
-from voxbridge.shared.step.fold import Append, LogInput, fold
+from voxbridge.shared.step.fold import Append, fold
+from voxbridge.shared.step.journal import LogInput
 
 RECORDING: Final = Path(__file__).parents[1] / "recorded" / "call_d4245723.jsonl"
 ANSWERS: Final = (tools.ToolCompleted, tools.ToolFailed, tools.ToolInterrupted)

@@ -39,7 +39,8 @@ from voxbridge.shared.events.tools import (
     ToolStarted,
 )
 from voxbridge.shared.events.voice import Failure, SessionEnded, ToolCalled, ToolCancelled
-from voxbridge.shared.step.fold import Append, LogInput
+from voxbridge.shared.step.fold import Append
+from voxbridge.shared.step.journal import LogInput
 
 MS = 1_000
 T0 = 1_700_000_000_000_000

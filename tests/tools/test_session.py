@@ -19,7 +19,7 @@ from voxbridge.shared.events.voice import ToolCalled
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import End, SessionWriter
-from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.step.runner import StepRunner
 
 

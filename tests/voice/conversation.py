@@ -14,7 +14,8 @@ from voxbridge.shared.agents.model import Cast
 from voxbridge.shared.bus.moments import PartialTranscript, StateChanged
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
-from voxbridge.shared.step.fold import Append, LogInput
+from voxbridge.shared.step.fold import Append
+from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.store.store import Function
 
 SID = "0123456789abcdef0123456789abcdef"

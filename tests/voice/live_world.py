@@ -27,7 +27,8 @@ from voxbridge.shared import events
 from voxbridge.shared.agents.model import HANDOFF, Cast
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
-from voxbridge.shared.step.fold import LogInput, fold
+from voxbridge.shared.step.fold import fold
+from voxbridge.shared.step.journal import LogInput
 
 DIAL_MS: Final = 150
 ENDPOINT_MS: Final = 500

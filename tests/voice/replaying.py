@@ -11,7 +11,8 @@ from voxbridge.services.voice.core import inputs, step
 from voxbridge.services.voice.core.state import State
 from voxbridge.shared import events
 from voxbridge.shared.events.journal import VoiceJournal
-from voxbridge.shared.step.fold import Append, LogInput
+from voxbridge.shared.step.fold import Append
+from voxbridge.shared.step.journal import LogInput
 
 _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(inputs.Input)
 Appended = tuple[str, int | str | None, int, bytes]

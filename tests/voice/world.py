@@ -25,7 +25,8 @@ from voxbridge.shared import events
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.journal import Taken, VoiceJournal
-from voxbridge.shared.step.fold import Append, LogInput, fold
+from voxbridge.shared.step.fold import Append, fold
+from voxbridge.shared.step.journal import LogInput
 
 JOURNAL_MS = 100
 MS_PER_CHARACTER = 50

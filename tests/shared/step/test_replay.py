@@ -18,7 +18,8 @@ from voxbridge.shared.events import envelope, gateway
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.journal import Taken, VoiceJournal
 from voxbridge.shared.step import replay as replaying
-from voxbridge.shared.step.fold import Append, LogInput, fold
+from voxbridge.shared.step.fold import Append, fold
+from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.step.replay import Difference, Replayed, replay
 
 VOICE = services()["voice"]

@@ -20,7 +20,8 @@ from voxbridge.shared.events.voice import SessionOwned, UserSaid
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import End, Policy, SessionWriter
-from voxbridge.shared.step.fold import Append, LogInput, fold
+from voxbridge.shared.step.fold import Append, fold
+from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.step.runner import INPUT_LIMIT, JOURNAL_BYTES, JOURNAL_LIMIT, StepRunner
 
 
@@ -321,5 +322,5 @@ def test_a_fold_refuses_a_journal_that_cannot_be_read_and_goes_on_over_anything_
         fold(step, Toy(), Input, "voice", [recorded(2, gone, "voice.journal")])
     assert not caught.value.retryable
     odd = VoiceJournal(first=0, inputs=(Taken(at=1, seq=None, input=msgspec.Raw(msgspec.msgpack.encode({"type": "unheard of"}))),))
-    with pytest.raises(VoxbridgeError, match="journal of voice at position 3 cannot be read"):
+    with pytest.raises(VoxbridgeError, match="journal of voice at position 3 has an input 0 that cannot be read"):
         fold(step, Toy(), Input, "voice", [recorded(3, odd, "voice.journal")])

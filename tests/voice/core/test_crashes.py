@@ -15,7 +15,8 @@ from voxbridge.services.voice.core.outstanding import Outstanding
 from voxbridge.shared import events
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.journal import VoiceJournal
-from voxbridge.shared.step.fold import LogInput, fold
+from voxbridge.shared.step.fold import fold
+from voxbridge.shared.step.journal import LogInput
 
 ANSWERS = {
     "Tea?": "Tea is a hot drink. It comes from leaves of a bush. People like it in the morning.",

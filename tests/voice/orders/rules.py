@@ -22,7 +22,8 @@ from voxbridge.services.voice.core.turns.turns import NOTICES_LIMIT
 from voxbridge.shared import events
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.journal import Taken, VoiceJournal
-from voxbridge.shared.step.fold import LogInput, fold
+from voxbridge.shared.step.fold import fold
+from voxbridge.shared.step.journal import LogInput
 
 SEED: Final = "VOXBRIDGE_SEED"
 """Environment variable that repeats a run."""

@@ -27,7 +27,8 @@ from voxbridge.shared import events
 from voxbridge.shared.agents.model import Cast
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
-from voxbridge.shared.step.fold import Append, LogInput
+from voxbridge.shared.step.fold import Append
+from voxbridge.shared.step.journal import LogInput
 
 IDLE_S: Final = 3_600
 THINKS_MS: Final = 300

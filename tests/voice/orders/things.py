@@ -13,7 +13,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
-from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.step.journal import LogInput
 
 Thing = tuple[str, int]
 

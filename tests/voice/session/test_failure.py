@@ -13,7 +13,7 @@ from voxbridge.services.voice.core import step as core_step
 from voxbridge.services.voice.core.state import State
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
-from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.store.store import Store
 
 Fails = Callable[[State, Any], bool]

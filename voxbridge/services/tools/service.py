@@ -37,7 +37,7 @@ from voxbridge.shared.events.voice import Failure, SessionEnded, ToolCalled
 from voxbridge.shared.log import reader
 from voxbridge.shared.service.process import Resources, Service
 from voxbridge.shared.step.effects import Tasks, Timers
-from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.store.store import Store
 
 LIVE: Final = tuple(f"vxc.*.voice.c.{end}" for end in (subjects.SESSION, "tool.cancelled", "session.ended"))

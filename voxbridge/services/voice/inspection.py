@@ -26,9 +26,8 @@ from voxbridge.services.voice.core.turns import playout
 from voxbridge.services.voice.questions import Questions
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
-from voxbridge.shared.events.journal import VoiceJournal
 from voxbridge.shared.log.reader import Log, decode, position
-from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.step.journal import JournalBroken, JournalReader, LogInput
 
 SUBJECT: Final = "vx.svc.voice.state"
 KEPT: Final = 4
@@ -70,9 +69,8 @@ class SessionInputs:
         self.after = 0
         self._sid = sid
         self._bytes = 0
-        self._by_seq: dict[int, events.Recorded] = {}
-        self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(inputs.Input)
-        self._inputs: list[Any] = []
+        self._journal: JournalReader[inputs.Input] = JournalReader("voice", inputs.Input)
+        self._inputs: list[inputs.Input | LogInput] = []
         self._times: list[int] = []
         self._latest: list[int] = []
         """Greatest time up to each input: a worker's clock may be behind that of its predecessor."""
@@ -92,19 +90,22 @@ class SessionInputs:
                     limit=SESSION_BYTES,
                 )
             recorded = decode(message)
-            if not isinstance(recorded.event, VoiceJournal):
-                self._by_seq[recorded.seq] = recorded
+            if not self._journal.holds_entry(recorded.event):
+                self._journal.add(recorded)
                 continue
-            for taken in recorded.event.inputs:
-                if taken.seq is None:
-                    self._inputs.append(self._decoder.decode(taken.input))
-                elif taken.seq in self._by_seq:
-                    self._inputs.append(LogInput(self._by_seq[taken.seq]))
-                else:
-                    raise VoxbridgeError(Code.NOT_FOUND, "The beginning of this session is older than the log keeps.", field="sid")
-                self._times.append(taken.at)
-                self._latest.append(max(taken.at, self._latest[-1] if self._latest else 0))
-            self._journals.append((recorded.seq, len(self._inputs)))
+            try:
+                self._take(recorded)
+            except JournalBroken as error:
+                if error.missing is None:
+                    raise
+                raise VoxbridgeError(Code.NOT_FOUND, "The beginning of this session is older than the log keeps.", field="sid") from error
+
+    def _take(self, entry: events.Recorded) -> None:
+        for taken, input in self._journal.read(entry):
+            self._inputs.append(input)
+            self._times.append(taken.at)
+            self._latest.append(max(taken.at, self._latest[-1] if self._latest else 0))
+        self._journals.append((entry.seq, len(self._inputs)))
 
     def answer(self, question: Question) -> bytes:
         """Return the requested state, as JSON."""

@@ -24,7 +24,9 @@ class Taken(msgspec.Struct, frozen=True, array_like=True):
     input: msgspec.Raw = NOTHING
 
 
-class _Journal(Event, frozen=True, kw_only=True):
+class Journal(Event, frozen=True, kw_only=True):
+    """An entry of a journal."""
+
     first: int
     """Number of the first input below, counted from 0 over the life of the session."""
 
@@ -32,13 +34,13 @@ class _Journal(Event, frozen=True, kw_only=True):
 
 
 @event("voice.journal", writer="voice")
-class VoiceJournal(_Journal, frozen=True, kw_only=True):
+class VoiceJournal(Journal, frozen=True, kw_only=True):
     """Inputs taken by the voice service."""
 
 
 @event("tools.journal", writer="tools")
-class ToolsJournal(_Journal, frozen=True, kw_only=True):
+class ToolsJournal(Journal, frozen=True, kw_only=True):
     """Inputs taken by the tool executor."""
 
 
-JOURNALS: dict[str, type[_Journal]] = {"voice": VoiceJournal, "tools": ToolsJournal}
+JOURNALS: dict[str, type[Journal]] = {"voice": VoiceJournal, "tools": ToolsJournal}

@@ -1,6 +1,6 @@
 """The types of a pure step, and folding it over the log.
 
-Owns the types that every `core.py` uses: an event as an input, an event as an output. Pure itself, so that a core may import it;
+Owns what a step gives back, and the state that a log leads to. Pure itself, so that a core may import it;
 `voxbridge.shared.step.runner` runs a step. Keeps nothing that a crash could lose.
 """
 
@@ -12,18 +12,10 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from voxbridge.shared import events
-from voxbridge.shared.errors import Code, VoxbridgeError
-from voxbridge.shared.events.journal import JOURNALS
+from voxbridge.shared.step.journal import In, JournalReader, LogInput
 
 S = TypeVar("S")
-In = TypeVar("In")
 Out = TypeVar("Out")
-
-
-class LogInput(msgspec.Struct, frozen=True, tag="log"):
-    """An event of the log as an input; the journal keeps its position instead of its bytes."""
-
-    recorded: events.Recorded
 
 
 class Append(msgspec.Struct, frozen=True, tag="append"):
@@ -71,8 +63,7 @@ def fold(
     """Return the state after every journalled input. `log` holds all events of the session in order. `inputs` is the union of what the
     service takes besides events; Python has no type for the value of a union. `watch` receives the outputs as they occur, from which a
     service learns what it had begun and not ended. Raises `INTERNAL` when an event that the journal names is not in `log`."""
-    by_seq = {recorded.seq: recorded for recorded in log}
-    decoder = msgspec.msgpack.Decoder(inputs)
+    journal: JournalReader[In] = JournalReader(writer, inputs, log)
     folded = Folded(state=initial, taken=0, number=0, last_seq=0)
     due: list[Due] = []
     present = 0
@@ -81,26 +72,12 @@ def fold(
             continue
         folded.number += 1
         folded.last_seq = recorded.seq
-        # An event of unknown type that clients do not see may be the journal.
-        if (
-            isinstance(recorded.event, events.Unreadable)
-            and recorded.type in (f"{writer}.journal", events.UNREADABLE)
-            and not recorded.visible
-        ):
-            raise VoxbridgeError(Code.INTERNAL, f"The journal of {writer}: {recorded.event.unreadable}", retryable=False)
-        if not isinstance(recorded.event, JOURNALS[writer]):
+        if not journal.is_entry(recorded):
             present += 1
             continue
         # A writer sends the next entry only after the events of the previous one, so only the last entry can lack some.
         due, present = [], 0
-        for taken in recorded.event.inputs:
-            if taken.seq is not None:
-                if taken.seq not in by_seq:
-                    message = f"The journal of {writer} at position {recorded.seq} names position {taken.seq}, which is not there."
-                    raise VoxbridgeError(Code.INTERNAL, message, retryable=False)
-                input: In | LogInput = LogInput(by_seq[taken.seq])
-            else:
-                input = _input(decoder, taken.input, writer, recorded.seq)
+        for taken, input in journal.read(recorded):
             cause: int | str = f"{writer}#{folded.taken}" if taken.seq is None else taken.seq
             folded.state, outputs = step(folded.state, input, taken.at)
             if watch is not None:
@@ -109,11 +86,3 @@ def fold(
             folded.taken += 1
     folded.missing = tuple(due[present:])
     return folded
-
-
-def _input(decoder: msgspec.msgpack.Decoder[In], taken: msgspec.Raw, writer: str, seq: int) -> In:
-    try:
-        return decoder.decode(taken)
-    except msgspec.MsgspecError as error:
-        message = f"An input in the journal of {writer} at position {seq} cannot be read: {error}."
-        raise VoxbridgeError(Code.INTERNAL, message, retryable=False) from error

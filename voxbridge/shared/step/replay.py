@@ -15,7 +15,8 @@ import msgspec
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.journal import JOURNALS, Taken
-from voxbridge.shared.step.fold import Append, LogInput, Step
+from voxbridge.shared.step.fold import Append, Step
+from voxbridge.shared.step.journal import JournalReader, LogInput
 
 IGNORED: Final[Mapping[tuple[str, str], str]] = {
     ("*", "id.process"): "names the process that wrote, where several may; another one takes over without changing the call",
@@ -106,11 +107,9 @@ def replay(service: Service, log: Sequence[events.Recorded]) -> Replayed:
 class _Replay:
     def __init__(self, service: Service, log: Sequence[events.Recorded], own: Sequence[events.Recorded]) -> None:
         self._service = service
-        self._journal = JOURNALS[service.writer]
+        self._journal: JournalReader[Any] = JournalReader(service.writer, service.inputs, log)
         self._own = own
-        self._by_seq = {recorded.seq: recorded for recorded in log}
-        self._decoder = msgspec.msgpack.Decoder(service.inputs)
-        self._causes: dict[int | str, tuple[events.Recorded, Taken, int]] = {}
+        self._causes: dict[int | str, Input] = {}
         # A session imported under another id keeps its event ids, which contain its original session id.
         sid = next((recorded.id.partition(".")[0] for recorded in own if recorded.id), log[0].sid)
         self._result = Replayed(writer=service.writer, sid=sid, began=log[0].ts, state=service.initial(sid))
@@ -118,10 +117,9 @@ class _Replay:
     def run(self) -> Replayed:
         result = self._result
         for number, recorded in enumerate(self._own):
-            if not isinstance(recorded.event, events.Unreadable):
-                self._check_id(number, recorded)
-            elif recorded.type == events.kind_of(self._journal(first=0, inputs=())).name:
-                raise _broken(recorded, f"cannot be read: {recorded.event.unreadable}")
+            if not self._journal.is_entry(recorded) and isinstance(recorded.event, events.Unreadable):
+                continue
+            self._check_id(number, recorded)
         for entry, followed in _entries(self._own, self._journal):
             if entry is None:
                 result.differences += [self._uncaused(recorded) for recorded in followed]
@@ -141,8 +139,8 @@ class _Replay:
                 "its beginning is not there" if not self._result.inputs else f"{journal.first - self._result.inputs} inputs are not there"
             )
             raise _broken(entry, f"begins with input {journal.first} instead of {self._result.inputs}: {reason}")
-        for place, taken in enumerate(journal.inputs, start=1):
-            taken_input, input = self._input(entry, taken, self._result.inputs)
+        for place, (taken, taken_input) in enumerate(self._journal.read(entry), start=1):
+            input = self._shown(taken, taken_input, self._result.inputs)
             try:
                 self._result.state, outputs = self._service.step(self._result.state, taken_input, taken.at)
             except Exception as error:
@@ -152,18 +150,11 @@ class _Replay:
                 if isinstance(output, Append):
                     yield _Expected(output.event, input, last=place == len(journal.inputs))
 
-    def _input(self, entry: events.Recorded, taken: Taken, number: int) -> tuple[Any, Input]:
-        if taken.seq is not None:
-            recorded = self._by_seq.get(taken.seq)
-            if recorded is None:
-                raise _broken(entry, f"names position {taken.seq}, which is not there")
-            shown = Input(number=number, at=taken.at, cause=taken.seq, name=recorded.type, value=recorded.event)
-            return LogInput(recorded), shown
-        try:
-            value = self._decoder.decode(taken.input)
-        except msgspec.DecodeError as error:
-            raise _broken(entry, f"has an input {number} that cannot be read ({error})") from error
-        return value, Input(number=number, at=taken.at, cause=f"{self._service.writer}#{number}", name=_name(value), value=value)
+    def _shown(self, taken: Taken, value: Any, number: int) -> Input:
+        if isinstance(value, LogInput):
+            recorded = value.recorded
+            return Input(number=number, at=taken.at, cause=recorded.seq, name=recorded.type, value=recorded.event)
+        return Input(number=number, at=taken.at, cause=f"{self._service.writer}#{number}", name=_name(value), value=value)
 
     def _compare(self, entry: events.Recorded, expected: list[_Expected], followed: list[events.Recorded]) -> None:
         result = self._result
@@ -226,12 +217,10 @@ class _Replay:
     def _cause(self, recorded: events.Recorded) -> Input | None:
         """Return the input that a recorded event names, when the step made nothing of it."""
         if not self._causes:
-            entries = [entry for entry in self._own if isinstance(entry.event, self._journal)]
-            inputs = [(entry, taken) for entry in entries for taken in getattr(entry.event, "inputs", ())]
-            for number, (entry, taken) in enumerate(inputs):
-                self._causes[f"{self._service.writer}#{number}" if taken.seq is None else taken.seq] = (entry, taken, number)
-        found = self._causes.get(recorded.cause) if recorded.cause is not None else None
-        return self._input(*found)[1] if found is not None else None
+            read = (one for entry in self._own if self._journal.holds_entry(entry.event) for one in self._journal.read(entry))
+            shown = (self._shown(taken, value, number) for number, (taken, value) in enumerate(read))
+            self._causes = {one.cause: one for one in shown}
+        return self._causes.get(recorded.cause) if recorded.cause is not None else None
 
     def _uncaused(self, recorded: events.Recorded) -> Difference:
         return Difference(kind="log", seq=recorded.seq, type=recorded.type, input=None, text="stands in the log before any input")
@@ -254,12 +243,12 @@ def plain(value: Any) -> Any:
     return msgspec.msgpack.decode(msgspec.msgpack.encode(value))
 
 
-def _entries(own: Sequence[events.Recorded], journal: type[events.Event]) -> Iterator[tuple[events.Recorded | None, list[events.Recorded]]]:
+def _entries(own: Sequence[events.Recorded], journal: JournalReader[Any]) -> Iterator[tuple[events.Recorded | None, list[events.Recorded]]]:
     """Yield each journal entry with the events that follow it; first, without an entry, the events before all entries."""
     entry: events.Recorded | None = None
     followed: list[events.Recorded] = []
     for recorded in own:
-        if isinstance(recorded.event, journal):
+        if journal.holds_entry(recorded.event):
             if entry is not None or followed:
                 yield entry, followed
             entry, followed = recorded, []

@@ -25,7 +25,8 @@ from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.journal import JOURNALS, Taken
 from voxbridge.shared.log.writer import SessionWriter
-from voxbridge.shared.step.fold import Append, In, LogInput, Out, S, Step
+from voxbridge.shared.step.fold import Append, Out, S, Step
+from voxbridge.shared.step.journal import In, LogInput
 
 JOURNAL_INTERVAL_S: Final = 0.1
 JOURNAL_LIMIT: Final = 512

@@ -40,7 +40,8 @@ from voxbridge.shared.events.tools import (
     ToolStarted,
 )
 from voxbridge.shared.events.voice import Failure, SessionEnded, ToolCalled, ToolCancelled
-from voxbridge.shared.step.fold import Append, LogInput
+from voxbridge.shared.step.fold import Append
+from voxbridge.shared.step.journal import LogInput
 
 OPEN_LIMIT: Final = 32
 """Calls and tasks that one session may have open."""

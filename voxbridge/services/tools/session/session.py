@@ -26,7 +26,8 @@ from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import End, SessionWriter
-from voxbridge.shared.step.fold import Folded, LogInput, fold
+from voxbridge.shared.step.fold import Folded, fold
+from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.step.runner import StepRunner
 
 WRITER: Final = "tools"

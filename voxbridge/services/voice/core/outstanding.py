@@ -12,7 +12,7 @@ from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.provider_events import ProviderLost
 from voxbridge.services.voice.core.state import State
-from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.step.journal import LogInput
 
 
 class Outstanding:

@@ -26,7 +26,7 @@ from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
-from voxbridge.shared.step.fold import LogInput
+from voxbridge.shared.step.journal import LogInput
 
 TEXTS_KEPT: Final = 64
 """Number of typed texts whose ids are remembered: as many as a client keeps to send again."""

@@ -39,7 +39,8 @@ from voxbridge.shared.errors import Unavailable, VoxbridgeError
 from voxbridge.shared.log.feed import Feed
 from voxbridge.shared.log.writer import End, Policy, SessionWriter
 from voxbridge.shared.step.effects import Tasks, Timers
-from voxbridge.shared.step.fold import Folded, LogInput
+from voxbridge.shared.step.fold import Folded
+from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.step.runner import StepRunner
 
 ECHO_GENERATION: Final = 1
