@@ -90,8 +90,8 @@ def returns(times: int) -> Returns:
 
     from deploy.browser import find
     from tests.browser.conftest import FLAGS
-    from tests.browser.product import running
-    from tests.browser.studio import MICROPHONE, Studio
+    from tests.browser.stage.product import running
+    from tests.browser.stage.studio import MICROPHONE, Studio
 
     path = find()
     if path is None:

@@ -17,11 +17,11 @@ from playwright.sync_api import sync_playwright
 
 from bench.areas.barge_in import Heard
 from deploy.browser import find
-from tests.browser.barge_in import measured
 from tests.browser.conftest import FLAGS
-from tests.browser.product import running
-from tests.browser.speech import human, spoken
-from tests.browser.studio import MICROPHONE, Studio
+from tests.browser.stage.barge_in import measured
+from tests.browser.stage.product import running
+from tests.browser.stage.speech import human, spoken
+from tests.browser.stage.studio import MICROPHONE, Studio
 from tests.running_models import running_models
 
 

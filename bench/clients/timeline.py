@@ -17,8 +17,8 @@ from playwright.sync_api import Page, sync_playwright
 
 from bench.areas.past import Opened
 from deploy.browser import find
-from tests.browser import past
 from tests.browser.conftest import FLAGS
+from tests.browser.stage import past
 
 ROW: Final = ".session-row"
 SCRUBBER: Final = "[role=slider][aria-label='Time in the session']"

@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from deploy.browser import find
-from tests.browser.product import Product, running
-from tests.browser.speech import Sound, wav
-from tests.browser.studio import MICROPHONE, Studio
+from tests.browser.stage.product import Product, running
+from tests.browser.stage.speech import Sound, wav
+from tests.browser.stage.studio import MICROPHONE, Studio
 from tests.running_models import RunningModels, running_models
 
 FLAGS: Final = ("--no-sandbox", "--autoplay-policy=no-user-gesture-required", "--use-fake-device-for-media-stream")

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenStudio
-from tests.browser.product import Product
-from tests.browser.speech import HUMAN_WORDS, Sound, human, shared_words, silence, spoken, transcribed, words
-from tests.browser.studio import Studio
+from tests.browser.stage.product import Product
+from tests.browser.stage.speech import HUMAN_WORDS, Sound, human, shared_words, silence, spoken, transcribed, words
+from tests.browser.stage.studio import Studio
 
 pytestmark = pytest.mark.timeout(600)
 

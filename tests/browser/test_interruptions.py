@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.barge_in import BargeIn, interrupted, measured
 from tests.browser.conftest import OpenStudio
-from tests.browser.product import Product
-from tests.browser.speech import RATE, human, shared_words, spoken, transcribed, words
-from tests.browser.studio import Studio
+from tests.browser.stage.barge_in import BargeIn, interrupted, measured
+from tests.browser.stage.product import Product
+from tests.browser.stage.speech import RATE, human, shared_words, spoken, transcribed, words
+from tests.browser.stage.studio import Studio
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -19,9 +19,9 @@ import pytest
 
 from tests.answers import apologies
 from tests.browser.conftest import OpenStudio
-from tests.browser.product import Product, running
-from tests.browser.speech import spoken
-from tests.browser.studio import Studio
+from tests.browser.stage.product import Product, running
+from tests.browser.stage.speech import spoken
+from tests.browser.stage.studio import Studio
 from tests.running_models import RunningModels
 
 pytestmark = pytest.mark.timeout(900)

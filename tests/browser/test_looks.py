@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESKTOP, OpenStudio
-from tests.browser.product import Product
-from tests.browser.speech import spoken
-from tests.browser.studio import Studio
+from tests.browser.stage.product import Product
+from tests.browser.stage.speech import spoken
+from tests.browser.stage.studio import Studio
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -21,11 +21,11 @@ import yaml
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenStudio
-from tests.browser.product import Product, running
-from tests.browser.speech import STT_RATE, from_pcm16, pitch, shared_words, spoken, transcribed, voiced
-from tests.browser.studio import ROOT, WAIT_MS, Studio
+from tests.browser.stage.product import Product, running
+from tests.browser.stage.speech import STT_RATE, from_pcm16, pitch, shared_words, spoken, transcribed, voiced
+from tests.browser.stage.studio import ROOT, WAIT_MS, Studio
+from tests.browser.stage.vendors import ENDPOINT, Vendors, vendors
 from tests.browser.test_looks import look
-from tests.browser.vendors import ENDPOINT, Vendors, vendors
 from tests.fakes.anthropic.server import Use
 from tests.fakes.gemini.turns import Call, Turn
 from tests.fakes.openai.http_rules import SPEECH

@@ -19,9 +19,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.product import Product, running
-from tests.browser.speech import RATE, pcm16, spoken
-from tests.browser.studio import MICROPHONE, ROOT, WAIT_MS, Studio
+from tests.browser.stage.product import Product, running
+from tests.browser.stage.speech import RATE, pcm16, spoken
+from tests.browser.stage.studio import MICROPHONE, ROOT, WAIT_MS, Studio
 from tests.running_models import RunningModels
 from tests.voice.model_server import ModelServer, call
 

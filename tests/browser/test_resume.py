@@ -10,11 +10,11 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
-from tests.browser.cable import Cable, cable
 from tests.browser.conftest import DESKTOP
-from tests.browser.product import Product
-from tests.browser.speech import Sound, spoken
-from tests.browser.studio import MICROPHONE, Studio
+from tests.browser.stage.cable import Cable, cable
+from tests.browser.stage.product import Product
+from tests.browser.stage.speech import Sound, spoken
+from tests.browser.stage.studio import MICROPHONE, Studio
 
 pytestmark = pytest.mark.timeout(600)
 

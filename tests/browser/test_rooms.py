@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import DESKTOP
-from tests.browser.past import Past, past
-from tests.browser.studio import Studio
+from tests.browser.stage.past import Past, past
+from tests.browser.stage.studio import Studio
 from tests.browser.test_looks import SIZES, look
 from voxbridge.shared.agents.providers import PROVIDERS
 

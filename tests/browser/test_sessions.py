@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenStudio
-from tests.browser.product import Product
-from tests.browser.studio import Studio
+from tests.browser.stage.product import Product
+from tests.browser.stage.studio import Studio
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import OpenStudio
-from tests.browser.product import Product
-from tests.browser.speech import shared_words, spoken, transcribed
-from tests.browser.studio import Studio
+from tests.browser.stage.product import Product
+from tests.browser.stage.speech import shared_words, spoken, transcribed
+from tests.browser.stage.studio import Studio
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import DESKTOP
-from tests.browser.past import Past, past
-from tests.browser.studio import Studio
+from tests.browser.stage.past import Past, past
+from tests.browser.stage.studio import Studio
 from tests.browser.test_looks import SIZES, look
 from voxbridge.shared.secrets import access_tokens
 from voxbridge.shared.secrets.access_tokens import Wishes

@@ -17,7 +17,7 @@ import pytest
 from openai import APIStatusError, OpenAI
 from openai.types.chat import ChatCompletionMessageFunctionToolCallParam, ChatCompletionMessageParam, ChatCompletionToolParam
 
-from tests.browser.speech import shared_words
+from tests.browser.stage.speech import shared_words
 from tests.running_models import RunningModels
 from voxbridge.services.models.engines import audio
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from voxbridge.services.gateway.door.access import Access
 from voxbridge.services.gateway.door.admission import Admission
@@ -13,12 +13,11 @@ from voxbridge.shared.log.reader import Log
 from voxbridge.shared.service.process import Resources
 from voxbridge.shared.store.store import Store
 
-if TYPE_CHECKING:
-    from voxbridge.services.gateway.vox.shell import Vox
+_C = TypeVar("_C", contravariant=True)
 
 
-class GatewayParts(Protocol):
-    """The parts of a gateway that all connections share."""
+class GatewayParts(Protocol[_C]):
+    """The parts of a gateway that all connections, of type `_C`, share."""
 
     resources: Resources
     log: Log
@@ -28,7 +27,7 @@ class GatewayParts(Protocol):
     microphones: Microphones
     admission: Admission
 
-    def left(self, connection: Vox) -> None:
+    def left(self, connection: _C) -> None:
         """Forget a connection that is over."""
 
     def background(self, work: Coroutine[Any, Any, Any]) -> None:

@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 class Vox:
     """The sink of one socket: runs its connection's state machine."""
 
-    def __init__(self, parts: GatewayParts, socket: Socket, came: Arrival, *, sid: str, name: str, v1: bool) -> None:
+    def __init__(self, parts: GatewayParts[Vox], socket: Socket, came: Arrival, *, sid: str, name: str, v1: bool) -> None:
         self.sid = sid
         self.v1 = v1
         token = tokens.new_token()

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from playwright.sync_api import ConsoleMessage, Locator, Page, TimeoutError, expect
 
-from tests.browser.speech import RATE, Sound, from_pcm16, pcm16
+from tests.browser.stage.speech import RATE, Sound, from_pcm16, pcm16
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[3]
 AXE: Final = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 MICROPHONE: Final = Path(__file__).with_name("microphone.js")
 PICTURES: Final = ROOT / "tests" / "out" / "browser"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Final
 
-from tests.browser.speech import LOUD, Sound
-from tests.browser.studio import Recording, Studio
+from tests.browser.stage.speech import LOUD, Sound
+from tests.browser.stage.studio import Recording, Studio
 
 QUIET: Final = 1e-3
 """Level of silence: -60 dB."""

@@ -1,7 +1,7 @@
 """Past sessions for Studio without models: real servers, a real gateway and the voice service's inspector, in a separate process.
 
-`python -m tests.browser.past FOLDER` writes a long call and its recording into the log, prints one line of JSON and runs until its standard
-input ends. Agents are those of FOLDER/agents.
+`python -m tests.browser.stage.past FOLDER` writes a long call and its recording into the log, prints one line of JSON and runs until its
+standard input ends. Agents are those of FOLDER/agents.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Past:
 @contextmanager
 def past(folder: Path, *, allowed_hosts: str = "") -> Iterator[Past]:
     """Serve it while the block runs."""
-    command = [sys.executable, "-m", "tests.browser.past", str(folder), allowed_hosts]
+    command = [sys.executable, "-m", "tests.browser.stage.past", str(folder), allowed_hosts]
     with (folder / "output").open("wb") as said:
         # Like the product's own children, it must end with the tests.
         process = subprocess.Popen(command, stdin=_PIPE, stdout=_PIPE, stderr=said, preexec_fn=die_with_parent())  # noqa: PLW1509
