@@ -70,7 +70,7 @@ def test_the_agents_that_are_called_can_be_read_and_hand_over_to_another_voice(t
     write_agents(tmp_path / "agents")
     roster = reading.load(tmp_path / "agents")
     for name in PIPELINES:
-        first, second = roster.cast(name).agents
+        first, second = roster.team(name).agents
         assert second.name in first.handoffs
         assert first.voice != second.voice
 

@@ -10,7 +10,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.state import State
 from voxbridge.services.voice.core.turns import reopening
 from voxbridge.shared import events
-from voxbridge.shared.agents.model import Cast
+from voxbridge.shared.agents.model import AgentTeam
 from voxbridge.shared.bus.moments import PartialTranscript, StateChanged
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
@@ -41,7 +41,7 @@ class Conversation:
         stt_patience_s: int = 0,
         filler: bool = False,
         wishes: bool | None = None,
-        cast: Cast | None = None,
+        team: AgentTeam | None = None,
         functions: tuple[Function, ...] = PAGE_FUNCTIONS,
         reopens: int = reopening.LIMIT,
     ) -> None:
@@ -69,7 +69,7 @@ class Conversation:
                 model_patience_s=model_patience_s,
                 stt_patience_s=stt_patience_s,
                 filler=filler,
-                cast=cast,
+                team=team,
                 reopens=reopens,
             )
         )

@@ -24,7 +24,7 @@ from voxbridge.services.voice.core.realtime import connection as realtime_connec
 from voxbridge.services.voice.core.realtime import unanswered
 from voxbridge.services.voice.core.state import State
 from voxbridge.shared import events
-from voxbridge.shared.agents.model import HANDOFF, Cast
+from voxbridge.shared.agents.model import HANDOFF, AgentTeam
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.step.fold import fold
@@ -85,7 +85,7 @@ class LiveWorld(World):
         self._aloud: list[Heard] = []
         self._counts: dict[str, int] = {}
         first, *others = agents(model)
-        self._cast = Cast(agents=(first if greets else msgspec.structs.replace(first, greeting=""), *others))
+        self._team = AgentTeam(agents=(first if greets else msgspec.structs.replace(first, greeting=""), *others))
         self._checkpoint: tuple[State, int, int, Outstanding] = (step.initial(SID), 0, 0, Outstanding())
         super().__init__({}, filler=filler)
         self.thinks_ms = THINKS_MS
@@ -144,7 +144,7 @@ class LiveWorld(World):
                 resume_window_s=120,
                 model_patience_s=8,
                 filler=self._filler,
-                cast=self._cast,
+                team=self._team,
             )
         )
 
@@ -353,7 +353,7 @@ class LiveWorld(World):
         return next((part.text for part in reversed(knows.parts) if "Q" in part.text), knows.instructions)
 
     def _agent(self, connection: Connection) -> str:
-        return next(agent.name for agent in self._cast.agents if connection.asked.instructions.startswith(agent.prompt))
+        return next(agent.name for agent in self._team.agents if connection.asked.instructions.startswith(agent.prompt))
 
     def _rest(self, heard: str, *, found: bool) -> Turn:
         if GREETING.startswith(heard):

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from voxbridge.shared.agents.model import Agent, Cast, ModelName, Pipeline, Roster, handoff_function, instructions
+from voxbridge.shared.agents.model import Agent, AgentTeam, ModelName, Pipeline, Roster, handoff_function, instructions
 from voxbridge.shared.agents.reading import AgentsRefused, load
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError
@@ -80,17 +80,17 @@ def show(name: str, folder: Path | None) -> None:
     """
     roster = _loaded(_folder(folder))
     try:
-        cast = roster.cast(name)
+        team = roster.team(name)
     except VoxbridgeError as error:
         _say(error)
     console = Console(highlight=False)
-    if not cast.pipeline:
-        _show_agent(console, cast.agents[0], cast)
+    if not team.pipeline:
+        _show_agent(console, team.agents[0], team)
         return
     _show_pipeline(console, next(one for one in roster.pipelines if one.name == name))
-    for agent in cast.agents:
+    for agent in team.agents:
         console.print()
-        _show_agent(console, agent, cast)
+        _show_agent(console, agent, team)
 
 
 @agents.command()
@@ -144,7 +144,7 @@ def _show_pipeline(console: Console, pipeline: Pipeline) -> None:
     console.print("An agent may hand back to whoever came before it." if pipeline.hand_back else "Nobody hands back.", style="dim")
 
 
-def _show_agent(console: Console, agent: Agent, cast: Cast) -> None:
+def _show_agent(console: Console, agent: Agent, team: AgentTeam) -> None:
     said = {"models": _models(agent), "voice": agent.voice, "language": agent.language, "output": agent.output}
     said |= {"greeting": agent.greeting, "arrival": agent.arrival}
     said["functions"] = "all" if agent.tools is None else ", ".join(agent.tools) or "none"
@@ -156,7 +156,7 @@ def _show_agent(console: Console, agent: Agent, cast: Cast) -> None:
         if value:
             console.print(Text.assemble((f"{label:<10}", "dim"), value), soft_wrap=True)
     _block(console, "What the model is told", instructions(agent) or "Only what every agent is told.")
-    function = handoff_function(agent, cast.agents)
+    function = handoff_function(agent, team.agents)
     if function is not None:
         targets = ", ".join(function.parameters["properties"]["target"]["enum"])
         _block(console, f"{function.name}(target: {targets})", function.description)

@@ -1,4 +1,4 @@
-"""Agents' instructions about themselves and each other, the cast of a session, and changes of their files."""
+"""Agents' instructions about themselves and each other, the team of a session, and changes of their files."""
 
 from __future__ import annotations
 
@@ -78,54 +78,54 @@ def test_there_is_no_handoff_function_without_a_target() -> None:
 
 
 def test_the_cast_of_an_agent_is_itself_and_whoever_can_be_reached() -> None:
-    cast = roster().cast("desk")
-    assert [agent.name for agent in cast.agents] == ["desk", "sales", "repairs"]
-    assert cast.pipeline == ""
-    assert cast.find("sales") is SALES
-    assert cast.find("loner") is None
-    assert roster().cast("loner").agents == (LONER,)
+    team = roster().team("desk")
+    assert [agent.name for agent in team.agents] == ["desk", "sales", "repairs"]
+    assert team.pipeline == ""
+    assert team.find("sales") is SALES
+    assert team.find("loner") is None
+    assert roster().team("loner").agents == (LONER,)
 
 
 def test_agents_that_hand_over_in_a_circle_are_each_in_the_cast_once() -> None:
     a, b, c = (Agent(name=name, handoffs=(after,)) for name, after in (("a", "b"), ("b", "c"), ("c", "a")))
-    assert Roster(agents=(a, b, c)).cast("b").agents == (b, c, a)
+    assert Roster(agents=(a, b, c)).team("b").agents == (b, c, a)
 
 
 def test_in_a_pipeline_agents_hand_over_to_the_next_stages_and_back_to_where_they_came_from() -> None:
-    cast = roster(LINE).cast("line")
-    assert cast.pipeline == "line"
-    assert {agent.name: agent.handoffs for agent in cast.agents} == {
+    team = roster(LINE).team("line")
+    assert team.pipeline == "line"
+    assert {agent.name: agent.handoffs for agent in team.agents} == {
         "desk": ("sales", "repairs"),
         "sales": ("desk",),
         "repairs": ("desk",),
     }
-    assert cast.agents[0].name == "desk"
+    assert team.agents[0].name == "desk"
 
 
 def test_without_hand_back_there_is_no_way_back() -> None:
     line = Pipeline(name="line", hand_back=False, stages=(Stage(phase="a", agent="desk", next=("b",)), Stage(phase="b", agent="sales")))
-    cast = roster(line).cast("line")
-    assert [(agent.name, agent.handoffs) for agent in cast.agents] == [("desk", ("sales",)), ("sales", ())]
+    team = roster(line).team("line")
+    assert [(agent.name, agent.handoffs) for agent in team.agents] == [("desk", ("sales",)), ("sales", ())]
 
 
 def test_the_stages_replace_what_the_files_of_the_agents_say() -> None:
     line = Pipeline(name="line", stages=(Stage(phase="a", agent="loner", next=("b",)), Stage(phase="b", agent="desk")))
-    cast = roster(line).cast("line")
-    assert [(agent.name, agent.handoffs) for agent in cast.agents] == [("loner", ("desk",)), ("desk", ("loner",))]
-    assert cast.agents[0].description == LONER.description
+    team = roster(line).team("line")
+    assert [(agent.name, agent.handoffs) for agent in team.agents] == [("loner", ("desk",)), ("desk", ("loner",))]
+    assert team.agents[0].description == LONER.description
 
 
 def test_an_agent_with_two_stages_in_a_row_does_not_hand_over_to_itself() -> None:
     line = Pipeline(name="line", stages=(Stage(phase="a", agent="desk", next=("b",)), Stage(phase="b", agent="desk")))
-    assert [(agent.name, agent.handoffs) for agent in roster(line).cast("line").agents] == [("desk", ())]
+    assert [(agent.name, agent.handoffs) for agent in roster(line).team("line").agents] == [("desk", ())]
 
 
 def test_nobody_of_a_name_is_said_with_the_nearest_name_there_is() -> None:
     with pytest.raises(VoxbridgeError, match=r"'repair'\. Did you mean repairs") as caught:
-        roster(LINE).cast("repair")
+        roster(LINE).team("repair")
     assert (caught.value.code, caught.value.field) == (Code.NOT_FOUND, "agent")
     with pytest.raises(VoxbridgeError) as long:
-        roster().cast("x" * 10_000)
+        roster().team("x" * 10_000)
     assert len(long.value.message) < 200
 
 

@@ -450,11 +450,11 @@ def test_whatever_a_file_holds_it_is_read_or_refused_in_words(tmp_path_factory: 
 def test_the_shipped_agents_are_right_and_the_local_ones_need_no_key() -> None:
     roster = load(ROOT / "agents")
     assert {agent.name for agent in roster.agents} == {"advisor", "assistant", "closer", "host", "teller", "triage"}
-    team = roster.cast("local-team").agents
+    team = roster.team("local-team").agents
     assert [agent.name for agent in team] == ["host", "teller"]
-    for agent in (*team, *roster.cast("assistant").agents):
+    for agent in (*team, *roster.team("assistant").agents):
         assert (agent.realtime, agent.stt, agent.llm, agent.tts) == (None, *[ModelName("local")] * 3)
-    advice = roster.cast("advice").agents
+    advice = roster.team("advice").agents
     assert [(agent.name, agent.handoffs) for agent in advice] == [
         ("triage", ("advisor", "closer")),
         ("advisor", ("closer", "triage")),

@@ -15,7 +15,7 @@ from tests.voice.world import World
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.turns import filler
-from voxbridge.shared.agents.model import Agent, Cast
+from voxbridge.shared.agents.model import Agent, AgentTeam
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 
@@ -218,14 +218,14 @@ def test_the_state_says_thinking_again_when_it_was_heard_and_that_it_takes_long(
 def test_the_session_counts_before_the_agent_and_the_agent_before_the_installation(
     session: bool | None, agent: bool | None, installation: bool, said: bool
 ) -> None:
-    conversation = Conversation(filler=installation, wishes=session, cast=Cast(agents=(Agent(name="host", filler=agent),)))
+    conversation = Conversation(filler=installation, wishes=session, team=AgentTeam(agents=(Agent(name="host", filler=agent),)))
     conversation.log(gateway.TextReceived(text="What is it?"))
     conversation.pass_ms(LATE)
     assert bool(covering(conversation)) is said
 
 
 def test_nothing_covers_what_is_written() -> None:
-    conversation = Conversation(filler=True, cast=Cast(agents=(Agent(name="host", output="text"),)))
+    conversation = Conversation(filler=True, team=AgentTeam(agents=(Agent(name="host", output="text"),)))
     conversation.log(gateway.TextReceived(text="What is it?"))
     conversation.pass_ms(20_000)
     assert covering(conversation) == []

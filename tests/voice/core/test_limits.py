@@ -14,6 +14,7 @@ from voxbridge.services.voice.core.cascade.speaking import REPLY_LIMIT
 from voxbridge.services.voice.core.prompt.memory import HISTORY_KEPT, HISTORY_LIMIT, RESULT_LIMIT
 from voxbridge.services.voice.core.turns.rounds import CALLS_LIMIT, REFUSALS_LIMIT
 from voxbridge.services.voice.core.turns.turns import NOTICES_LIMIT
+from voxbridge.shared.agents.model import Agent, AgentTeam
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 
@@ -202,3 +203,11 @@ def test_every_input_travels_through_the_journal_unchanged() -> None:
     taken = [one for _, one in call.inputs if not hasattr(one, "recorded")]
     assert {type(one) for one in taken} > {inputs.Opened, inputs.Refused, inputs.TurnJudged, inputs.AudioMade}
     assert [decoder.decode(msgspec.msgpack.encode(one)) for one in taken] == taken
+
+
+def test_a_team_keeps_the_name_that_journals_have_for_it() -> None:
+    call = Conversation(team=AgentTeam(agents=(Agent(name="desk"),)))
+    opened = next(one for _, one in call.inputs if isinstance(one, inputs.Opened))
+    written = msgspec.msgpack.decode(msgspec.msgpack.encode(opened))
+    assert [agent["name"] for agent in written["cast"]["agents"]] == ["desk"]
+    assert msgspec.convert(written, inputs.Opened).team == opened.team

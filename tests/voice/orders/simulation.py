@@ -24,7 +24,7 @@ from voxbridge.services.voice.core import inputs, provider_events, step
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.turns import reopening
 from voxbridge.shared import events
-from voxbridge.shared.agents.model import Cast
+from voxbridge.shared.agents.model import AgentTeam
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.step.fold import Append
@@ -127,7 +127,7 @@ class Orders:
             speak_results=speak_results,
             resume_window_s=120,
             model_patience_s=patience_s,
-            cast=Cast(agents=TEAMS[team]),
+            team=AgentTeam(agents=TEAMS[team]),
             tool_rounds=tool_rounds,
             filler=filler,
             reopens=reopens,

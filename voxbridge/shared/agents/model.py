@@ -91,7 +91,7 @@ class Pipeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hand_back: bool = True
 
 
-class Cast(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AgentTeam(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The agents that may take part in a session, the first of which begins, and the name of their pipeline, if any."""
 
     agents: tuple[Agent, ...]
@@ -108,7 +108,7 @@ class Roster(msgspec.Struct, frozen=True, kw_only=True):
     agents: tuple[Agent, ...] = ()
     pipelines: tuple[Pipeline, ...] = ()
 
-    def cast(self, name: str) -> Cast:
+    def team(self, name: str) -> AgentTeam:
         """Return the agents of a session with the agent or the pipeline of this name; raises `NOT_FOUND`.
 
         For an agent: itself and all agents that can be reached over handoffs. For a pipeline: the agents of its stages; they hand over as
@@ -119,7 +119,7 @@ class Roster(msgspec.Struct, frozen=True, kw_only=True):
         if pipeline is not None:
             ways = _ways(pipeline)
             members = tuple(msgspec.structs.replace(agents[member], handoffs=tuple(targets)) for member, targets in ways.items())
-            return Cast(agents=members, pipeline=name)
+            return AgentTeam(agents=members, pipeline=name)
         if name not in agents:
             known = [*agents, *(one.name for one in self.pipelines)]
             raise VoxbridgeError(
@@ -128,7 +128,7 @@ class Roster(msgspec.Struct, frozen=True, kw_only=True):
         reached = [name]
         for member in reached:
             reached += [target for target in agents[member].handoffs if target not in reached]
-        return Cast(agents=tuple(agents[member] for member in reached))
+        return AgentTeam(agents=tuple(agents[member] for member in reached))
 
 
 def identity(agent: Agent) -> str:

@@ -21,9 +21,9 @@ CLAUDE: Final = "anthropic"
 
 def of(request: SessionRequested, opened: Opened) -> tuple[Agent, ...]:
     """Return the session's agents, the first of which begins. The session's options override those in that agent's file."""
-    if opened.cast is None:
+    if opened.team is None:
         return (_made(request, opened),)
-    first, *others = opened.cast.agents
+    first, *others = opened.team.agents
     # A requested `model` counts only without a named agent: it may belong to another provider.
     wished = replace(first, voice=request.voice or first.voice, output=request.output or first.output)
     return (wished, *others)

@@ -11,7 +11,7 @@ import msgspec
 
 from voxbridge.services.voice.core.provider_events import ProviderInput
 from voxbridge.shared.agents.functions import Function
-from voxbridge.shared.agents.model import Cast
+from voxbridge.shared.agents.model import AgentTeam
 from voxbridge.shared.events.voice import Failure
 
 
@@ -39,8 +39,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     stt_patience_s: int = 0
     """The same for speech recognition, whose failure loses what the user said. 0 in older journals: `model_patience_s` applies."""
 
-    cast: Cast | None = None
-    """Agents requested by name; None if the session's options define the agent."""
+    team: AgentTeam | None = msgspec.field(default=None, name="cast")
+    """Agents requested by name; None if the session's options define the agent. Its name in journals is that of the first release."""
 
     record: bool = False
     """True if the session is recorded."""

@@ -61,7 +61,7 @@ def open_session(t: Transition, input: inputs.Opened) -> None:
             tools=tuple(function.name for function in t.team.functions),
             agent=t.team.agent.name,
             agents=tuple(agent.name for agent in t.team.agents),
-            pipeline=input.cast.pipeline if input.cast is not None else "",
+            pipeline=input.team.pipeline if input.team is not None else "",
             recorded=input.record,
         )
     )

@@ -40,10 +40,10 @@ class Offers:
         usable = await self._keys.usable()
         keyless = self._config.named_endpoints  # an endpoint that needs a key refuses requests itself
         providers = ("local", "echo", *(name for name, has in usable.items() if has or name in keyless))
-        members = self._agents.current().cast(request.agent) if request.agent else None
+        members = self._agents.current().team(request.agent) if request.agent else None
         for name, unknown in agents.unknown_functions(members.agents if members else (), (*functions, *request.functions)):
             _log.warning("agent %s: there is no function %s; it begins without", name, ", ".join(unknown))
-        return Offer(functions=functions, providers=providers, cast=members)
+        return Offer(functions=functions, providers=providers, team=members)
 
     async def _recorded(self, requested: events.Recorded, offer: Offer) -> Offer:
         """Return the offer with `record` set. For a recorded session, make its key first, before there is anything to seal.
@@ -51,7 +51,7 @@ class Offers:
         Raises `UNAVAILABLE`.
         """
         asked = requested.event.record if isinstance(requested.event, SessionRequested) else None
-        record = wanted(self._config.recording, [agent.record for agent in offer.cast.agents] if offer.cast else [], asked)
+        record = wanted(self._config.recording, [agent.record for agent in offer.team.agents] if offer.team else [], asked)
         if record:
             await self._recorders.prepare(requested.sid)
         return offer._replace(record=record)

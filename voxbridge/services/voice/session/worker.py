@@ -12,7 +12,7 @@ from voxbridge.services.voice.providers.cascade.models import Models
 from voxbridge.services.voice.providers.realtime.handles import Handles
 from voxbridge.services.voice.providers.realtime.registry import Vendors
 from voxbridge.services.voice.session.stall_guard import StallGuard
-from voxbridge.shared.agents.model import Cast
+from voxbridge.shared.agents.model import AgentTeam
 from voxbridge.shared.bus.client import FastClient
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.config import Config
@@ -44,7 +44,7 @@ class Offer(NamedTuple):
 
     functions: tuple[Function, ...] = ()
     providers: tuple[str, ...] = ("local", "echo")
-    cast: Cast | None = None
+    team: AgentTeam | None = None
     record: bool = False
 
     def opened(self, place: Workplace, term: int) -> inputs.Opened:
@@ -64,7 +64,7 @@ class Offer(NamedTuple):
             resume_window_s=config.resume_window_s,
             model_patience_s=config.model_patience_s,
             stt_patience_s=STT_PATIENCE * config.model_patience_s,
-            cast=self.cast,
+            team=self.team,
             record=self.record,
             tool_rounds=config.tool_rounds,
             filler=config.filler == "on",
