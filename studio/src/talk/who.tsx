@@ -1,4 +1,4 @@
-/** Who is speaking and on which model, what that has cost, and handing over to another agent of the cast. */
+/** Who is speaking and on which model, what that has cost, and handing over to another agent of the team. */
 import { type ReactElement, useRef, useState } from "react";
 import type { Snapshot } from "voxbridge/react";
 import { handOver } from "../agents/api";
