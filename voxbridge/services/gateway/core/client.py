@@ -11,12 +11,11 @@ from msgspec.structs import replace
 
 from voxbridge.services.gateway.core import closing, inputs, messages, page_functions, session_token
 from voxbridge.services.gateway.core.browser_calls import Calls
-from voxbridge.services.gateway.core.closing import Step
 from voxbridge.services.gateway.core.messages import ClientMessage
 from voxbridge.services.gateway.core.outbound import Reader
 from voxbridge.services.gateway.core.outputs import Append, Open, PublishMic, Resume
 from voxbridge.services.gateway.core.session_token import SessionToken
-from voxbridge.services.gateway.core.state import Connection, Ending, Fresh, Opening, Otherwise, Resuming
+from voxbridge.services.gateway.core.state import Connection, Ending, Fresh, Opening, Otherwise, Resuming, Step
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.errors import Code, VoxbridgeError

@@ -21,15 +21,13 @@ from voxbridge.services.gateway.core.outputs import (
     Outputs,
     Send,
 )
-from voxbridge.services.gateway.core.state import CLOSED, Connection
+from voxbridge.services.gateway.core.state import CLOSED, Connection, Step
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 WRONG_LIMIT: Final = 100
 WRONG_WINDOW_MS: Final = 10_000
 """Wrong messages within this time that close the socket."""
-
-Step = tuple[Connection, Outputs]
 
 
 def close(connection: Connection, code: int, reason: str, *before: Output) -> Step:

@@ -6,9 +6,8 @@ from msgspec.structs import replace
 
 from voxbridge.services.gateway.core import client, closing, inputs, outbound
 from voxbridge.services.gateway.core.browser_calls import Calls
-from voxbridge.services.gateway.core.closing import Step
 from voxbridge.services.gateway.core.outputs import NOT_THERE, Append, Attach, Output, Send
-from voxbridge.services.gateway.core.state import Connection, Ending, Live, Opening, Requested, Resuming, Shown
+from voxbridge.services.gateway.core.state import Connection, Ending, Live, Opening, Requested, Resuming, Shown, Step
 from voxbridge.shared import events
 from voxbridge.shared.bus import moments
 from voxbridge.shared.errors import Code, VoxbridgeError

@@ -7,9 +7,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from voxbridge.services.gateway.core import closing, inputs, outbound, resume_rules
-from voxbridge.services.gateway.core.closing import Step
 from voxbridge.services.gateway.core.outputs import NORMAL, TRY_LATER, Ended, Output, Outputs, Send
-from voxbridge.services.gateway.core.state import Closed, Connection, Ending, Fresh, Live, Opening, Requested, Resuming
+from voxbridge.services.gateway.core.state import Closed, Connection, Ending, Fresh, Live, Opening, Requested, Resuming, Step
 from voxbridge.shared import events
 from voxbridge.shared.bus import moments
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError

@@ -146,6 +146,10 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
         return str(SessionToken(reader.sid, reader.resume_token, self.last_seq))
 
 
+Step = tuple[Connection, outputs.Outputs]
+"""The next state, and the outputs to perform."""
+
+
 def fresh(origin: Origin, *, sid: str, v1: bool, resume_token: str = "") -> Connection:
     """Return a new connection. `sid` is the id of the session if this connection starts one; `v1` says whether it speaks `voxbridge.v1`.
     The client resumes that session with `resume_token`."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import assert_never
 
 from voxbridge.services.gateway.core import client, closing, inputs, opening, session
-from voxbridge.services.gateway.core.closing import Step
 from voxbridge.services.gateway.core.inputs import Input
-from voxbridge.services.gateway.core.state import Closed, Connection
+from voxbridge.services.gateway.core.state import Closed, Connection, Step
 
 
 def step(connection: Connection, input: Input) -> Step:
