@@ -21,6 +21,7 @@ PURE_SHARED = {
     "voxbridge.shared.bus.moments",
     "voxbridge.shared.bus.partials",
     "voxbridge.shared.step.fold",
+    "voxbridge.shared.step.journal",
 }
 """Modules of `shared` that a core may use, in addition to `voxbridge.shared.events`."""
 
