@@ -73,6 +73,11 @@ def test_bytes_that_are_no_event_stand_in_the_file_as_they_are() -> None:
     assert isinstance(session_file.recorded(line, SID, 2).event, events.Unreadable)
 
 
+def test_an_envelope_whose_text_is_none_stands_in_the_file_as_it_is() -> None:
+    broken = payload({"x": 1}).replace(b"a.tools.0", b"a.tools.\xff")
+    assert session_file.payload(line_of(broken), SID) == broken
+
+
 def test_an_event_of_an_older_version_stays_in_it_and_an_unknown_one_is_kept() -> None:
     line = line_of(payload({"la": 1}, "choir.sang"), "choir.sang")
     assert session_file.recorded(line, SID, 2).event == events.Unknown(data={"la": 1})
@@ -94,6 +99,8 @@ def test_an_event_of_an_older_version_stays_in_it_and_an_unknown_one_is_kept() -
         ({"data": None, "raw_b64": "a"}, "line 4, raw_b64"),
         ({"type": "voice.journal", "data": {"first": 0}}, "line 4, data.inputs"),
         ({"type": "voice.journal", "data": {"first": 0, "inputs": [[1]]}}, "line 4, data.inputs[0]"),
+        ({"type": "voice.journal", "data": None, "data_b64": b64encode(b"\x81\xa1x\xa1\xff").decode()}, "line 4, data"),
+        ({"type": "voice.journal", "data": None, "data_b64": b64encode(b"\x81").decode()}, "line 4, data"),
         ({"type": "voice.journal", "data": {"first": 0, "inputs": [[1, 2], [1, 7]]}}, "line 4, data.inputs[1][1]"),
     ],
 )

@@ -324,3 +324,6 @@ def test_a_fold_refuses_a_journal_that_cannot_be_read_and_goes_on_over_anything_
     odd = VoiceJournal(first=0, inputs=(Taken(at=1, seq=None, input=msgspec.Raw(msgspec.msgpack.encode({"type": "unheard of"}))),))
     with pytest.raises(VoxbridgeError, match="journal of voice at position 3 has an input 0 that cannot be read"):
         fold(step, Toy(), Input, "voice", [recorded(3, odd, "voice.journal")])
+    no_text = VoiceJournal(first=7, inputs=(Taken(at=1, seq=None, input=msgspec.Raw(b"\x81\xa4type\xa1\xff")),))
+    with pytest.raises(VoxbridgeError, match="has an input 7 that cannot be read"):
+        fold(step, Toy(), Input, "voice", [recorded(3, no_text, "voice.journal")])

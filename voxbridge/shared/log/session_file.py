@@ -92,7 +92,7 @@ def line(payload: bytes, *, seq: int, writer: str, visible: bool, event_type: st
     """Build the line of a stored event."""
     try:
         found = _line(_envelopes.decode(payload), seq=seq, writer=writer, visible=visible)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raw = b64encode(payload).decode()
         found = Line(
             seq=seq, writer=writer, visible=visible, ts=0, id="", type=event_type, v=0, cause=None, data=msgspec.Raw(_NULL), raw_b64=raw
@@ -251,7 +251,10 @@ def _decoded(line: Line) -> dict[str, Any]:
 
 
 def _check_journal(line: Line, number: int) -> None:
-    inputs = _decoded(line).get("inputs")
+    try:
+        inputs = _decoded(line).get("inputs")
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:  # bytes of msgpack may hold text that is none
+        raise _refused(number, "data", f"expected the data of a journal ({error})") from error
     if not isinstance(inputs, list):
         raise _refused(number, "data.inputs", "expected a list of inputs")
     for at, taken in enumerate(inputs):

@@ -72,5 +72,5 @@ class JournalReader(Generic[In]):
             return LogInput(self._by_seq[taken.seq])
         try:
             return self._decoder.decode(taken.input)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise JournalBroken(f"{where} has an input {number} that cannot be read: {error}.") from error

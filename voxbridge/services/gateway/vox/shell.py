@@ -332,7 +332,7 @@ class Vox:
     async def _moment(self, message: Msg) -> None:
         try:
             moment = moments.decode(message.data)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             _log.warning("session %s: a moment cannot be read: %s", self.sid, error)
             return
         if isinstance(moment, moments.StateChanged):
