@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from voxbridge.services.gateway.core import closing, inputs, outbound, resume_rules
 from voxbridge.services.gateway.core.outputs import NORMAL, TRY_LATER, Ended, Output, Outputs, Send
-from voxbridge.services.gateway.core.state import Closed, Connection, Ending, Fresh, Live, Opening, Requested, Resuming, Step
+from voxbridge.services.gateway.core.state import Connection, Ending, Fresh, Live, Opening, Requested, Resuming, Step
 from voxbridge.shared import events
 from voxbridge.shared.bus import moments
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
@@ -28,7 +28,7 @@ _WORKER_LOST: Final = moments.StateChanged(state="restoring", reason="the sessio
 
 def event(connection: Connection, recorded: events.Recorded) -> Step:
     """Tell the client of an event, unless it knows it already."""
-    if isinstance(connection.phase, Closed) or recorded.seq <= connection.last_seq:
+    if recorded.seq <= connection.last_seq:
         return connection, ()
     connection = replace(connection, last_seq=recorded.seq)
     of = recorded.event
@@ -77,7 +77,7 @@ def tick(connection: Connection, input: inputs.Tick) -> Step:
             return closing.close(connection, NORMAL, "the session ended")
         case Live(lost_since_ms=lost_since_ms) if input.owned is False:
             return _lost(connection, now_ms if lost_since_ms is None else lost_since_ms, now_ms)
-        case Live() if input.owned:
+        case Live(lost_since_ms=lost_since_ms) if input.owned and (lost_since_ms is not None or connection.shown.worker_lost):
             return _found(connection)
         case _:
             return connection, ()
