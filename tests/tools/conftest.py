@@ -94,7 +94,7 @@ class Executors:
         self.config = config
 
     @asynccontextmanager
-    async def running(self, packs: str = "voxbridge.services.tools.functions.time,tests.tools.pack") -> AsyncIterator[ToolService]:
+    async def running(self, packs: str = "voxbridge.services.tools.packs.everyday.time,tests.tools.pack") -> AsyncIterator[ToolService]:
         config = Config(nats_url=self.config.nats_url, redis_url=self.config.redis_url, tool_packs=packs)
         async with connected(config, "tools", new_process_id("tools"), SystemClock()) as resources:
             service = await build(resources)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from voxbridge.services.tools.functions import calculator, notes, timer
-from voxbridge.services.tools.functions.places import places
-from voxbridge.services.tools.functions.spoken_numbers import as_expression
-from voxbridge.services.tools.functions.time import current_time, told
+from voxbridge.services.tools.packs.everyday import calculator, notes, timer
+from voxbridge.services.tools.packs.everyday.places import places
+from voxbridge.services.tools.packs.everyday.spoken_numbers import as_expression
+from voxbridge.services.tools.packs.everyday.time import current_time, told
 from voxbridge.services.tools.registry import BUILT_IN, load
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.store.store import Note
@@ -235,4 +235,4 @@ def test_every_built_in_function_is_described_for_a_small_model() -> None:
         for parameter in tool.parameters["properties"].values():
             assert 0 < len(parameter["description"]) <= 80
     assert tools["set_timer"].card().kind == "async"
-    assert current_time.__module__ == "voxbridge.services.tools.functions.time"
+    assert current_time.__module__ == "voxbridge.services.tools.packs.everyday.time"

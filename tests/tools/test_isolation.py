@@ -84,7 +84,7 @@ async def test_an_executor_that_stops_ends_what_is_isolated(config: Config, call
 
 
 async def test_a_sum_that_would_take_for_ever_is_refused(executors: Executors, caller: Caller) -> None:
-    async with executors.running("voxbridge.services.tools.functions.calculator"):
+    async with executors.running("voxbridge.services.tools.packs.everyday.calculator"):
         await caller.call("calculate", expression="round(7,-10000000)")
         failed, _ = await caller.next(ToolFailed)
         asked = [caller.call("calculate", f"s{number}", expression=f"{number} * 3") for number in range(6)]

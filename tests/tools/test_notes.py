@@ -22,7 +22,7 @@ from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.store.store import Note, Store
 
-PACKS = "voxbridge.services.tools.functions.notes"
+PACKS = "voxbridge.services.tools.packs.everyday.notes"
 
 
 async def recalled(caller: Caller, call_id: str, query: str = "", account: str = "me") -> list[str]:

@@ -391,7 +391,7 @@ async def test_functions_run_while_valkey_is_away_and_notes_are_made_good(
 ) -> None:
     valkey = own_valkey()
     async with Executors(Config(nats_url=nats_url, redis_url=valkey.url)).running(
-        "voxbridge.services.tools.functions.notes,tests.tools.pack"
+        "voxbridge.services.tools.packs.everyday.notes,tests.tools.pack"
     ):
         valkey.kill()
         await caller.call("echo", text="hello")

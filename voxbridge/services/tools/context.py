@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # avoids these imports when a pack is loaded
     from voxbridge.services.tools.projection import Notes
     from voxbridge.shared import events
     from voxbridge.shared.store.store import Store
+
+
+class InChild(Protocol):
+    """A way to run a worker in a child process (`voxbridge.services.tools.registry.worker`)."""
+
+    async def __call__(self, worker: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
+        """Return the worker's result.
+
+        Raises its error, `TIMED_OUT` and `TOO_LARGE` beyond its limits, `INTERRUPTED` when the process was lost.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +38,6 @@ class Context:
 
     progress: Callable[[float, str], Awaitable[None]]
     """Report the progress of an async function, from 0 to 1, with a few words; raises as `emit` does."""
+
+    in_child: InChild
+    """Run a worker in a process that is killed at its timeout."""

@@ -19,14 +19,14 @@ from docstring_parser import parse
 
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Alarm, Mode
-from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.functions import Approval, Effect, Function
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 BUILT_IN: Final = (
-    "voxbridge.services.tools.functions.time",
-    "voxbridge.services.tools.functions.calculator",
-    "voxbridge.services.tools.functions.timer",
-    "voxbridge.services.tools.functions.notes",
+    "voxbridge.services.tools.packs.everyday.time",
+    "voxbridge.services.tools.packs.everyday.calculator",
+    "voxbridge.services.tools.packs.everyday.timer",
+    "voxbridge.services.tools.packs.everyday.notes",
 )
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _AT: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
@@ -53,6 +53,10 @@ class Declaration:
     timeout_s: float | None
     idempotent: bool
     isolation: Isolation | None = None
+    effect: Effect = "write"
+    approval: Approval | None = None
+    listed: bool = True
+    worker: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,11 @@ class Tool:
     context_parameter: str
     run: Callable[..., Any]
     isolation: Isolation | None = None
+    effect: Effect = "write"
+    approval: Approval = "never"
+    category: str = ""
+    listed: bool = True
+    utterances: tuple[str, ...] = ()
 
     def check(self, arguments: dict[str, Any]) -> msgspec.Struct:
         """Return the arguments, typed; numbers in strings are converted. Raises `INVALID_ARGUMENT` naming the field."""
@@ -91,27 +100,70 @@ class Tool:
             parameters=self.parameters,
             kind="server" if self.mode == "call" else "async",
             timeout_s=self.timeout_s,
+            effect=self.effect,
+            approval=self.approval,
+            category=self.category,
+            listed=self.listed,
+            utterances=self.utterances,
         )
 
 
 def function(
-    *, kind: str = "server", timeout_s: float | None = None, idempotent: bool = False, isolated: bool | Isolation = False
+    *,
+    kind: str = "server",
+    timeout_s: float | None = None,
+    idempotent: bool | None = None,
+    isolated: bool | Isolation = False,
+    effect: Effect = "write",
+    approval: Approval | None = None,
+    listed: bool = True,
 ) -> Callable[[_F], _F]:
     """Declare a function of a pack.
 
     `kind="async"` answers the call at once: a function that returns an `Alarm` speaks when it is due, and survives a crash; any other runs
-    on as a task. `idempotent` says that running it twice does no harm, so it is repeated after a crash. `isolated` runs a plain function in
-    a process that is killed at its timeout, on cancellation, and beyond its limits of memory and processor time.
+    on as a task. `idempotent` says that running it twice does no harm, so it is repeated after a crash; the default is True for a function
+    that only reads. `isolated` runs a plain function in a process that is killed at its timeout, on cancellation, and beyond its limits of
+    memory and processor time.
+
+    `effect` says what a call does to the world; a function that declares none is taken to write. `approval` says when a person must approve
+    a call: by default each time for a destructive function, else never. One that is not `listed` is offered only to agents whose file
+    names it; the others reach it through `run_tool`.
+
+    The docstring says what the function does, each argument's meaning (`Args`), and things that people say when they want it (`Examples`, a
+    line each), by which a small model chooses it among many.
     """
     if kind not in ("server", "async"):
         raise ValueError(f"kind is 'server' or 'async', not {kind!r}")
     isolation = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
     if isolation is not None and (isolation.memory_mb < 1 or isolation.cpu_s < 0):
         raise ValueError("an isolated function may have 1 MiB of memory or more, and 0 s of processor time or more")
-    declaration = Declaration(task=kind == "async", timeout_s=timeout_s, idempotent=idempotent, isolation=isolation)
+    declaration = Declaration(
+        task=kind == "async",
+        timeout_s=timeout_s,
+        idempotent=effect == "read" if idempotent is None else idempotent,
+        isolation=isolation,
+        effect=effect,
+        approval=approval,
+        listed=listed,
+    )
 
     def declare(function: _F) -> _F:
         function.__voxbridge__ = declaration  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
+def worker(*, timeout_s: float, memory_mb: int = MEMORY_MB) -> Callable[[_F], _F]:
+    """Declare a plain function that other functions run in a child process, by `Context.in_child`; models are not offered it.
+
+    For work that reads foreign text or may not end: the process is killed at the timeout and beyond its limits.
+    """
+
+    def declare(function: _F) -> _F:
+        isolation = Isolation(memory_mb=memory_mb)
+        declared = Declaration(task=False, timeout_s=timeout_s, idempotent=True, isolation=isolation, effect="read", worker=True)
+        function.__voxbridge__ = declared  # type: ignore[attr-defined]
         return function
 
     return declare
@@ -128,7 +180,9 @@ def load(packs: Iterable[str], *, timeout_s: float) -> Mapping[str, Tool]:
         found = [
             value
             for value in vars(module).values()
-            if isinstance(getattr(value, "__voxbridge__", None), Declaration) and value.__module__ == module.__name__
+            if isinstance(declaration := getattr(value, "__voxbridge__", None), Declaration)
+            and not declaration.worker
+            and value.__module__ == module.__name__
         ]
         if not found:
             raise _unusable(pack, "it declares no function with @function")
@@ -189,7 +243,18 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
         context_parameter=context_parameter,
         run=function,
         isolation=isolation,
+        effect=declaration.effect,
+        approval=declaration.approval or ("always" if declaration.effect == "destructive" else "never"),
+        category=_folder(function.__module__),
+        listed=declaration.listed,
+        utterances=tuple(line.strip() for example in doc.examples for line in (example.description or "").splitlines() if line.strip()),
     )
+
+
+def _folder(module: str) -> str:
+    """Return the category of a module's functions: the folder of a pack, or the last part of the module's name."""
+    parts = module.split(".")
+    return parts[parts.index("packs") + 1] if "packs" in parts[:-1] else parts[-1]
 
 
 def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:

@@ -262,6 +262,7 @@ class ToolService(Service):
             notes=self._notes,
             emit=emit,
             progress=progress,
+            in_child=self._effects.in_child,
         )
         self._effects.start((session.sid, call_id), effect, tool, context)
 

@@ -6,6 +6,12 @@ from typing import Any, Literal
 
 import msgspec
 
+Effect = Literal["read", "write", "destructive"]
+"""Effect of a function on the world: none (`read`), one that can be made good (`write`), or one that cannot (`destructive`)."""
+
+Approval = Literal["never", "first", "always"]
+"""When a person must approve a call: not at all, once for each account, or each time."""
+
 
 class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A function as the catalogue shows it. `parameters` is a JSON Schema of an object."""
@@ -15,6 +21,16 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     parameters: dict[str, Any]
     kind: Literal["server", "browser", "async"] = "server"
     timeout_s: float = 30.0
+    effect: Effect = "write"
+    approval: Approval = "never"
+    category: str = ""
+    """Subject by which `list_tools` groups it; empty for a function of a page."""
+
+    listed: bool = True
+    """False for a function that models reach through `list_tools` and `run_tool` only, unless an agent's file names it."""
+
+    utterances: tuple[str, ...] = ()
+    """Things that people say when they want it, for choosing it among many (`voxbridge.services.models.choice`)."""
 
 
 def failed_result(code: str, message: str) -> dict[str, Any]:

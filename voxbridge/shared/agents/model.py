@@ -52,7 +52,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     voice: str = ""
     language: str = ""
     tools: tuple[str, ...] | None = None
-    """Names of the functions that it may call; None stands for all functions."""
+    """Names of the functions that it may call; None stands for all that the catalogue lists for models."""
 
     handoffs: tuple[str, ...] = ()
     """Agents it may hand over to, by name."""

@@ -244,6 +244,12 @@ class FunctionView(BaseModel):
     parameters: dict[str, Any]
     kind: Literal["server", "browser", "async"]
     timeout_s: float
+    effect: Literal["read", "write", "destructive"]
+    approval: Literal["never", "first", "always"]
+    """When a person must approve a call: not at all, once for each account, or each time."""
+    category: str
+    listed: bool
+    """False: models reach it through `list_tools` and `run_tool` only, unless an agent's file names it."""
 
 
 class Functions(BaseModel):

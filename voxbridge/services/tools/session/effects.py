@@ -21,7 +21,7 @@ from voxbridge.services.tools.core.inputs import Alarm, Raised, Returned, Schedu
 from voxbridge.services.tools.core.outputs import StartEffect
 from voxbridge.services.tools.core.results import as_result
 from voxbridge.services.tools.isolation.children import Children
-from voxbridge.services.tools.registry import Tool
+from voxbridge.services.tools.registry import Tool, describe
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
 from voxbridge.shared.step.effects import Tasks
@@ -46,6 +46,7 @@ class Effects:
         self._children = children
         self._ended = ended
         self._running = Tasks[Key]("functions")
+        self._workers: dict[Callable[..., Any], Tool] = {}
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="tool")
 
     def __len__(self) -> int:
@@ -60,6 +61,18 @@ class Effects:
     def cancel(self, key: Key) -> None:
         """Stop a function, if it runs here. An isolated function is killed. A thread runs on, and its result is discarded."""
         self._running.cancel(key)
+
+    async def in_child(self, worker: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
+        """Run a worker in a child process for a function that runs here. Raises as `Children.run`, and `TIMED_OUT`."""
+        tool = self._workers.get(worker)
+        if tool is None:
+            tool = self._workers[worker] = describe(worker, timeout_s=0)
+        try:
+            async with asyncio.timeout(tool.timeout_s):
+                return await self._children.run(tool, arguments)
+        except TimeoutError:
+            message = f"{tool.name.lstrip('_').replace('_', ' ')} took longer than {tool.timeout_s:g} s and was stopped."
+            raise VoxbridgeError(Code.TIMED_OUT, message, limit=tool.timeout_s) from None
 
     async def idle(self, timeout_s: float) -> None:
         """Wait until no function runs, for `timeout_s` at most."""

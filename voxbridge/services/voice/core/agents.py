@@ -73,7 +73,7 @@ def read_ahead(state: State) -> tuple[tuple[str, tuple[Function, ...]], ...]:
 
 def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
     """Return the instructions of an agent and the functions that it may call."""
-    allowed = state.team.catalogue if agent.tools is None else tuple(one for one in state.team.catalogue if one.name in agent.tools)
+    allowed = tuple(one for one in state.team.catalogue if (one.listed if agent.tools is None else one.name in agent.tools))
     handoff = handoff_function(agent, state.team.agents)
     custom = state.request.system_prompt if state.request is not None else ""
     return prompt.instructions(custom, agent), allowed if handoff is None else (*allowed, handoff)

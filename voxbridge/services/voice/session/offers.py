@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
+
 from voxbridge.services.voice.audio.recorder import Recorders
 from voxbridge.services.voice.core import agents
 from voxbridge.services.voice.session.worker import Offer
@@ -33,7 +35,7 @@ class Offers:
         return await self._recorded(requested, await self._offer(requested))
 
     async def _offer(self, requested: events.Recorded) -> Offer:
-        functions = tuple(await self._store.functions())
+        functions = tuple(msgspec.structs.replace(function, utterances=()) for function in await self._store.functions())
         request = requested.event
         if not isinstance(request, SessionRequested) or self._keys is None or (request.mode in ("local", "echo") and not request.agent):
             return Offer(functions=functions)

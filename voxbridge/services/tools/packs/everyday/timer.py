@@ -12,7 +12,11 @@ from voxbridge.services.tools.registry import function
 DAY_S = 86_400
 
 
-@function(kind="async", timeout_s=5, idempotent=True)
+@function(
+    kind="async",
+    timeout_s=5,
+    idempotent=True,
+)
 async def set_timer(
     seconds: Annotated[int, Meta(ge=1, le=DAY_S, examples=[300])], label: Annotated[str, Meta(max_length=80)] = ""
 ) -> Alarm:
@@ -21,6 +25,16 @@ async def set_timer(
     Args:
         seconds: Seconds until it ends.
         label: What it is for.
+
+    Examples:
+        set a timer for ten minutes
+        start a three minute egg timer
+        wake me in half an hour
+        count down ninety seconds
+        tell me when an hour has passed
+        remind me in twenty minutes to stretch
+        put the pasta on for eight minutes
+        give me forty five seconds
     """
     name = label.strip().removesuffix("timer").removesuffix("Timer").strip()
     length = duration(seconds)

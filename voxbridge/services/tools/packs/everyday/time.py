@@ -9,16 +9,29 @@ from zoneinfo import ZoneInfo
 from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.functions.places import Place, places
+from voxbridge.services.tools.packs.everyday.places import Place, places
 from voxbridge.services.tools.registry import function
 
 
-@function(timeout_s=10, idempotent=True)
+@function(
+    timeout_s=10,
+    effect="read",
+)
 def current_time(place: Annotated[str, Meta(min_length=1, max_length=100, examples=["Lisbon"])], ctx: Context) -> dict[str, Any]:
     """The time and date now in a city or country.
 
     Args:
         place: City or country.
+
+    Examples:
+        what time is it in Madrid
+        tell me the time in Sydney
+        is it already morning in New York
+        how late is it over in Seoul
+        what day is it in Auckland right now
+        what's the local time for Toronto
+        what's today's date in London
+        and in Oslo
     """
     found, others = places().find(place)
     return told(found, others, ctx.now)

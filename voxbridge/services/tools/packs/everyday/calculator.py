@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import simpleeval
 from msgspec import Meta
 
-from voxbridge.services.tools.functions.spoken_numbers import as_expression
+from voxbridge.services.tools.packs.everyday.spoken_numbers import as_expression
 from voxbridge.services.tools.registry import Isolation, function
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -25,7 +25,11 @@ WHOLE_LIMIT: Final = 10**15
 """Limit above which a whole number is given as a power of ten."""
 
 
-@function(timeout_s=5, idempotent=True, isolated=Isolation(memory_mb=64))
+@function(
+    timeout_s=5,
+    effect="read",
+    isolated=Isolation(memory_mb=64),
+)
 def calculate(
     expression: Annotated[str, Meta(min_length=1, max_length=EXPRESSION_LIMIT, examples=["(3 + 4) ** 2"])],
 ) -> dict[str, Any]:
@@ -33,6 +37,16 @@ def calculate(
 
     Args:
         expression: Arithmetic with digits and + - * / ** ( ).
+
+    Examples:
+        what is seventeen times twenty three
+        how much is eighteen percent of two hundred
+        divide nine thousand by forty eight
+        add up twelve fifteen and thirty one
+        the square root of one hundred and forty four
+        calculate two to the power of ten
+        what's 365 minus 78
+        work out half of eleven hundred
     """
     value, normal = evaluate(expression)
     text = spoken(value)

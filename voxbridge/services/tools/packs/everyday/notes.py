@@ -27,7 +27,9 @@ _EMPTY_WORDS: Final = frozenset(
 _ENDINGS: Final = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 
 
-@function(idempotent=True)
+@function(
+    idempotent=True,
+)
 async def remember(
     note: Annotated[str, Meta(min_length=1, max_length=NOTE_LIMIT, examples=["The spare key is under the mat."])], ctx: Context
 ) -> dict[str, Any]:
@@ -35,6 +37,16 @@ async def remember(
 
     Args:
         note: What to keep, as a sentence.
+
+    Examples:
+        remember that my bike is in the cellar
+        keep in mind that Anna is allergic to nuts
+        make a note that the meeting moved to Friday
+        note down that the plumber comes at nine
+        don't forget that I parked on level two
+        save this for later the wifi is called meadow
+        write down that Tom owes me twenty euros
+        my locker number is 312 please remember it
     """
     text = " ".join(note.split())
     if not text:
@@ -45,12 +57,24 @@ async def remember(
     return {"note": text, "spoken": "I'll remember that."}
 
 
-@function(idempotent=True)
+@function(
+    effect="read",
+)
 async def recall(query: Annotated[str, Meta(max_length=NOTE_LIMIT, examples=["spare key"])], ctx: Context) -> dict[str, Any]:
     """Look up what the user told you earlier: where their things are, names, dates, preferences.
 
     Args:
         query: What to look for; empty for the latest notes.
+
+    Examples:
+        where did I put my passport
+        what did I tell you about Anna
+        do you remember my locker number
+        when does the plumber come did I say
+        what do you know about my bike
+        look in my notes for the meeting
+        who owes me money
+        which notes do you have
     """
     found = await asyncio.to_thread(rank, query, await ctx.notes.of(ctx.account))  # ranking a thousand notes takes a third of a second
     texts = [note.text for note in found]

@@ -1,0 +1,1 @@
+"""The time, sums, timers and notes."""
