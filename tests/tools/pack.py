@@ -29,7 +29,7 @@ async def _released(file: str) -> None:
         await asyncio.sleep(0.005)
 
 
-@function()
+@function(effect="read", idempotent=False)
 async def echo(text: str) -> dict[str, Any]:
     """Say it back.
 
@@ -39,7 +39,7 @@ async def echo(text: str) -> dict[str, Any]:
     return {"text": text, "spoken": text}
 
 
-@function()
+@function(effect="read", idempotent=False)
 async def effect(file: str, ctx: Context) -> dict[str, Any]:
     """Leave one line in a file for each run, then wait for the file's release.
 
@@ -49,6 +49,30 @@ async def effect(file: str, ctx: Context) -> dict[str, Any]:
     _ran(file)
     await _released(file)
     return {"attempt": ctx.attempt}
+
+
+@function()
+async def change(file: str) -> dict[str, Any]:
+    """Leave one line in a file for each run, then wait for the file's release; taken to change something, as it declares nothing else.
+
+    Args:
+        file: Where.
+    """
+    _ran(file)
+    await _released(file)
+    return {"spoken": "Changed."}
+
+
+@function(effect="destructive")
+async def destroy(file: str) -> dict[str, Any]:
+    """Leave one line in a file for each run, then wait for the file's release; only if a person approves.
+
+    Args:
+        file: Where.
+    """
+    _ran(file)
+    await _released(file)
+    return {"spoken": "Gone."}
 
 
 @function(idempotent=True)
@@ -63,7 +87,7 @@ async def harmless(file: str, ctx: Context) -> dict[str, Any]:
     return {"attempt": ctx.attempt}
 
 
-@function()
+@function(effect="read", idempotent=False)
 async def stubborn(file: str) -> dict[str, Any]:
     """Return normally although it is cancelled.
 
@@ -78,14 +102,14 @@ async def stubborn(file: str) -> dict[str, Any]:
     return {"stopped": False}
 
 
-@function(timeout_s=0.2)
+@function(effect="read", idempotent=False, timeout_s=0.2)
 async def slow() -> dict[str, Any]:
     """Wait for ever."""
     await asyncio.Event().wait()
     return {}
 
 
-@function(timeout_s=0.2)
+@function(effect="read", idempotent=False, timeout_s=0.2)
 def blocking(seconds: float) -> dict[str, Any]:
     """Block the thread.
 
@@ -162,7 +186,7 @@ def double(number: int) -> dict[str, Any]:
     return {"doubled": 2 * number, "pid": os.getpid()}
 
 
-@function(isolated=True, timeout_s=30)
+@function(effect="read", idempotent=False, isolated=True, timeout_s=30)
 def spin(file: str) -> dict[str, Any]:
     """Use the processor for ever.
 
@@ -181,7 +205,7 @@ def burn() -> dict[str, Any]:
         pass
 
 
-@function(isolated=True, timeout_s=1)
+@function(effect="read", idempotent=False, isolated=True, timeout_s=1)
 def overrun(file: str) -> dict[str, Any]:
     """Take longer than allowed.
 

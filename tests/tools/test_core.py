@@ -9,23 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tools.core_driver import BROKEN, MS, T0, Told, accepted, appended, called, cancelled, log_input, raised, returned, scheduled
+from voxbridge.services.tools.core.calls import ATTEMPTS_LIMIT, ENDED_KEPT
 from voxbridge.services.tools.core.inputs import (
-    Accepted,
-    Alarm,
-    Mode,
     Progressed,
-    Raised,
     Rejected,
-    Returned,
-    Scheduled,
     Stated,
     TimerFired,
 )
 from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Resolve, SetTimer, StartEffect
-from voxbridge.services.tools.core.state import State
-from voxbridge.services.tools.core.step import ATTEMPTS_LIMIT, ENDED_KEPT, OPEN_LIMIT, WITHDRAWN_KEPT, step
+from voxbridge.services.tools.core.step import OPEN_LIMIT, WITHDRAWN_KEPT
 from voxbridge.shared import events
+from voxbridge.shared.events.gateway import TaskCancelRequested
 from voxbridge.shared.events.tools import (
+    ApprovalEnded,
+    ApprovalRequested,
     NoteRemembered,
     TaskCancelled,
     TaskCompleted,
@@ -38,79 +36,13 @@ from voxbridge.shared.events.tools import (
     ToolInterrupted,
     ToolStarted,
 )
-from voxbridge.shared.events.voice import Failure, SessionEnded, ToolCalled, ToolCancelled
+from voxbridge.shared.events.voice import ApprovalAnswered, Failure, SessionEnded
 from voxbridge.shared.step.fold import Append
-from voxbridge.shared.step.journal import LogInput
-
-MS = 1_000
-T0 = 1_700_000_000_000_000
-BROKEN = Failure(code="INTERNAL", message="broken")
-
-
-def log_input(event: events.Event, seq: int, at: int = T0) -> LogInput:
-    kind = events.kind_of(event)
-    return LogInput(
-        events.Recorded(
-            seq=seq, id=f"s.voice.{seq}", sid="s", ts=at, cause=None, writer="voice", visible=True, type=kind.name, v=1, event=event
-        )
-    )
-
-
-def called(call_id: str = "c1", seq: int = 1, at: int = T0, deadline_ms: int = 0) -> LogInput:
-    event = ToolCalled(call_id=call_id, name="fn", arguments={"a": 1}, kind="server", turn=1, deadline_ms=deadline_ms, account="me")
-    return log_input(event, seq, at)
-
-
-def cancelled(call_id: str = "c1", seq: int = 2) -> LogInput:
-    return log_input(ToolCancelled(call_id=call_id, name="fn", reason="barge_in"), seq)
-
-
-def accepted(call_id: str = "c1", mode: Mode = "call", *, timeout_ms: int = 5_000, idempotent: bool = False) -> Accepted:
-    return Accepted(call_id=call_id, mode=mode, timeout_ms=timeout_ms, idempotent=idempotent)
-
-
-def returned(call_id: str = "c1", attempt: int = 1, **result: Any) -> Returned:
-    return Returned(call_id=call_id, attempt=attempt, result=result)
-
-
-def raised(call_id: str = "c1", attempt: int = 1) -> Raised:
-    return Raised(call_id=call_id, attempt=attempt, error=BROKEN)
-
-
-def scheduled(call_id: str = "c1", attempt: int = 1, after_ms: int = 60_000) -> Scheduled:
-    return Scheduled(
-        call_id=call_id, attempt=attempt, alarm=Alarm(after_ms=after_ms, announce="Ready.", spoken="Set.", label="pasta", result={"n": 1})
-    )
-
-
-class Told:
-    """A state and all outputs, by time."""
-
-    def __init__(self) -> None:
-        self.state = State()
-        self.now = T0
-        self.outputs: list[Any] = []
-
-    def take(self, *inputs: Any, after_ms: int = 0) -> list[Any]:
-        last: list[Any] = []
-        self.now += after_ms * MS
-        for input in inputs:
-            self.state, last = step(self.state, input, self.now)
-            self.outputs += last
-        return last
-
-    @property
-    def events(self) -> list[events.Event]:
-        return [output.event for output in self.outputs if isinstance(output, Append)]
-
-
-def appended(outputs: list[Any]) -> list[events.Event]:
-    return [output.event for output in outputs if isinstance(output, Append)]
 
 
 def test_a_call_is_looked_up_before_anything_is_said() -> None:
     told = Told()
-    assert told.take(called()) == [Resolve("c1", "fn", {"a": 1})]
+    assert told.take(called()) == [Resolve("c1", "fn", {"a": 1}, "me")]
 
 
 def test_the_start_is_recorded_ahead_of_the_effect_with_its_deadline() -> None:
@@ -189,7 +121,7 @@ def test_a_call_delivered_again_while_it_ran_was_interrupted() -> None:
 def test_a_call_delivered_again_before_its_start_is_looked_up_again() -> None:
     told = Told()
     told.take(called())
-    assert told.take(called()) == [Resolve("c1", "fn", {"a": 1})]
+    assert told.take(called()) == [Resolve("c1", "fn", {"a": 1}, "me")]
 
 
 def test_an_idempotent_function_is_begun_again_up_to_the_limit() -> None:
@@ -255,7 +187,7 @@ def test_a_session_has_a_bounded_number_of_open_calls() -> None:
     assert isinstance(event, ToolFailed)
     assert event.error.code == "OVERLOADED"
     told.take(returned("c0"))
-    assert told.take(called("next", seq=101)) == [Resolve("next", "fn", {"a": 1})]
+    assert told.take(called("next", seq=101)) == [Resolve("next", "fn", {"a": 1}, "me")]
 
 
 def test_what_a_session_remembers_is_bounded() -> None:
@@ -366,11 +298,19 @@ INPUTS = st.one_of(
     ),
     st.builds(lambda id: cancelled(id, seq=100 + CALLS.index(id)), st.sampled_from(CALLS)),
     st.builds(
-        lambda id, mode, idempotent: accepted(id, mode, idempotent=idempotent),
+        lambda id, mode, idempotent, effect, approval: accepted(id, mode, idempotent=idempotent, effect=effect, approval=approval),
         st.sampled_from(CALLS),
         st.sampled_from(("call", "task", "alarm")),
         st.booleans(),
+        st.sampled_from(("read", "write", "destructive")),
+        st.sampled_from(("never", "never", "first", "always")),
     ),
+    st.builds(
+        lambda id, answer: log_input(ApprovalAnswered(approval_id=f"approval-{id}", answer=answer, words=""), 300 + CALLS.index(id)),
+        st.sampled_from(CALLS),
+        st.sampled_from(("approved", "denied")),
+    ),
+    st.builds(lambda id: log_input(TaskCancelRequested(task_id=f"task-{id}"), 400 + CALLS.index(id)), st.sampled_from(CALLS)),
     st.builds(lambda id: Rejected(call_id=id, error=BROKEN), st.sampled_from(CALLS)),
     st.builds(returned, st.sampled_from(CALLS), st.integers(1, 3)),
     st.builds(raised, st.sampled_from(CALLS), st.integers(1, 3)),
@@ -392,6 +332,7 @@ def test_in_any_order_each_attempt_starts_once_and_each_call_ends_once(happening
         new = told.outputs[before:]
         for index, output in enumerate(new):
             if isinstance(output, StartEffect):
+                assert not _is_asked(told.outputs[: before + index], output.call_id), "not ahead of its approval"
                 start = Append(ToolStarted(call_id=output.call_id, name="fn", attempt=output.attempt))
                 assert start in new[:index], "recorded before it runs"
     starts = [(event.call_id, event.attempt) for event in told.events if isinstance(event, ToolStarted)]
@@ -402,5 +343,18 @@ def test_in_any_order_each_attempt_starts_once_and_each_call_ends_once(happening
         ends = [event for event in told.events if isinstance(event, TASK_ENDS) and event.task_id == f"task-{call_id}"]
         assert len(answers) <= 1
         assert len(ends) <= len(tasks) <= 1
-        assert (call_id in told.state.ended) == (len(ends) == 1 if tasks else len(answers) == 1)
+        asked = [event for event in told.events if isinstance(event, ApprovalRequested) and event.call_id == call_id]
+        dropped = [event for event in told.events if isinstance(event, ApprovalEnded) and event.call_id == call_id]
+        over = len(ends) == 1 if tasks else len(dropped) == 1 and dropped[0].outcome != "approved" if asked else len(answers) == 1
+        assert len(dropped) <= len(asked) <= 1
+        assert (call_id in told.state.ended) == over or (dropped and call_id in told.state.open)
         assert not (call_id in told.state.ended and call_id in told.state.open)
+
+
+def _is_asked(outputs: list[Any], call_id: str) -> bool:
+    """Tell whether a question about the call is open."""
+    said = [output.event for output in outputs if isinstance(output, Append)]
+    asked = any(isinstance(event, ApprovalRequested) and event.call_id == call_id for event in said)
+    return asked and not any(
+        isinstance(event, ApprovalEnded) and event.call_id == call_id and event.outcome == "approved" for event in said
+    )

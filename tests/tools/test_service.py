@@ -424,7 +424,8 @@ async def test_the_consumer_has_its_bounds(executors: Executors, connection: Cli
     assert (config.ack_wait, config.max_ack_pending) == (2.0, 10_000)
     assert intake.HEARTBEAT_S * 3 < 2.0
     assert config.filter_subjects is not None
-    assert all(subject.startswith("vx.s.*.ev.voice.c.") for subject in config.filter_subjects)
+    assert all(subject.startswith("vx.s.*.ev.voice.c.") for subject in config.filter_subjects[:-1])
+    assert config.filter_subjects[-1] == "vx.s.*.ev.gateway.i.request"
 
 
 async def test_the_end_of_a_session_without_calls_leaves_no_word(

@@ -20,7 +20,10 @@ from voxbridge.shared.store.store import Function
 
 SID = "0123456789abcdef0123456789abcdef"
 START_US = 1_800_000_000_000_000
-FUNCTIONS = (Function(name="current_time", description="The time.", parameters={"type": "object"}, timeout_s=5),)
+FUNCTIONS = (
+    Function(name="current_time", description="The time.", parameters={"type": "object"}, timeout_s=5, effect="read"),
+    Function(name="send_mail", description="Send a mail.", parameters={"type": "object"}, timeout_s=5, effect="write"),
+)
 PAGE_FUNCTIONS = (Function(name="open_page", description="Open a page.", parameters={"type": "object"}, kind="browser", timeout_s=5),)
 E = TypeVar("E")
 
@@ -65,6 +68,7 @@ class Conversation:
                 idle_timeout_s=600,
                 turn_timeout_s=30,
                 speak_results=speak_results,
+                tells_ends=True,
                 resume_window_s=resume_window_s,
                 model_patience_s=model_patience_s,
                 stt_patience_s=stt_patience_s,

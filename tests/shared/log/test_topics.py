@@ -80,6 +80,7 @@ def test_every_event_lies_where_those_who_filter_look_for_it() -> None:
     assert by_end.keys() == {
         "gateway.i.session.requested",
         "gateway.i.main",
+        "gateway.i.request",
         "operator.c.session.erased",
         "tools.c.main",
         "tools.i.main",
@@ -93,6 +94,8 @@ def test_every_event_lies_where_those_who_filter_look_for_it() -> None:
         kind = events.KINDS[name]
         assert subjects.event_subject("*", kind.writer, kind.visible, name) in filters
         assert f"vx.s.*.ev.voice.c.{name}" in filters, "a call that began before the upgrade"
+    for name in ("approval.clicked", "task.cancel_requested"):
+        assert subjects.event_subject("*", "gateway", False, name) in filters
     assert subjects.event_subject("*", "gateway", False, "session.requested") == streams.CONSUMERS[subjects.VOICE_CONSUMER].filter_subject
 
 

@@ -25,7 +25,7 @@ def page(name: str, description: str = "") -> Function:
 def test_a_session_offers_the_functions_of_its_page_beside_the_installations() -> None:
     call = Conversation()
     (started,) = call.events(ev.SessionStarted)
-    assert started.tools == ("current_time", *(one.name for one in PAGE_FUNCTIONS))
+    assert started.tools == ("current_time", "send_mail", *(one.name for one in PAGE_FUNCTIONS))
 
 
 @pytest.mark.parametrize("name", ["current_time", HANDOFF])

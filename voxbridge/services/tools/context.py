@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # avoids these imports when a pack is loaded
+    from voxbridge.services.tools.core.tasks import OpenTask
     from voxbridge.services.tools.projection import Notes
     from voxbridge.shared import events
+    from voxbridge.shared.agents.functions import Function
     from voxbridge.shared.store.store import Store
 
 
@@ -41,3 +43,12 @@ class Context:
 
     in_child: InChild
     """Run a worker in a process that is killed at its timeout."""
+
+    catalogue: Callable[[], Sequence[Function]]
+    """Return all functions of the installation."""
+
+    tasks: Callable[[], Sequence[OpenTask]]
+    """Return the tasks of the session that are not over, the caller's own left out."""
+
+    cancel_task: Callable[[str], Awaitable[None]]
+    """Cancel a task of the session, because the user said so. Returns once the log has it."""

@@ -27,6 +27,7 @@ BUILT_IN: Final = (
     "voxbridge.services.tools.packs.everyday.calculator",
     "voxbridge.services.tools.packs.everyday.timer",
     "voxbridge.services.tools.packs.everyday.notes",
+    "voxbridge.services.tools.packs.catalogue.functions",
 )
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _AT: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")

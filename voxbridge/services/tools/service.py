@@ -18,32 +18,39 @@ import msgspec
 from nats.aio.msg import Msg
 from nats.micro.request import Request
 
-from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.core.inputs import Accepted, Input, Progressed, Raised, Rejected, Stated, TimerFired
+from voxbridge.services.tools.core import approvals
+from voxbridge.services.tools.core.inputs import Accepted, Input, Raised, Rejected, TimerFired
 from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Resolve, SetTimer, StartEffect
-from voxbridge.services.tools.core.state import Call
+from voxbridge.services.tools.core.state import Call, Running
 from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import BUILT_IN, Tool, load, prepare
+from voxbridge.services.tools.session.contexts import Facilities, context_of
 from voxbridge.services.tools.session.effects import RUNNING_LIMIT, Effects, Key, Outcome
 from voxbridge.services.tools.session.intake import ACK_WAIT_S, Intake
+from voxbridge.services.tools.session.lookup import look_up, unknown
 from voxbridge.services.tools.session.session import WRITER, Session
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.cancellation import ended
 from voxbridge.shared.config import Recording
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
-from voxbridge.shared.events.voice import Failure, SessionEnded, ToolCalled
+from voxbridge.shared.events.gateway import ApprovalClicked
+from voxbridge.shared.events.voice import ApprovalAnswered, SessionEnded, ToolCalled
 from voxbridge.shared.log import reader
 from voxbridge.shared.service.process import Resources, Service
 from voxbridge.shared.step.effects import Tasks, Timers
 from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.store.store import Store
 
-LIVE: Final = tuple(f"vxc.*.voice.c.{end}" for end in (subjects.SESSION, "tool.cancelled", "session.ended"))
-"""The last two subjects are those that a voice worker of the first release uses."""
+LIVE: Final = (
+    *(f"vxc.*.voice.c.{end}" for end in (subjects.SESSION, "tool.cancelled", "session.ended")),
+    f"vxc.*.gateway.i.{subjects.REQUEST}",
+)
+"""Subjects of events that concern open calls. Two of them are those that a voice worker of the first release uses."""
 
-_STOPPING: Final = ("tool.cancelled", "session.ended")
+_DECIDING: Final = (ApprovalAnswered, ApprovalClicked)
+_STOPPING: Final = ("tool.cancelled", "session.ended", "approval.answered", "approval.clicked", "task.cancel_requested")
 AGAIN_S: Final = 1.0
 """Seconds after which a call is delivered again when the log was unavailable."""
 
@@ -154,6 +161,8 @@ class ToolService(Service):
                 await self._intake.give_back(sid, seq)
             elif isinstance(recorded.event, SessionEnded) and await self._never_called(sid):
                 await self._intake.done(sid, seq)
+            elif isinstance(recorded.event, _DECIDING) and await self._concerns_another(sid, recorded.event):
+                await self._intake.give_back(sid, seq, after_s=AGAIN_S)
             else:
                 await self.session(sid).take(LogInput(recorded))
         except VoxbridgeError as error:
@@ -170,7 +179,7 @@ class ToolService(Service):
             self._changed.set()
 
     async def _live(self, message: Msg) -> None:
-        """Take a cancellation in the process that runs the call, whichever process the consumer delivers it to."""
+        """Take what concerns an open call in the process that has the call, whichever process the consumer delivers it to."""
         if reader.type_of(message) not in _STOPPING:
             return
         recorded = reader.decode(message)
@@ -181,6 +190,13 @@ class ToolService(Service):
     async def _never_called(self, sid: str) -> bool:
         """Tell whether no function was ever called in a session. Most sessions end like that, and nothing need be logged."""
         return sid not in self._sessions and not (await self._log.position(sid, WRITER))[0]
+
+    async def _concerns_another(self, sid: str, event: ApprovalAnswered | ApprovalClicked) -> bool:
+        """Tell whether another process has the call that is decided upon: that one is to run it, and hears the decision too."""
+        session = self.session(sid)
+        await session.opened()
+        call = approvals.call_of(session.state, event.approval_id)
+        return call is not None and not self._intake.holds(sid, call.seq) and await self._intake.held_elsewhere(sid, call.seq)
 
     # --- sessions ---
 
@@ -206,17 +222,7 @@ class ToolService(Service):
                 return
 
     def _decide(self, wanted: Resolve) -> Accepted | Rejected:
-        tool = self._tools.get(wanted.name)
-        if tool is None:
-            return Rejected(call_id=wanted.call_id, error=_unknown(wanted.name))
-        if len(self._intake) > HELD_LIMIT:
-            error = Failure(code=Code.OVERLOADED, message="Too many functions are open; try again in a moment.", retryable=True)
-            return Rejected(call_id=wanted.call_id, error=error)
-        try:
-            tool.check(wanted.arguments)
-        except VoxbridgeError as wrong:
-            return Rejected(call_id=wanted.call_id, error=Failure(code=wrong.code, message=wrong.message, retryable=wrong.retryable))
-        return Accepted(call_id=wanted.call_id, mode=tool.mode, timeout_ms=round(tool.timeout_s * 1_000), idempotent=tool.idempotent)
+        return look_up(self._tools, wanted, full=len(self._intake) > HELD_LIMIT)
 
     async def _perform(self, session: Session, output: Any) -> None:
         if isinstance(output, StartEffect):
@@ -230,40 +236,17 @@ class ToolService(Service):
         elif isinstance(output, Done):
             await self._intake.done(session.sid, output.seq)
 
+    def _facilities(self) -> Facilities:
+        return Facilities(store=self._store, notes=self._notes, in_child=self._effects.in_child, tools=self._tools)
+
     def _start(self, session: Session, effect: StartEffect) -> None:
         call_id, attempt = effect.call_id, effect.attempt
         tool = self._tools.get(effect.name)
         if tool is None:  # begun by an executor that had this function
-            self._do(self._record(session, Raised(call_id=call_id, attempt=attempt, error=_unknown(effect.name))))
+            self._do(self._record(session, Raised(call_id=call_id, attempt=attempt, error=unknown(effect.name))))
             return
 
-        async def say(input: Input) -> None:
-            await session.take(input)
-            call = session.state.open.get(call_id)
-            if call is None or call.attempt != attempt:
-                raise VoxbridgeError(Code.CANCELLED, f"The call of {effect.name} is over.", retryable=False)
-
-        async def emit(event: events.Event) -> None:
-            kind = events.kind_of(event)
-            if kind.writer != WRITER or kind.visible:
-                raise ValueError(f"a function cannot state {kind.name}")
-            await say(Stated(call_id=call_id, attempt=attempt, kind=kind.name, data=msgspec.to_builtins(event)))
-
-        async def progress(done: float, message: str) -> None:
-            await say(Progressed(call_id=call_id, attempt=attempt, done=done, message=message))
-
-        context = Context(
-            account=effect.account,
-            sid=session.sid,
-            call_id=call_id,
-            attempt=attempt,
-            now=self._clock.now_us(),
-            store=self._store,
-            notes=self._notes,
-            emit=emit,
-            progress=progress,
-            in_child=self._effects.in_child,
-        )
+        context = context_of(session, effect, self._facilities(), now=self._clock.now_us())
         self._effects.start((session.sid, call_id), effect, tool, context)
 
     def _ended(self, key: Key, outcome: Outcome) -> None:
@@ -336,12 +319,12 @@ class ToolService(Service):
 
     def _runs(self, called: events.Recorded) -> bool:
         call = self._call(called)
-        return call is not None and call.phase == "running"
+        return call is not None and isinstance(call.phase, Running)
 
     async def _interrupt(self, called: events.Recorded) -> None:
         """Redeliver the call to its session, which records the interruption. An idempotent call is left to the successor."""
         call = self._call(called)
-        if call is not None and not call.idempotent:
+        if call is not None and not call.rules.idempotent:
             with suppress(VoxbridgeError):  # the log is away: the successor records it
                 await self.session(called.sid).take(LogInput(called))
 
@@ -350,10 +333,6 @@ class ToolService(Service):
         if session is None or not isinstance(called.event, ToolCalled):
             return None
         return session.state.open.get(called.event.call_id)
-
-
-def _unknown(name: str) -> Failure:
-    return Failure(code=Code.NOT_FOUND, message=f"There is no function {name[:64]!r}.")
 
 
 async def build(resources: Resources) -> ToolService:

@@ -33,10 +33,14 @@ SESSION: Final = "session"
 """Topic of a session's state, from the voice service: who speaks, calls of functions, its end. Few events per session; the tool executor
 takes its work from here."""
 
+REQUEST: Final = "request"
+"""Topic of what a client asks of the tool executor: answers to requests for approval, and the end of a task."""
+
 SAID: Final = "said"
 """Topic of what was said, and of the ends of turns."""
 
 _WORDS: Final = frozenset({"user.said", "agent.said", "turn.completed"})
+_REQUESTS: Final = frozenset({"approval.clicked", "task.cancel_requested"})
 _APART: Final = frozenset({"session.requested", "session.erased", "note.remembered"})
 MICROPHONE: Final = "vx.svc.voice.microphone"
 """Request with a session's id: its worker answers with the prefix of the microphone frame that it heard last, or with an empty payload when
@@ -65,6 +69,8 @@ def topic(writer: str, visible: bool, event_type: str) -> str:
     said is apart from what other services look up or act upon."""
     if event_type in _APART:
         return event_type
+    if event_type in _REQUESTS:
+        return REQUEST
     if writer == "voice" and visible:
         return SAID if event_type in _WORDS else SESSION
     return MAIN

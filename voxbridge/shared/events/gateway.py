@@ -107,6 +107,22 @@ class BrowserCallAnswered(Event, frozen=True, kw_only=True):
     result: dict[str, Any]
 
 
+@event("approval.clicked", writer="gateway")
+class ApprovalClicked(Event, frozen=True, kw_only=True):
+    """The user answered a request for approval in the client; `scope` makes it stand for later calls too."""
+
+    approval_id: str
+    answer: Literal["approved", "denied"]
+    scope: Literal["once", "arguments", "function"] = "once"
+
+
+@event("task.cancel_requested", writer="gateway")
+class TaskCancelRequested(Event, frozen=True, kw_only=True):
+    """The user, or a client of the account, wants a task to be cancelled."""
+
+    task_id: str
+
+
 @event("handoff.requested", writer="gateway")
 class HandoffRequested(Event, frozen=True, kw_only=True):
     """An operator wants another agent to continue the conversation."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+from voxbridge.shared.agents.functions import Effect
 from voxbridge.shared.events.envelope import Event, event
 from voxbridge.shared.events.voice import Failure
 
@@ -15,6 +16,15 @@ class ToolStarted(Event, frozen=True, kw_only=True):
     call_id: str
     name: str
     attempt: int = 1
+
+
+@event("tool.joined", writer="tools")
+class ToolJoined(Event, frozen=True, kw_only=True):
+    """The call repeats another one with the same arguments: nothing runs a second time, and it ends as `first` does or did."""
+
+    call_id: str
+    name: str
+    first: str
 
 
 @event("tool.completed", writer="tools", visible=True)
@@ -100,6 +110,31 @@ class TaskInterrupted(Event, frozen=True, kw_only=True):
 
     task_id: str
     function: str
+
+
+@event("approval.requested", writer="tools", visible=True)
+class ApprovalRequested(Event, frozen=True, kw_only=True):
+    """A call waits for a person's approval until `expires_ts` (µs); `question` is what to ask."""
+
+    approval_id: str
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    effect: Effect
+    question: str
+    expires_ts: int
+
+
+@event("approval.ended", writer="tools", visible=True)
+class ApprovalEnded(Event, frozen=True, kw_only=True):
+    """The question is over: the call runs now, or never will. `scope` says whether the approval stands for later calls too."""
+
+    approval_id: str
+    call_id: str
+    name: str
+    outcome: Literal["approved", "denied", "lapsed", "withdrawn"]
+    by: Literal["", "voice", "click"] = ""
+    scope: Literal["once", "arguments", "function"] = "once"
 
 
 @event("note.remembered", writer="tools")

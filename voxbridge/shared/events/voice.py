@@ -269,6 +269,15 @@ class ToolCancelled(Event, frozen=True, kw_only=True):
     reason: str
 
 
+@event("approval.answered", writer="voice", visible=True)
+class ApprovalAnswered(Event, frozen=True, kw_only=True):
+    """The user's own next words after the question were a plain yes or no; `lapsed`: they were neither, twice."""
+
+    approval_id: str
+    answer: Literal["approved", "denied", "lapsed"]
+    words: str
+
+
 @event("tool.delivered", writer="voice")
 class ToolDelivered(Event, frozen=True, kw_only=True):
     """A call's result was given to the model, told as content, or dropped."""

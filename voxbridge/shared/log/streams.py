@@ -137,7 +137,10 @@ CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
     ),
     bus_subjects.TOOLS_CONSUMER: ConsumerConfig(
         durable_name=bus_subjects.TOOLS_CONSUMER,
-        filter_subjects=[f"vx.s.*.ev.voice.c.{end}" for end in (bus_subjects.SESSION, *_TOOLS_TYPES)],
+        filter_subjects=[
+            *(f"vx.s.*.ev.voice.c.{end}" for end in (bus_subjects.SESSION, *_TOOLS_TYPES)),
+            f"vx.s.*.ev.gateway.i.{bus_subjects.REQUEST}",
+        ],
         ack_policy=AckPolicy.EXPLICIT,
         ack_wait=TOOLS_ACK_WAIT_S,
         max_ack_pending=10_000,

@@ -1,4 +1,4 @@
-"""Inputs of the tools core, beside the events `tool.called`, `tool.cancelled` and `session.ended` of the log."""
+"""Inputs of the tools core, beside events of the log: calls, cancellations, answers to approvals, and the session's end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from voxbridge.shared.agents.functions import Approval, Effect
 from voxbridge.shared.events.voice import Failure
 
 Mode = Literal["call", "task", "alarm"]
@@ -23,13 +24,28 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: dict[str, Any] = {}
 
 
-class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag="accepted"):
-    """The catalogue knows the function and its arguments are valid."""
+class Target(msgspec.Struct, frozen=True):
+    """A function and its arguments."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag="accepted", omit_defaults=True):
+    """The catalogue knows the function and its arguments are valid. `target` is what runs, where it is not the called function itself.
+
+    A journal older than effects has none: its calls end with their reply, as those of functions that only read.
+    """
 
     call_id: str
     mode: Mode
     timeout_ms: int
     idempotent: bool
+    effect: Effect = "read"
+    approval: Approval = "never"
+    """When a person must approve the call: `never` also where the account has approved it before."""
+
+    target: Target | None = None
 
 
 class Rejected(msgspec.Struct, frozen=True, kw_only=True, tag="rejected"):
@@ -81,10 +97,18 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True, tag="stated"):
     data: dict[str, Any]
 
 
+class TaskRefused(msgspec.Struct, frozen=True, kw_only=True, tag="task_refused"):
+    """A running function, by order of the user, cancels another task of the session."""
+
+    call_id: str
+    attempt: int
+    task_id: str
+
+
 class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag="timer"):
     """The timer of a call fired."""
 
     call_id: str
 
 
-Input = Accepted | Rejected | Returned | Scheduled | Raised | Progressed | Stated | TimerFired
+Input = Accepted | Rejected | Returned | Scheduled | Raised | Progressed | Stated | TaskRefused | TimerFired

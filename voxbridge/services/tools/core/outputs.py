@@ -15,6 +15,7 @@ class Resolve(msgspec.Struct, frozen=True):
     call_id: str
     name: str
     arguments: dict[str, Any]
+    account: str
 
 
 class StartEffect(msgspec.Struct, frozen=True):
@@ -46,10 +47,18 @@ class CancelTimer(msgspec.Struct, frozen=True):
     call_id: str
 
 
+class Grant(msgspec.Struct, frozen=True):
+    """Keep a standing approval of an account: for a function, or only for these arguments of it."""
+
+    account: str
+    name: str
+    arguments: dict[str, Any] | None
+
+
 class Done(msgspec.Struct, frozen=True):
     """Acknowledge the event at this log position: its work is complete, and it need not be delivered again."""
 
     seq: int
 
 
-Output = Append | Resolve | StartEffect | CancelEffect | SetTimer | CancelTimer | Done
+Output = Append | Resolve | StartEffect | CancelEffect | SetTimer | CancelTimer | Grant | Done

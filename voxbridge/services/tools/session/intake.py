@@ -25,7 +25,8 @@ from nats.js.errors import APIError
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import VoxbridgeError
-from voxbridge.shared.events.voice import SessionEnded, ToolCalled, ToolCancelled
+from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested
+from voxbridge.shared.events.voice import ApprovalAnswered, SessionEnded, ToolCalled, ToolCancelled
 from voxbridge.shared.log import streams
 from voxbridge.shared.log.reader import Log, decode_delivered, is_imported
 
@@ -164,6 +165,10 @@ class Intake:
         held = self._held.get((sid, seq))
         if held is None or held.message.metadata.num_delivered == 1:
             return False
+        return await self.held_elsewhere(sid, seq)
+
+    async def held_elsewhere(self, sid: str, seq: int) -> bool:
+        """Tell whether another process has the work of this event open."""
         try:
             await self._log.nc.request(HELD, json.dumps([self._process_id, sid, seq]).encode(), timeout=ASK_S)
         except (NatsError, TimeoutError):
@@ -206,4 +211,6 @@ class Intake:
 
 def _is_ours(event: events.Event) -> bool:
     """Tell whether an event is work for an executor; the same subject also carries handoffs and changes of model."""
-    return isinstance(event, ToolCancelled | SessionEnded) or (isinstance(event, ToolCalled) and event.kind != "browser")
+    if isinstance(event, ToolCalled):
+        return event.kind != "browser"
+    return isinstance(event, ToolCancelled | SessionEnded | ApprovalAnswered | ApprovalClicked | TaskCancelRequested)

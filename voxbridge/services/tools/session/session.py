@@ -22,6 +22,7 @@ from voxbridge.services.tools.core.outputs import Output, Resolve
 from voxbridge.services.tools.core.state import State
 from voxbridge.services.tools.core.step import step
 from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
 from voxbridge.shared.log.reader import Log
@@ -81,6 +82,12 @@ class Session:
             for output in await self._transact(input):
                 await self._perform(self, output)
 
+    async def opened(self) -> None:
+        """Fold the session, so that `state` is known. Raises as `take` does."""
+        async with self._lock:
+            if self._now is None:
+                await self._open()
+
     async def close(self) -> None:
         """Write the rest of the journal, as far as the log takes it. Inputs that changed the state are already recorded."""
         async with self._lock:
@@ -136,7 +143,10 @@ class Session:
         """Fold the session from the log, and write the events that a crash left missing."""
         own = [recorded async for recorded in self._log.read_all(self.sid, writer=WRITER)]
         self._recorded = frozenset(recorded.id for recorded in own)
-        heard = [recorded async for recorded in self._log.read_all(self.sid, writer="voice", visibility="c")] if own else []
+        heard: list[events.Recorded] = []
+        if own:
+            heard = [recorded async for recorded in self._log.read_all(self.sid, writer="voice", visibility="c")]
+            heard += [one async for one in self._log.read_all(self.sid, writer="gateway", visibility="i", topic=subjects.REQUEST)]
         folded = refold(sorted([*own, *heard], key=lambda recorded: recorded.seq))
         self._folds += 1
         stem = f"{self._stem}-{self._folds}"

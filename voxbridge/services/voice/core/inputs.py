@@ -30,6 +30,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     speak_results: bool = False
     """Say the `spoken` field of a result as it is: a small model would take a second to say the same, and say it worse."""
 
+    tells_ends: bool = False
+    """Tell every end of a task. False in older journals."""
+
     resume_window_s: int = 10
     """Seconds the session waits for a client that can resume it."""
 

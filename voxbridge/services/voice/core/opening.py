@@ -38,6 +38,7 @@ def open_session(t: Transition, input: inputs.Opened) -> None:
         tool_rounds=input.tool_rounds,
         reopens=input.reopens,
         speak_results=input.speak_results,
+        tells_ends=input.tells_ends,
         filler=input.filler,
         language=input.language,
         prices=input.prices,

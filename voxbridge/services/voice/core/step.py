@@ -12,14 +12,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from voxbridge.services.voice.core import ending, handoff, inputs, opening, presence, provider_events, takeover, transition
+from voxbridge.services.voice.core import ending, handoff, inputs, opening, presence, provider_events, takeover, task_ends, transition
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening, model_retry, slow_model, speaking
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
 from voxbridge.services.voice.core.realtime import faults, noises, responses, tool_calls, transcripts, unanswered
 from voxbridge.services.voice.core.state import Mark, Piece, Reply, Stamps, State
 from voxbridge.services.voice.core.transition import ANSWER, Transition
-from voxbridge.services.voice.core.turns import filler, handoff_request, interruption, ledger, playout, reopening, rounds, trailing, turns
+from voxbridge.services.voice.core.turns import (
+    consent,
+    filler,
+    handoff_request,
+    interruption,
+    ledger,
+    playout,
+    reopening,
+    rounds,
+    trailing,
+    turns,
+)
 from voxbridge.shared import events
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF
@@ -70,7 +81,7 @@ def step(state: State, input: inputs.Input | LogInput, now: int) -> tuple[State,
     return t.state, t.outputs
 
 
-def _event(t: Transition, event: events.Event, ts: int) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each event
+def _event(t: Transition, event: events.Event, ts: int) -> None:  # noqa: C901, PLR0912 - one case for each event
     if t.client.presumed and isinstance(event, _FROM_A_CLIENT):
         presence.back(t)
     match event:
@@ -113,22 +124,44 @@ def _event(t: Transition, event: events.Event, ts: int) -> None:  # noqa: C901, 
             presence.away(t)
         case gateway.SessionEndRequested(reason=reason):
             ending.end(t, reason)
-        case tools.ToolCompleted(call_id=call_id, result=result):
-            _answered(t, call_id, result)
-        case tools.ToolFailed(call_id=call_id, error=error):
-            _answered(t, call_id, failed_result(error.code, error.message))
+        case _:
+            _by_the_executor(t, event)
+
+
+def _by_the_executor(t: Transition, event: events.Event) -> None:
+    match event:
+        case tools.ToolCompleted(call_id=call_id, name=name, result=result):
+            _ended(t, call_id, name, result)
+        case tools.ToolFailed(call_id=call_id, name=name, error=error):
+            _ended(t, call_id, name, error)
         case tools.ToolInterrupted(call_id=call_id, name=name):
-            message = f"{name} was interrupted; whether it took effect is not known."
-            _answered(t, call_id, failed_result(Code.INTERRUPTED.value, message))
-        case tools.TaskCompleted(announce=announce) if announce:
-            turns.notice(t, announce)
-        case tools.TaskFailed(function=function, error=error):
-            turns.notice(t, f"{function.replace('_', ' ')} failed: {error.message}")
+            _ended(t, call_id, name, None)
+        case tools.TaskCompleted() | tools.TaskFailed() | tools.TaskInterrupted() | tools.TaskCancelled():
+            task_ends.ended(t, event)
+        case tools.ApprovalRequested():
+            consent.requested(t, event)
+        case tools.ApprovalEnded():
+            task_ends.decided(t, event)
+            consent.ended(t, event)
 
 
 def _remember(t: Transition, text_id: str) -> None:
     if text_id:
         t.pending.texts = (*t.pending.texts, text_id)[-TEXTS_KEPT:]
+
+
+def _ended(t: Transition, call_id: str, name: str, outcome: dict[str, Any] | ev.Failure | None) -> None:
+    """Take the end of a call: its result, its error, or None where it is not known how far it came."""
+    if call_id in t.pending.dropped and task_ends.late(t, name, outcome):
+        t.pending.dropped = tuple(dropped for dropped in t.pending.dropped if dropped != call_id)
+        t.append(ev.ToolDelivered(call_id=call_id, how="content"))
+    elif isinstance(outcome, dict):
+        _answered(t, call_id, outcome)
+    elif outcome is not None:
+        _answered(t, call_id, failed_result(outcome.code, outcome.message))
+    else:
+        message = f"{name} was interrupted; whether it took effect is not known."
+        _answered(t, call_id, failed_result(Code.INTERRUPTED.value, message))
 
 
 def _answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
@@ -321,6 +354,9 @@ def _next_notice(t: Transition) -> None:
             turns.finish_reply(t)
         elif (reply.closed and reply.round.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
             speaking.speak(t)
+    consent.watch(t)
+    if question := consent.again(t):
+        turns.notice(t, question)
     while t.pending.notices and _nobody_speaks(t):
         text, *rest = t.pending.notices
         t.pending.notices = tuple(rest)

@@ -61,6 +61,7 @@ class Offer(NamedTuple):
             idle_timeout_s=config.idle_timeout_s,
             turn_timeout_s=config.turn_timeout_s,
             speak_results=place.models.local,
+            tells_ends=True,
             resume_window_s=config.resume_window_s,
             model_patience_s=config.model_patience_s,
             stt_patience_s=STT_PATIENCE * config.model_patience_s,

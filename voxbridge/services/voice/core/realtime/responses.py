@@ -18,7 +18,7 @@ from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection, textual_calls, tool_calls, transcripts, unanswered
 from voxbridge.services.voice.core.state import Owed, Reply, Response, SpokenBy, Stamps
 from voxbridge.services.voice.core.transition import ANSWER, Transition
-from voxbridge.services.voice.core.turns import filler, ledger, playout, turns, usage
+from voxbridge.services.voice.core.turns import consent, filler, ledger, playout, turns, usage
 from voxbridge.shared.events import voice as ev
 
 TEXT_LIMIT: Final = 8_000
@@ -34,6 +34,7 @@ def typed(t: Transition, text: str, text_id: str) -> None:
     turn = ledger.begin(t)
     t.append(ev.UserSaid(text=text, turn=turn, source="text", text_id=text_id))
     memory.remember_user(t, text)
+    consent.answered(t, text)
     connection.put_back_notice(t)
     t.owed = replace(t.owed, question=text, asking=True, turn=turn, go_on=False, said="", repeated=False)
     t.realtime = replace(t.realtime, awaited=True)

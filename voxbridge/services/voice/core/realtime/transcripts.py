@@ -15,7 +15,7 @@ from voxbridge.services.voice.core import provider_events
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import noises
 from voxbridge.services.voice.core.transition import ANSWER, WORDS, Transition
-from voxbridge.services.voice.core.turns import ledger, turns
+from voxbridge.services.voice.core.turns import consent, ledger, turns
 from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import voice as ev
 
@@ -129,6 +129,7 @@ def final(t: Transition) -> None:
         turns.resolve_cut(t, None)  # the reply that was heard before comes first in the log
         t.append(ev.UserSaid(text=text, turn=turn, source="speech"))
         memory.remember_user(t, text, at=realtime.hearing.asked_at)
+        consent.answered(t, text)  # the model has heard it too, and says what it likes to that
         if t.realtime.owed.turn == turn:  # else it has been answered
             t.owed = replace(t.owed, question=text)
 

@@ -36,6 +36,7 @@ from voxbridge.services.voice.core.state.session import Display as Display
 from voxbridge.services.voice.core.state.session import Late as Late
 from voxbridge.services.voice.core.state.session import Ownership as Ownership
 from voxbridge.services.voice.core.state.session import Pending as Pending
+from voxbridge.services.voice.core.state.session import Question as Question
 from voxbridge.services.voice.core.state.session import Settings as Settings
 from voxbridge.services.voice.core.state.session import State as State
 from voxbridge.services.voice.core.state.speech import Speech as Speech

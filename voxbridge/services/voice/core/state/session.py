@@ -26,6 +26,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Maximum number of times in a row that a turn may be reopened."""
 
     speak_results: bool = False
+    tells_ends: bool = False
+    """True if every end of a task is told. False in journals that are older: only announcements and failures are."""
+
     filler: bool | None = None
     """True if waits are covered with a few words, unless the session or the agent says otherwise. None in journals that are older than
     fillers: the installation's own voice then does not apologise for a realtime model either."""
@@ -61,6 +64,19 @@ class Counters(msgspec.Struct, kw_only=True):
     calls: int = 0
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for approval that the user has to answer; see `consent`."""
+
+    id: str
+    text: str
+    heard_at: int = 0
+    """Time at which it was heard to its end, µs; 0 while it was not, or when the agent has said something else since."""
+
+    asked: int = 1
+    again: bool = False
+    """True if it is to be asked once more."""
+
+
 class Pending(msgspec.Struct, kw_only=True):
     """Open work of the session, and names that it must recognise when they come again."""
 
@@ -78,6 +94,9 @@ class Pending(msgspec.Struct, kw_only=True):
 
     texts: tuple[str, ...] = ()
     """Ids of the newest typed texts, to recognise one that is sent again."""
+
+    questions: tuple[Question, ...] = ()
+    """Requests for approval that are open."""
 
     ending: Failure | None = None
     """Error that lost the realtime model for good: the session ends after the apology."""

@@ -11,6 +11,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory, prompt
 from voxbridge.services.voice.core.state import Call, Reply
 from voxbridge.services.voice.core.transition import Transition
+from voxbridge.services.voice.core.turns import consent
 from voxbridge.shared.agents.functions import Function, failed_result
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.errors import Code
@@ -105,6 +106,11 @@ def open_call(t: Transition, name: str, arguments: dict[str, Any], *, turn: int)
     return call_id, function, timeout_ms
 
 
+def outlives_its_reply(t: Transition, name: str) -> bool:
+    """Tell whether a call of this function goes on when its reply is cut off: what only reads is stopped."""
+    return t.settings.tells_ends and any(one.name == name and one.effect != "read" for one in t.team.catalogue)
+
+
 def answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
     """Give a call's result to the model, or drop it if no reply waits for it any more."""
     reply = t.reply
@@ -137,7 +143,7 @@ def next_round(t: Transition) -> None:
     reply = t.current_reply
     if reply.round.effect is not None or reply.round.calls or not reply.round.uses:
         return
-    words = reply_in_result(t, reply)
+    words = _question(t, reply) or reply_in_result(t, reply)
     memory.remember_round(t, reply)
     if leaves(t):
         t.speech.reply = replace(new_round(reply), closed=True)
@@ -146,6 +152,12 @@ def next_round(t: Transition) -> None:
         t.speech.reply = replace(reply, round=replace(reply.round, unsplit=words), closed=True)
     else:
         ask(t)
+
+
+def _question(t: Transition, reply: Reply) -> str:
+    """Return the request for approval that is the answer to the round's only call: it is said word for word."""
+    results = dict(t.pending.results)
+    return consent.asks(t, results.get(reply.round.uses[0].call_id, {})) if len(reply.round.uses) == 1 else ""
 
 
 def reply_in_result(t: Transition, reply: Reply) -> str:

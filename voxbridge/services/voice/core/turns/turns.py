@@ -14,7 +14,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.state import Reply, Round, SpokenBy, Stamps
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import interruption, ledger, playout, rounds, trailing
+from voxbridge.services.voice.core.turns import consent, interruption, ledger, playout, rounds, trailing
 from voxbridge.services.voice.core.turns import usage as turns_usage
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.bus.moments import PartialTranscript
@@ -30,6 +30,8 @@ REPORT_MARGIN_MS: Final = 3_000
 
 
 NOTICES_LIMIT: Final = 16
+GOES_ON: Final = "It goes on, and its result comes later."
+"""Result, for the model, of a call whose reply was cut off and that may change something."""
 
 
 class Source(TypedDict, total=False):
@@ -54,7 +56,11 @@ def user_said(t: Transition, text: str, *, source: Literal["speech", "text"], st
     turn = ledger.begin(t)
     t.append(ev.UserSaid(text=text, turn=turn, source=source, **details))
     memory.remember_user(t, text)
-    begin_reply(t, turn, stamps, reopens=t.settings.reopens if source == "speech" else 0)
+    settled = consent.answered(t, text, details.get("language", ""))
+    if settled:
+        say(t, settled, turn=turn, stamps=stamps)
+    else:
+        begin_reply(t, turn, stamps, reopens=t.settings.reopens if source == "speech" else 0)
 
 
 def begin_reply(t: Transition, turn: int, stamps: Stamps, *, reopens: int = 0, usage: ev.Usage | None = None) -> None:
@@ -259,7 +265,10 @@ def _cancel_calls(t: Transition, reply: Reply, by: CancelledBy) -> None:
         t.cancel_timers(f"call:{call.call_id}")
         t.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason=by))
         t.forget_call(call.call_id)
-        t.pending.results = (*t.pending.results, (call.call_id, failed_result(Code.CANCELLED.value, why)))
+        result = failed_result(Code.CANCELLED.value, why)
+        if rounds.outlives_its_reply(t, call.name):
+            result = {"status": "running", "note": GOES_ON}
+        t.pending.results = (*t.pending.results, (call.call_id, result))
 
 
 def resolve_cut(t: Transition, played_ms: int | None) -> None:

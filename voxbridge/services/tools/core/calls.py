@@ -1,0 +1,250 @@
+"""The life of one call: looked up, begun, ended. Pure.
+
+A call is answered once: with its outcome, or, when its work goes on behind it, with the promise of a task, whose outcome is told later.
+What may have changed something is never called failed unless it is known that it did not happen: its outcome is then interrupted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from voxbridge.services.tools.core.inputs import Alarm
+from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Output, SetTimer, StartEffect
+from voxbridge.services.tools.core.state import Call, Joined, Recent, Running, Scheduled, State, Waiting
+from voxbridge.shared import events
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events.tools import (
+    TaskCancelled,
+    TaskCompleted,
+    TaskFailed,
+    TaskInterrupted,
+    TaskStarted,
+    ToolCompleted,
+    ToolFailed,
+    ToolInterrupted,
+    ToolStarted,
+)
+from voxbridge.shared.events.voice import Failure
+from voxbridge.shared.step.fold import Append
+
+ENDED_KEPT: Final = 1_024
+"""Ended calls that a session remembers, so that a late redelivery runs nothing."""
+
+RECENT_KEPT: Final = 8
+"""Newest results that a session remembers for the same call under a new id."""
+
+ATTEMPTS_LIMIT: Final = 3
+"""Attempts of an idempotent function for one call."""
+
+TASKS_LIMIT: Final = 8
+"""Tasks that one session may have running, timers not counted."""
+
+_V = TypeVar("_V")
+Steps = tuple[State, list[Output]]
+
+
+def task_id(call_id: str) -> str:
+    """Return the id of the task that a call began."""
+    return f"task-{call_id}"
+
+
+def put(state: State, call: Call) -> State:
+    """Return the state with this call in it."""
+    return replace(state, open={**state.open, call.id: call})
+
+
+def begin(state: State, call: Call, now: int) -> Steps:
+    """Run the function for the first time, unless it is too late for the caller."""
+    ends_at = _ends_at(call, now)
+    if ends_at <= now:
+        error = Failure(code=Code.TIMED_OUT, message=f"{call.target.name} was not begun within {call.deadline_ms} ms.", retryable=True)
+        return close(state, call, error, now)
+    if call.rules.mode == "task" and sum(_is_task(one) for one in state.open.values()) >= TASKS_LIMIT:
+        message = f"{TASKS_LIMIT} tasks are running already; wait for one to end, or cancel one."
+        return close(state, call, Failure(code=Code.OVERLOADED, message=message, retryable=True), now)
+    return _start(state, call, ends_at, now)
+
+
+def redelivered(state: State, call: Call, now: int) -> Steps:
+    """Go on with a running call whose process is gone: run an idempotent function again, or say that it was interrupted."""
+    running = call.phase
+    if not isinstance(running, Running):
+        raise TypeError(f"{call.id} does not run")
+    ends_at = _ends_at(call, now)
+    if call.rules.idempotent and not running.cancelled and running.attempt < ATTEMPTS_LIMIT and ends_at > now:
+        return _start(state, call, ends_at, now)
+    return close(state, call, None, now)
+
+
+def _start(state: State, call: Call, ends_at: int, now: int) -> Steps:
+    attempt = call.phase.attempt + 1 if isinstance(call.phase, Running) else 1
+    call = replace(call, phase=Running(attempt, now, ends_at))
+    outputs: list[Output] = [Append(ToolStarted(call_id=call.id, name=call.name, attempt=attempt))]
+    if call.rules.mode == "task" and not call.answered:
+        call, answer = answered(call, {"spoken": f"Started {words(call.target.name)}."}, now)
+        outputs += answer
+    if call.answered and not call.started and call.rules.mode != "alarm":
+        call = replace(call, started=True)
+        outputs.append(Append(TaskStarted(task_id=task_id(call.id), function=call.target.name, call_id=call.id)))
+    outputs += [SetTimer(call.id, ends_at), StartEffect(call.id, attempt, call.target.name, call.target.arguments, call.account)]
+    return put(state, call), outputs
+
+
+def answered(call: Call, result: dict[str, Any], now: int) -> tuple[Call, list[Output]]:
+    """Answer the caller while the work goes on."""
+    answer = {"task_id": task_id(call.id), "status": "started", **result}
+    return replace(call, answered=True), [Append(ToolCompleted(call_id=call.id, name=call.name, result=answer, ms=ms(call, now)))]
+
+
+def detach(state: State, call: Call) -> Steps:
+    """Let a call go on as a task, because nobody waits for its answer any more."""
+    call = replace(call, answered=True, started=True)
+    event = TaskStarted(task_id=task_id(call.id), function=call.target.name, call_id=call.id)
+    return put(state, call), [Append(event)]
+
+
+def schedule(state: State, call: Call, alarm: Alarm, now: int) -> Steps:
+    """Set the alarm that the function returned."""
+    due = call.called_at + alarm.after_ms * 1_000
+    outputs: list[Output] = []
+    cancelled = call.phase.cancelled if isinstance(call.phase, Running) else ""
+    if not call.answered:
+        call, outputs = answered(call, {**alarm.result, "spoken": alarm.spoken}, now)
+    started = TaskStarted(task_id=task_id(call.id), function=call.target.name, call_id=call.id, due_ts=due, label=alarm.label)
+    outputs.append(Append(started))
+    call = replace(call, phase=Scheduled(due, alarm), started=True)
+    if cancelled:
+        state, more = cancel(state, call, cancelled, now)
+        return state, [*outputs, *more]
+    return put(state, call), [*outputs, SetTimer(call.id, due)]
+
+
+def woken(state: State, call: Call, now: int) -> Steps:
+    """Handle the timer of a call: its alarm is due, or its time is over."""
+    phase = call.phase
+    if isinstance(phase, Scheduled):
+        if now < phase.at:
+            return state, [SetTimer(call.id, phase.at)]
+        return close(state, call, {**phase.alarm.result, "spoken": phase.alarm.announce}, now, announce=phase.alarm.announce)
+    if not isinstance(phase, Running):
+        return state, []
+    if now < phase.ends_at:
+        return state, [SetTimer(call.id, phase.ends_at)]
+    state, outputs = stopped(state, call, _late(call, phase), now)
+    return state, [CancelEffect(call.id), *outputs]
+
+
+def stopped(state: State, call: Call, error: Failure, now: int) -> Steps:
+    """End a running call that was stopped before it returned: by its time-out, or by a cancellation. How far it came is not known."""
+    cancelled = call.phase.cancelled if isinstance(call.phase, Running) else ""
+    if cancelled and call.answered:
+        return _end(state, call, TaskCancelled(task_id=task_id(call.id), function=call.target.name, reason=cancelled), now)
+    if call.rules.effect != "read":
+        return close(state, call, None, now)
+    return close(state, call, cancellation(cancelled) if cancelled else error, now)
+
+
+def cancel(state: State, call: Call, reason: str, now: int) -> Steps:
+    """End a call that is not wanted any more. The end of a running function decides: it may still end with a result."""
+    if isinstance(call.phase, Running):
+        phase = replace(call.phase, cancelled=call.phase.cancelled or reason)
+        return put(state, replace(call, phase=phase)), [CancelEffect(call.id)]
+    if isinstance(call.phase, Waiting | Joined):
+        return close(state, call, cancellation(reason), now)
+    return _end(state, call, TaskCancelled(task_id=task_id(call.id), function=call.target.name, reason=reason), now)
+
+
+def close(state: State, call: Call, outcome: dict[str, Any] | Failure | None, now: int, *, announce: str = "") -> Steps:
+    """End a call with its result, its error, or None where it is not known how far it came; calls that joined it end alike."""
+    state, outputs = _end(state, call, _event(call, outcome, now, announce), now)
+    if isinstance(outcome, dict) and call.rules.effect != "read" and call.rules.mode != "alarm":
+        recent = Recent(target=call.target, ended_at=now, result=outcome)
+        state = replace(state, recent=kept({**state.recent, call.id: recent}, RECENT_KEPT))
+    repeated = repeat(outcome) if isinstance(outcome, dict) else outcome
+    for other in [one for one in state.open.values() if one.phase == Joined(call.id)]:
+        state, more = _end(state, other, _event(other, repeated, now, announce), now)
+        outputs += more
+    return state, outputs
+
+
+def repeat(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result for a call that was made again: it says that nothing ran a second time."""
+    return {**result, "repeated": True}
+
+
+def drop(state: State, call: Call, event: events.Event) -> Steps:
+    """End a call that never ran with this event alone."""
+    return _close(state, call, event)
+
+
+def _end(state: State, call: Call, event: events.Event, now: int) -> Steps:
+    """End a call and, without a result, the calls that joined it."""
+    state, outputs = _close(state, call, event)
+    if call.answered and not call.started:  # an approved alarm that was never set
+        outputs.insert(0, Append(TaskStarted(task_id=task_id(call.id), function=call.target.name, call_id=call.id)))
+    if isinstance(event, TaskCancelled):
+        for other in [one for one in state.open.values() if one.phase == Joined(call.id)]:
+            state, more = _close(state, other, _event(other, cancellation(event.reason), now, ""))
+            outputs += more
+    return state, outputs
+
+
+def _close(state: State, call: Call, event: events.Event) -> Steps:
+    rest = {other_id: other for other_id, other in state.open.items() if other_id != call.id}
+    state = replace(state, open=rest, ended=kept({**state.ended, call.id: call.seq}, ENDED_KEPT))
+    return state, [Append(event), CancelTimer(call.id), Done(call.seq)]
+
+
+def _event(call: Call, outcome: dict[str, Any] | Failure | None, now: int, announce: str) -> events.Event:
+    function, task = call.target.name, task_id(call.id)
+    if not call.answered:
+        if outcome is None:
+            return ToolInterrupted(call_id=call.id, name=call.name)
+        if isinstance(outcome, Failure):
+            return ToolFailed(call_id=call.id, name=call.name, error=outcome, ms=ms(call, now))
+        return ToolCompleted(call_id=call.id, name=call.name, result=outcome, ms=ms(call, now))
+    if outcome is None:
+        return TaskInterrupted(task_id=task, function=function)
+    if isinstance(outcome, Failure):
+        return TaskFailed(task_id=task, function=function, error=outcome)
+    return TaskCompleted(task_id=task, function=function, result=outcome, announce=announce or str(outcome.get("announce", "")))
+
+
+def kept(entries: dict[str, _V], limit: int) -> dict[str, _V]:
+    """Return the newest entries."""
+    while len(entries) > limit:
+        del entries[next(iter(entries))]
+    return entries
+
+
+def words(name: str) -> str:
+    """Return the name of a function as words."""
+    return name.replace("_", " ")
+
+
+def cancellation(reason: str) -> Failure:
+    """Return the error of a cancelled call."""
+    return Failure(code=Code.CANCELLED, message=f"Cancelled: {reason}.")
+
+
+def ms(call: Call, now: int) -> int:
+    """Return for how long the function has run, ms."""
+    return max(0, (now - call.phase.started_at) // 1_000) if isinstance(call.phase, Running) else 0
+
+
+def _late(call: Call, running: Running) -> Failure:
+    length = (running.ends_at - running.started_at) // 1_000
+    return Failure(code=Code.TIMED_OUT, message=f"{call.target.name} did not end within {length} ms.", retryable=True)
+
+
+def _is_task(call: Call) -> bool:
+    return call.answered and isinstance(call.phase, Running) and call.rules.mode != "alarm"
+
+
+def _ends_at(call: Call, now: int) -> int:
+    ends_at = now + call.rules.timeout_ms * 1_000
+    if call.rules.mode != "task" and not call.answered and call.deadline_ms > 0:
+        ends_at = min(ends_at, call.called_at + call.deadline_ms * 1_000)
+    return ends_at

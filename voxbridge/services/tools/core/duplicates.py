@@ -1,0 +1,55 @@
+"""The same call under a new id: it joins the open one, or gets its result again for a short while. Pure.
+
+Models repeat a call after an interruption, and users repeat a request that nothing seemed to come of. A function that only reads runs
+again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from voxbridge.services.tools.core import approvals, calls
+from voxbridge.services.tools.core.state import Asking, Call, Joined, Scheduled, State
+from voxbridge.shared.events.tools import ToolJoined
+from voxbridge.shared.step.fold import Append
+
+REPEAT_US: Final = 10_000_000
+"""µs after the end of a call, and after the start of a timer, for which the same call is taken for a repetition."""
+
+
+def joined(state: State, call: Call, now: int) -> calls.Steps | None:
+    """Return what follows if this call repeats another; None if it is new, or may run again."""
+    if call.rules.effect == "read":
+        return None
+    for other in state.open.values():
+        if other.id != call.id and other.target == call.target and not isinstance(other.phase, Joined) and _is_same(other, now):
+            return _join(state, call, other, now)
+    for first, recent in reversed(list(state.recent.items())):
+        if recent.target == call.target and now - recent.ended_at <= REPEAT_US:
+            state, outputs = calls.close(state, call, calls.repeat(recent.result), now)
+            recents = {call_id: one for call_id, one in state.recent.items() if call_id != call.id}
+            return replace(state, recent=recents), [_told(call, first), *outputs]
+    return None
+
+
+def _is_same(other: Call, now: int) -> bool:
+    return not isinstance(other.phase, Scheduled) or now - other.called_at <= REPEAT_US
+
+
+def _join(state: State, call: Call, other: Call, now: int) -> calls.Steps:
+    told = _told(call, other.id)
+    if isinstance(other.phase, Asking):
+        answer = calls.repeat(approvals.answer(other))
+    elif other.answered:
+        spoken = f"{calls.words(other.target.name).capitalize()} is under way already."
+        answer = calls.repeat({"task_id": calls.task_id(other.id), "status": "started", "spoken": spoken})
+    else:
+        return calls.put(state, replace(call, phase=Joined(other.id))), [told]
+    state, outputs = calls.close(state, call, answer, now)
+    return replace(state, recent={call_id: one for call_id, one in state.recent.items() if call_id != call.id}), [told, *outputs]
+
+
+def _told(call: Call, first: str) -> Append:
+    return Append(ToolJoined(call_id=call.id, name=call.name, first=first))

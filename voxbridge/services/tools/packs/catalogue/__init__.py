@@ -1,0 +1,1 @@
+"""Functions about functions: what there is, how to run it, and what is under way."""

@@ -1,0 +1,167 @@
+"""List the functions of the installation, run any of them, and list and cancel tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.core.tasks import OpenTask
+from voxbridge.services.tools.packs.catalogue.spoken import duration, listed, match
+from voxbridge.services.tools.registry import function
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.errors import Code, VoxbridgeError
+
+TOOLS_SHOWN: Final = 40
+"""Functions in one answer of `list_tools`."""
+
+DESCRIPTION_CHARACTERS: Final = 80
+
+
+@function(effect="read")
+async def list_tools(ctx: Context, category: Annotated[str, Meta(max_length=64)] = "") -> dict[str, Any]:
+    """List the tools that you can run with run_tool, by category.
+
+    Args:
+        category: Only this category; empty for an overview.
+
+    Examples:
+        which tools do you have
+        what can you do for me
+        show me your functions
+        what tools are there for code
+        list everything you are able to run
+        which utilities can I use
+        what kinds of tools are available
+        do you have something for dates
+    """
+    tools = sorted(ctx.catalogue(), key=lambda tool: (tool.category, tool.name))
+    counts = Counter(tool.category or "page" for tool in tools)
+    if not category.strip():
+        return {
+            "count": len(tools),
+            "categories": dict(counts),
+            "tools": _shown(tools, described=False),
+            "spoken": f"I have {len(tools)} tools, for {listed(list(counts))}. Which kind would you like to hear about?",
+        }
+    name = match(category, list(counts))
+    if name is None:
+        message = f"There is no category {category.strip()[:40]!r}. There is {listed(list(counts))}."
+        raise VoxbridgeError(Code.NOT_FOUND, message, field="category")
+    chosen = [tool for tool in tools if (tool.category or "page") == name]
+    return {
+        "category": name,
+        "count": len(chosen),
+        "tools": _shown(chosen, described=True),
+        "spoken": f"For {name} I have {listed([tool.name.replace('_', ' ') for tool in chosen], most=6)}.",
+    }
+
+
+@function(timeout_s=30)
+async def run_tool(
+    tool_id: Annotated[str, Meta(min_length=1, max_length=64, examples=["text_diff"])], params: dict[str, Any]
+) -> dict[str, Any]:
+    """Run one of the tools that list_tools names.
+
+    Args:
+        tool_id: Name of the tool.
+        params: Arguments of the tool.
+
+    Examples:
+        run the tool called word count on this
+        use the json formatter
+        start the tool slugify
+        execute the hash tool for hello
+        run the regex tester
+        call the tool named cron explained
+    """
+    # The executor runs the tool that is named, by that tool's own rules (`voxbridge.services.tools.service`); this is never reached.
+    raise VoxbridgeError(Code.INTERNAL, f"{tool_id} with {len(params)} arguments was not looked up.", field="tool_id")
+
+
+@function(effect="read")
+async def list_tasks(ctx: Context) -> dict[str, Any]:
+    """List what is under way: tasks, timers, and what waits for approval.
+
+    Examples:
+        what are you working on
+        which tasks are running
+        is anything still going on
+        how far is the import
+        what timers do I have
+        are you waiting for me
+        show me the running jobs
+        what's still open
+    """
+    tasks = ctx.tasks()
+    return {"count": len(tasks), "tasks": [_view(task, ctx.now) for task in tasks], "spoken": _said(tasks, ctx.now)}
+
+
+@function(idempotent=True)
+async def cancel_task(ctx: Context, task: Annotated[str, Meta(max_length=80, examples=["tea timer"])] = "") -> dict[str, Any]:
+    """Cancel a task or a timer that is under way.
+
+    Args:
+        task: Which one, in the user's words; empty if there is only one.
+
+    Examples:
+        cancel the timer
+        stop the import
+        never mind the workflow
+        abort what you are doing in the background
+        kill that task
+        turn off the pasta timer
+        I don't need the search any more
+        call off the reminder
+    """
+    tasks = ctx.tasks()
+    if not tasks:
+        return {"cancelled": 0, "spoken": "Nothing is under way."}
+    named = {_name(one): one for one in tasks}
+    found = next(iter(named), None) if len(tasks) == 1 and not task.strip() else match(task, list(named))
+    if found is None:
+        raise VoxbridgeError(Code.NOT_FOUND, f"Which one? There is {listed(list(named))}.", field="task")
+    await ctx.cancel_task(named[found].task_id)
+    return {"cancelled": 1, "task_id": named[found].task_id, "spoken": f"I cancelled {found}."}
+
+
+def _shown(tools: Sequence[Function], *, described: bool) -> list[Any]:
+    names: list[Any] = [tool.name for tool in tools[:TOOLS_SHOWN]]
+    if described:
+        names = [{"id": tool.name, "description": tool.description[:DESCRIPTION_CHARACTERS]} for tool in tools[:TOOLS_SHOWN]]
+    return [*names, f"and {len(tools) - TOOLS_SHOWN} more"] if len(tools) > TOOLS_SHOWN else names
+
+
+def _view(task: OpenTask, now: int) -> dict[str, Any]:
+    view: dict[str, Any] = {"task_id": task.task_id, "function": task.function, "state": task.state}
+    if task.label:
+        view["label"] = task.label
+    if task.due_at is not None:
+        view["seconds_left"] = max(0, (task.due_at - now) // 1_000_000)
+    if task.done:
+        view["percent"] = round(task.done * 100)
+    if task.message:
+        view["progress"] = task.message
+    return view
+
+
+def _name(task: OpenTask) -> str:
+    words = task.function.replace("_", " ").removeprefix("set ")
+    return f"the {task.label} {words}" if task.label else f"the {words}"
+
+
+def _said(tasks: Sequence[OpenTask], now: int) -> str:
+    if not tasks:
+        return "Nothing is under way."
+    told = []
+    for task in tasks:
+        if task.due_at is not None:
+            told.append(f"{_name(task)} with {duration(max(0, (task.due_at - now) // 1_000_000))} left")
+        elif task.done:
+            told.append(f"{_name(task)} at {round(task.done * 100)} percent")
+        else:
+            told.append(f"{_name(task)}, {task.state}")
+    return f"There is {listed(told, most=5)}."

@@ -1,0 +1,69 @@
+"""The context of each call: what its function may use, bound to its session and its attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from voxbridge.services.tools.context import Context, InChild
+from voxbridge.services.tools.core.inputs import Input, Progressed, Stated, TaskRefused
+from voxbridge.services.tools.core.outputs import StartEffect
+from voxbridge.services.tools.core.state import Running
+from voxbridge.services.tools.core.tasks import open_tasks
+from voxbridge.services.tools.projection import Notes
+from voxbridge.services.tools.registry import Tool
+from voxbridge.services.tools.session.session import WRITER, Session
+from voxbridge.shared import events
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.store.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facilities:
+    """Parts of the executor that functions use, the same for every call."""
+
+    store: Store
+    notes: Notes
+    in_child: InChild
+    tools: Mapping[str, Tool]
+
+
+def context_of(session: Session, effect: StartEffect, facilities: Facilities, *, now: int) -> Context:
+    """Return the context of an attempt that begins at `now` (µs)."""
+    call_id, attempt = effect.call_id, effect.attempt
+
+    async def say(input: Input) -> None:
+        await session.take(input)
+        call = session.state.open.get(call_id)
+        if call is None or not isinstance(call.phase, Running) or call.phase.attempt != attempt:
+            raise VoxbridgeError(Code.CANCELLED, f"The call of {effect.name} is over.", retryable=False)
+
+    async def emit(event: events.Event) -> None:
+        kind = events.kind_of(event)
+        if kind.writer != WRITER or kind.visible:
+            raise ValueError(f"a function cannot state {kind.name}")
+        await say(Stated(call_id=call_id, attempt=attempt, kind=kind.name, data=msgspec.to_builtins(event)))
+
+    async def progress(done: float, message: str) -> None:
+        await say(Progressed(call_id=call_id, attempt=attempt, done=done, message=message))
+
+    async def cancel_task(task: str) -> None:
+        await say(TaskRefused(call_id=call_id, attempt=attempt, task_id=task))
+
+    return Context(
+        account=effect.account,
+        sid=session.sid,
+        call_id=call_id,
+        attempt=attempt,
+        now=now,
+        store=facilities.store,
+        notes=facilities.notes,
+        emit=emit,
+        progress=progress,
+        in_child=facilities.in_child,
+        catalogue=lambda: [tool.card() for tool in facilities.tools.values()],
+        tasks=lambda: open_tasks(session.state, but=call_id),
+        cancel_task=cancel_task,
+    )

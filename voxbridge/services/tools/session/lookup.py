@@ -1,0 +1,68 @@
+"""Looking up the function of a call: whether it can run, and by which rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from voxbridge.services.tools.core.inputs import Accepted, Rejected, Target
+from voxbridge.services.tools.core.outputs import Resolve
+from voxbridge.services.tools.registry import Tool
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.voice import Failure
+
+RUN_TOOL: Final = "run_tool"
+"""The function that runs another one, by that one's rules."""
+
+
+def look_up(tools: Mapping[str, Tool], wanted: Resolve, *, full: bool = False) -> Accepted | Rejected:
+    """Decide on a call; `full`: this executor has all the calls it can hold."""
+    if full:
+        error = Failure(code=Code.OVERLOADED, message="Too many functions are open; try again in a moment.", retryable=True)
+        return Rejected(call_id=wanted.call_id, error=error)
+    try:
+        target = _target(tools, Target(wanted.name, wanted.arguments))
+        tool = tools[target.name]
+        tool.check(target.arguments)
+    except VoxbridgeError as wrong:
+        error = Failure(code=wrong.code, message=wrong.message, retryable=wrong.retryable)
+        return Rejected(call_id=wanted.call_id, error=error)
+    return Accepted(
+        call_id=wanted.call_id,
+        mode=tool.mode,
+        timeout_ms=round(tool.timeout_s * 1_000),
+        idempotent=tool.idempotent,
+        effect=tool.effect,
+        approval=tool.approval,
+        target=target if target.name != wanted.name else None,
+    )
+
+
+def _target(tools: Mapping[str, Tool], wanted: Target) -> Target:
+    """Return what runs: the function itself, or the one that `run_tool` names. Raises `NOT_FOUND` and `INVALID_ARGUMENT`."""
+    tool = tools.get(wanted.name)
+    if tool is None:
+        raise VoxbridgeError(Code.NOT_FOUND, unknown(wanted.name).message)
+    if wanted.name != RUN_TOOL:
+        return wanted
+    arguments: Any = tool.check(wanted.arguments)
+    inner = Target(_named(tools, arguments.tool_id), arguments.params)
+    if inner.name == RUN_TOOL:
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{RUN_TOOL} runs another tool, not itself.", field="tool_id")
+    return inner
+
+
+def _named(tools: Mapping[str, Tool], said: str) -> str:
+    name = "_".join(said.strip().casefold().split())
+    found = next((known for known in tools if known.casefold() == name), None)
+    if found is None:
+        near = get_close_matches(name, list(tools), n=3)
+        hint = f" Did you mean {' or '.join(near)}?" if near else " list_tools says which there are."
+        raise VoxbridgeError(Code.NOT_FOUND, f"There is no tool {said[:64]!r}.{hint}", field="tool_id")
+    return found
+
+
+def unknown(name: str) -> Failure:
+    """Return the error for a function that this executor does not have."""
+    return Failure(code=Code.NOT_FOUND, message=f"There is no function {name[:64]!r}.")
