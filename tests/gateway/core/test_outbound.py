@@ -73,7 +73,7 @@ FAILED_RESULT = {"success": False, "error": "Too slow.", "code": "TIMED_OUT", "r
         ),
         (
             t.ToolCompleted(call_id="c", name="n", result={"y": 2}, ms=1),
-            {"type": "function_result", "name": "n", "result": {"y": 2}, "fn_call_id": "c"},
+            {"type": "function_result", "name": "n", "result": {"success": True, "y": 2}, "fn_call_id": "c"},
             {},
         ),
         (
@@ -88,7 +88,7 @@ FAILED_RESULT = {"success": False, "error": "Too slow.", "code": "TIMED_OUT", "r
         ),
         (
             t.TaskCompleted(task_id="k", function="timer", result={"z": 3}),
-            {"type": "async_task_complete", "task_id": "k", "function": "timer", "result": {"z": 3}},
+            {"type": "async_task_complete", "task_id": "k", "function": "timer", "result": {"success": True, "z": 3}},
             {},
         ),
         (
@@ -157,6 +157,23 @@ def test_what_was_cut_short_is_told_as_an_error(event: events.Event, code: str) 
             v.HandoffCompleted(source="triage", target="advisor", voice="joe", model="m", ms=12, history="log"),
             {"type": "agent", "phase": "completed", "from": "triage", "to": "advisor", "voice": "joe", "model": "m", "ms": 12, "seq": 9},
         ),
+        (
+            t.TaskProgressed(task_id="k", function="f", done=0.5, message="half"),
+            {"type": "task_progress", "task_id": "k", "function": "f", "done": 0.5, "message": "half", "seq": 9},
+        ),
+        (
+            t.ApprovalRequested(
+                approval_id="a", call_id="c", name="n", arguments={"x": 1}, effect="destructive", question="Shall I?", expires_ts=77
+            ),
+            {
+                "type": "approval_requested", "approval_id": "a", "fn_call_id": "c", "name": "n", "args": {"x": 1},
+                "effect": "destructive", "question": "Shall I?", "expires_ts": 77, "seq": 9,
+            },
+        ),
+        (
+            t.ApprovalEnded(approval_id="a", call_id="c", name="n", outcome="approved", by="click"),
+            {"type": "approval_ended", "approval_id": "a", "name": "n", "outcome": "approved", "by": "click", "seq": 9},
+        ),
         (v.SessionEnded(reason="idle"), {"type": "session_ended", "reason": "idle", "seq": 9}),
         (
             v.AgentSaid(text="", turn=1, generation=1, unheard="all of it", interrupted=True),
@@ -172,8 +189,13 @@ def test_some_facts_are_for_v1_clients_only(event: events.Event, v1: dict[str, A
     assert outbound.of_event(recorded(event, 9), V1) == v1
 
 
-def test_progress_and_what_no_release_knows_are_not_told() -> None:
-    assert outbound.of_event(recorded(t.TaskProgressed(task_id="k", function="f", done=0.5), 9), V1) is None
+def test_a_result_that_says_itself_that_it_failed_is_left_so() -> None:
+    message = outbound.of_event(recorded(t.ToolCompleted(call_id="c", name="n", result={"success": False}, ms=1), 9), PLAIN)
+    assert message is not None
+    assert message["result"] == {"success": False}
+
+
+def test_what_no_release_knows_is_not_told() -> None:
     unknown = msgspec.structs.replace(recorded(v.SessionEnded(reason="x"), 9), event=events.Unknown(data={}))
     assert outbound.of_event(unknown, V1) is None
 

@@ -81,11 +81,19 @@ def test_a_wrong_message_is_answered_with_what_is_wrong_and_the_socket_stays_ope
         ({**START, "agent": "x" * (messages.AGENT_LIMIT + 1)}, "agent", messages.AGENT_LIMIT),
         ({**START, "session_token": "x" * (messages.TOKEN_LIMIT + 1)}, "session_token", messages.TOKEN_LIMIT),
         ({"type": "audio", "data": base64.b64encode(bytes(65_522)).decode()}, "pcm", 65_520),
+        (
+            {"type": "approval_answer", "approval_id": "x" * (messages.NAME_LIMIT + 1), "answer": "denied"},
+            "approval_id",
+            messages.NAME_LIMIT,
+        ),
+        ({"type": "approval_answer", "approval_id": "a", "answer": "yes"}, "answer", "approved, denied"),
+        ({"type": "approval_answer", "approval_id": "a", "answer": "denied", "scope": "all"}, "scope", "once, arguments, function"),
+        ({"type": "cancel_task", "task_id": "x" * (messages.NAME_LIMIT + 1)}, "task_id", messages.NAME_LIMIT),
         ({"type": "browser_function_result", "name": "x" * (messages.NAME_LIMIT + 1), "result": {}}, "name", messages.NAME_LIMIT),
         ({"type": "browser_function_result", "name": "x", "result": {"t": "x" * messages.RESULT_LIMIT}}, "result", messages.RESULT_LIMIT),
     ],
 )
-def test_one_over_a_limit_is_refused_and_the_limit_is_named(message: dict[str, Any], field: str, limit: int) -> None:
+def test_one_over_a_limit_is_refused_and_the_limit_is_named(message: dict[str, Any], field: str, limit: int | str) -> None:
     error = error_of(say(fresh() if message["type"] == "start" else live(), message))
     assert error["code"] in ("INVALID_ARGUMENT", "TOO_LARGE")
     assert (error["field"], error["limit"]) == (field, limit)
@@ -140,7 +148,31 @@ def test_a_frame_before_start_is_a_conflict_and_binary_on_plain_vox_is_not_under
 
 
 @pytest.mark.parametrize(
-    "message", [{"type": "playback", "generation": 1, "played_ms": 0, "state": "playing"}, {"type": "interrupt"}, {"type": "audio_end"}]
+    ("message", "event"),
+    [
+        (
+            {"type": "approval_answer", "approval_id": "a", "answer": "approved", "scope": "function"},
+            events.gateway.ApprovalClicked(approval_id="a", answer="approved", scope="function"),
+        ),
+        (
+            {"type": "approval_answer", "approval_id": "a", "answer": "denied"},
+            events.gateway.ApprovalClicked(approval_id="a", answer="denied"),
+        ),
+        ({"type": "cancel_task", "task_id": "task-1"}, events.gateway.TaskCancelRequested(task_id="task-1")),
+    ],
+)
+def test_a_click_is_an_event(message: dict[str, Any], event: events.Event) -> None:
+    assert say(live(), message) == [Append(event)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "playback", "generation": 1, "played_ms": 0, "state": "playing"},
+        {"type": "interrupt"},
+        {"type": "audio_end"},
+        {"type": "cancel_task", "task_id": "t"},
+    ],
 )
 def test_what_voxbridge_v1_adds_is_taken_from_v1_clients_only(message: dict[str, Any]) -> None:
     assert appended(say(live(), message))

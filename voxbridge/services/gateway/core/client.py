@@ -139,6 +139,14 @@ def _event(message: ClientMessage) -> events.Event:
             return events.gateway.InterruptRequested()
         case messages.AudioEnd():
             return events.gateway.AudioEnded()
+        case messages.ApprovalAnswer():
+            return events.gateway.ApprovalClicked(
+                approval_id=message.approval_id,
+                answer=message.answer,  # type: ignore[arg-type]  # checked against ANSWERS
+                scope=message.scope,  # type: ignore[arg-type]  # checked against SCOPES
+            )
+        case messages.CancelTask():
+            return events.gateway.TaskCancelRequested(task_id=message.task_id)
         case _:
             return events.gateway.SessionEndRequested(by="client", reason="client_ended")
 

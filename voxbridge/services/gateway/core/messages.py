@@ -36,6 +36,8 @@ MODES: Final = ("local", "echo", "gemini", "openai", "claude")
 OUTPUTS: Final = ("audio", "text")
 SESSION_ID: Final = re.compile(r"[0-9a-f]{32}")
 PLAYBACK_STATES: Final = ("playing", "finished", "flushed")
+ANSWERS: Final = ("approved", "denied")
+SCOPES: Final = ("once", "arguments", "function")
 
 
 class Start(msgspec.Struct, frozen=True, tag="start", rename="camel"):
@@ -91,6 +93,20 @@ class Interrupt(msgspec.Struct, frozen=True, tag="interrupt"):
     """Stop speaking."""
 
 
+class ApprovalAnswer(msgspec.Struct, frozen=True, tag="approval_answer"):
+    """The user's answer, by a click, to a request for approval; `scope` makes a yes stand for later calls too."""
+
+    approval_id: str
+    answer: str
+    scope: str = "once"
+
+
+class CancelTask(msgspec.Struct, frozen=True, tag="cancel_task"):
+    """Cancel a task."""
+
+    task_id: str
+
+
 class AudioEnd(msgspec.Struct, frozen=True, tag="audio_end"):
     """The microphone was paused or released."""
 
@@ -103,8 +119,8 @@ class Resume(msgspec.Struct, frozen=True, tag="resume"):
     last_seq: int
 
 
-ClientMessage = Start | Resume | Audio | Text | BrowserFunctionResult | End | Playback | Interrupt | AudioEnd
-V1_ONLY: Final = (Resume, Playback, Interrupt, AudioEnd)
+ClientMessage = Start | Resume | Audio | Text | BrowserFunctionResult | End | Playback | Interrupt | AudioEnd | ApprovalAnswer | CancelTask
+V1_ONLY: Final = (Resume, Playback, Interrupt, AudioEnd, ApprovalAnswer, CancelTask)
 
 _decoder: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(ClientMessage)
 _encoder = msgspec.msgpack.Encoder()
@@ -197,6 +213,12 @@ def _check(message: ClientMessage) -> None:
             _counter("generation", message.generation)
             _counter("played_ms", message.played_ms)
             _among("state", message.state, PLAYBACK_STATES)
+        case ApprovalAnswer():
+            _filled("approval_id", message.approval_id, NAME_LIMIT)
+            _among("answer", message.answer, ANSWERS)
+            _among("scope", message.scope, SCOPES)
+        case CancelTask():
+            _filled("task_id", message.task_id, NAME_LIMIT)
         case _:
             pass
 
@@ -242,5 +264,6 @@ def _storable(field: str, value: dict[str, Any]) -> None:
 
 
 _TYPES: Final = [
-    str(kind.__struct_config__.tag) for kind in (Start, Resume, Audio, Text, BrowserFunctionResult, End, Playback, Interrupt, AudioEnd)
+    str(kind.__struct_config__.tag)
+    for kind in (Start, Resume, Audio, Text, BrowserFunctionResult, End, Playback, Interrupt, AudioEnd, ApprovalAnswer, CancelTask)
 ]

@@ -233,7 +233,7 @@ def _tool_cancelled(event: events.voice.ToolCancelled, reader: Reader) -> Messag
 
 @_makes(events.tools.ToolCompleted)
 def _tool_completed(event: events.tools.ToolCompleted, _: Reader) -> Message:
-    return {"type": "function_result", "name": event.name, "result": event.result, "fn_call_id": event.call_id}
+    return {"type": "function_result", "name": event.name, "result": _succeeded(event.result), "fn_call_id": event.call_id}
 
 
 @_makes(events.tools.ToolFailed)
@@ -253,7 +253,37 @@ def _task_started(event: events.tools.TaskStarted, _: Reader) -> Message:
 
 @_makes(events.tools.TaskCompleted)
 def _task_completed(event: events.tools.TaskCompleted, _: Reader) -> Message:
-    return _task_over(event.task_id, event.function, event.result)
+    return _task_over(event.task_id, event.function, _succeeded(event.result))
+
+
+@_makes(events.tools.TaskProgressed)
+def _task_progressed(event: events.tools.TaskProgressed, reader: Reader) -> Message | None:
+    if not reader.v1:
+        return None
+    return {"type": "task_progress", "task_id": event.task_id, "function": event.function, "done": event.done, "message": event.message}
+
+
+@_makes(events.tools.ApprovalRequested)
+def _approval_requested(event: events.tools.ApprovalRequested, reader: Reader) -> Message | None:
+    if not reader.v1:
+        return None
+    return {
+        "type": "approval_requested",
+        "approval_id": event.approval_id,
+        "fn_call_id": event.call_id,
+        "name": event.name,
+        "args": event.arguments,
+        "effect": event.effect,
+        "question": event.question,
+        "expires_ts": event.expires_ts,
+    }
+
+
+@_makes(events.tools.ApprovalEnded)
+def _approval_ended(event: events.tools.ApprovalEnded, reader: Reader) -> Message | None:
+    if not reader.v1:
+        return None
+    return {"type": "approval_ended", "approval_id": event.approval_id, "name": event.name, "outcome": event.outcome, "by": event.by}
 
 
 @_makes(events.tools.TaskFailed)
@@ -269,6 +299,11 @@ def _task_cancelled(event: events.tools.TaskCancelled, _: Reader) -> Message:
 @_makes(events.tools.TaskInterrupted)
 def _task_interrupted(event: events.tools.TaskInterrupted, _: Reader) -> Message:
     return _task_over(event.task_id, event.function, _failed(_CUT_SHORT))
+
+
+def _succeeded(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result as clients get it: `success` is true unless the function says otherwise."""
+    return {"success": True, **result}
 
 
 def _task_over(task_id: str, function: str, result: dict[str, Any]) -> Message:
