@@ -9,6 +9,7 @@ from tests.voice.conversation import START_US, Conversation
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.turns import consent
+from voxbridge.services.voice.core.turns.open_calls import QUIET_MS
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 
@@ -22,6 +23,7 @@ def calls(call: Conversation, said: str = "Write to Anna.") -> None:
     effect = call.last_effect(out.Complete)[0]
     call.take(inputs.ToolRequested(effect=effect, name="send_mail", arguments={"to": "Anna"}))
     call.take(inputs.Completed(effect=effect))
+    call.pass_ms(QUIET_MS)
 
 
 def needs(call: Conversation, id: str = ID) -> None:

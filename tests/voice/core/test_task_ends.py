@@ -7,8 +7,9 @@ import pytest
 from tests.voice.conversation import Conversation
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.turns.open_calls import QUIET_MS
 from voxbridge.shared import events
-from voxbridge.shared.events import tools
+from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.voice import Failure
 
@@ -72,6 +73,7 @@ def cut_off(name: str) -> tuple[Conversation, ev.ToolCalled]:
     effect = call.last_effect(out.Complete)[0]
     call.take(inputs.ToolRequested(effect=effect, name=name, arguments={}))
     call.take(inputs.Completed(effect=effect))
+    call.pass_ms(QUIET_MS)
     call.speak("Are you there?")
     return call, call.events(ev.ToolCalled)[0]
 
@@ -100,3 +102,55 @@ def test_a_call_that_was_cancelled_ahead_of_its_begin_is_told_to_the_model_only(
     call.write("Yes, I am.")
     assert hears(call) == ["Yes, I am."]
     assert "(send_mail was cancelled before it began.)" in history(call)
+
+
+def called_soon(*, pause_ms: int = 100) -> Conversation:
+    """Return a conversation whose model has called a function that changes something, soon after the user's last word."""
+    call = Conversation()
+    call.speak("Write to Anna.")
+    effect = call.last_effect(out.Complete)[0]
+    call.pass_ms(pause_ms)
+    call.take(inputs.ToolRequested(effect=effect, name="send_mail", arguments={}))
+    call.take(inputs.Completed(effect=effect))
+    return call
+
+
+def test_what_may_change_something_begins_when_the_user_has_been_quiet_for_a_moment() -> None:
+    call = called_soon()
+    assert call.events(ev.ToolCalled) == []
+    assert call.states()[-1] == "calling_tool"
+    call.pass_ms(QUIET_MS)
+    assert len(call.events(ev.ToolCalled)) == 1
+    call.complete_tool({"spoken": "Sent."})
+    call.write("Sent.")
+    assert hears(call) == ["Sent."]
+
+
+def test_it_begins_at_once_when_the_model_took_long_enough() -> None:
+    assert len(called_soon(pause_ms=QUIET_MS).events(ev.ToolCalled)) == 1
+
+
+def test_the_user_who_goes_on_takes_it_back_and_is_heard_as_a_whole() -> None:
+    call = called_soon()
+    call.speak("No, write to Ben.")
+    assert call.events(ev.ToolCalled) == []
+    assert call.events(ev.ToolCancelled) == []
+    assert call.events(ev.UserSaid)[-1].continues
+    assert call.last_effect(out.Complete)[1].messages[-1].text == "Write to Anna. No, write to Ben."
+    effect = call.last_effect(out.Complete)[0]
+    call.take(inputs.ToolRequested(effect=effect, name="send_mail", arguments={"to": "Ben"}))
+    call.take(inputs.Completed(effect=effect))
+    call.pass_ms(QUIET_MS)
+    (called,) = call.events(ev.ToolCalled)
+    assert called.arguments == {"to": "Ben"}
+    assert call.state.pending.held == ()
+
+
+@pytest.mark.parametrize("stop", ["typed", "end"])
+def test_a_call_that_is_cut_off_before_it_began_never_begins(stop: str) -> None:
+    call = called_soon()
+    call.log(gateway.TextReceived(text="Stop!") if stop == "typed" else gateway.SessionEndRequested(by="client", reason="client_ended"))
+    call.pass_ms(2 * QUIET_MS)
+    assert call.events(ev.ToolCalled) == []
+    assert call.events(ev.ToolCancelled) == []
+    assert call.state.pending.held == ()

@@ -22,7 +22,7 @@ from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection
 from voxbridge.services.voice.core.state import Handoff, RealtimeState, Reply, Stamps, State
 from voxbridge.services.voice.core.transition import ANSWER, Transition
-from voxbridge.services.voice.core.turns import filler, handoff_request, playout, turns
+from voxbridge.services.voice.core.turns import filler, handoff_request, open_calls, playout, turns
 from voxbridge.shared.agents.model import REASON_LIMIT, Agent
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
@@ -103,9 +103,7 @@ def settle(t: Transition) -> None:
         return
     if realtime is not None:
         for call in realtime.tool_calls.open:
-            t.cancel_timers(f"call:{call.call_id}")
-            t.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="handoff"))
-            t.forget_call(call.call_id)
+            open_calls.withdraw(t, call, "handoff")
         connection.leave(t)
     if agent.arrival and not handoff.back:
         memory.remember_note(t, f"(Note: {agent.arrival})")

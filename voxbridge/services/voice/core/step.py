@@ -25,6 +25,7 @@ from voxbridge.services.voice.core.turns import (
     handoff_request,
     interruption,
     ledger,
+    open_calls,
     playout,
     reopening,
     rounds,
@@ -330,6 +331,8 @@ def _timer(t: Transition, name: str) -> None:  # noqa: C901, PLR0912 - one case 
             _played_by_the_clock(t)
         case "grace":
             ending.end(t, "client_gone")
+        case _ if name.startswith(open_calls.TIMER):
+            rounds.begin_call(t, name.removeprefix(open_calls.TIMER))
         case _ if name.startswith("call:") and tool_calls.waits_for(t, name.removeprefix("call:")):
             tool_calls.call_timed_out(t, name.removeprefix("call:"))
         case _ if name.startswith("call:"):

@@ -7,7 +7,7 @@ from typing import Any, Final
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import rounds, turns
+from voxbridge.services.voice.core.turns import open_calls, turns
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import tools
 from voxbridge.shared.events.voice import Failure
@@ -67,7 +67,7 @@ def interrupted(t: Transition, name: str) -> None:
 
 def late(t: Transition, name: str, outcome: dict[str, Any] | Failure | None) -> bool:
     """Tell the end of a call that nobody waits for any more, if it may have changed something. Return whether it was told."""
-    if not rounds.outlives_its_reply(t, name):
+    if not open_calls.outlives_its_reply(t, name):
         return False
     if isinstance(outcome, dict):
         completed(t, name, outcome)

@@ -17,7 +17,7 @@ from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection, transcripts
 from voxbridge.services.voice.core.state import OpenCall
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import handoff_request, playout, rounds
+from voxbridge.services.voice.core.turns import handoff_request, open_calls, playout, rounds
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.errors import Code
@@ -56,7 +56,8 @@ def call_requested(t: Transition, input: provider_events.CallRequested) -> None:
         t.response = replace(t.response, stage="called")
         transcripts.wait_for_an_answer(t)
         return
-    call_id, function, timeout_ms = rounds.open_call(t, input.name, input.arguments, turn=t.counters.turns)
+    ended_at = t.now if realtime.hearing.active else realtime.hearing.ended_at
+    call_id, function, timeout_ms = open_calls.open_call(t, input.name, input.arguments, turn=t.counters.turns, ended_at=ended_at)
     browser = function is not None and function.kind == "browser"
     call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=realtime.effect, browser=browser)
     t.realtime = replace(t.realtime, tool_calls=replace(t.realtime.tool_calls, open=(*t.realtime.tool_calls.open, call)))
@@ -115,9 +116,8 @@ def answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
 def call_timed_out(t: Transition, call_id: str) -> None:
     """Cancel a call that no executor answered in time, and give the model an error as its result."""
     call = next(call for call in t.realtime.tool_calls.open if call.call_id == call_id)
-    t.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
+    open_calls.withdraw(t, call, "timed_out")
     answered(t, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
-    t.forget_call(call_id)
 
 
 def calls_cancelled(t: Transition, input: provider_events.CallsCancelled) -> None:
@@ -125,10 +125,8 @@ def calls_cancelled(t: Transition, input: provider_events.CallsCancelled) -> Non
     realtime = t.realtime
     for call in realtime.tool_calls.open:
         if call.ref in input.refs and call.effect == realtime.effect:
-            t.cancel_timers(f"call:{call.call_id}")
-            t.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason="provider"))
-            t.forget_call(call.call_id)
-    kept = tuple(call for call in realtime.tool_calls.open if call.call_id not in t.pending.dropped)
+            open_calls.withdraw(t, call, "provider")
+    kept = tuple(call for call in realtime.tool_calls.open if not (call.ref in input.refs and call.effect == realtime.effect))
     t.realtime = replace(t.realtime, tool_calls=replace(t.realtime.tool_calls, open=kept))
     t.realtime = replace(t.realtime, awaited=realtime.awaited and bool(kept))
     if realtime.owed.turn:

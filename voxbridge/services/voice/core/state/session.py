@@ -13,7 +13,7 @@ from voxbridge.services.voice.core.state.realtime import RealtimeState
 from voxbridge.services.voice.core.state.speech import Speech, Utterance
 from voxbridge.services.voice.core.state.team import Team
 from voxbridge.shared.events.gateway import SessionRequested
-from voxbridge.shared.events.voice import Failure
+from voxbridge.shared.events.voice import Failure, ToolCalled
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +88,9 @@ class Pending(msgspec.Struct, kw_only=True):
 
     results: tuple[tuple[str, dict[str, Any]], ...] = ()
     """Results of calls of the current round, by call id."""
+
+    held: tuple[ToolCalled, ...] = ()
+    """Calls that begin when the user has been quiet for a moment; see `open_calls`."""
 
     dropped: tuple[str, ...] = ()
     """Ids of cancelled calls whose result may still come; the newest 64."""

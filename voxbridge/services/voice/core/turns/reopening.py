@@ -20,7 +20,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.state import Reply, Stamps
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import turns
+from voxbridge.services.voice.core.turns import open_calls, turns
 from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import voice as ev
 
@@ -47,8 +47,10 @@ def withdraw(t: Transition) -> bool:
     t.outputs.append(out.Flush(reply.generation))
     if reply.pieces:  # their words are shown already
         t.tell(PartialTranscript("assistant", "", turn=reply.turn, generation=reply.generation))
+    for call in reply.round.calls:  # they were held: none has begun
+        open_calls.withdraw(t, call, "barge_in")
     t.speech.reply = None
-    t.speech.withdrawn = replace(reply, round=replace(reply.round, effect=None), reopens=reply.reopens - 1)
+    t.speech.withdrawn = replace(reply, round=replace(reply.round, effect=None, calls=(), uses=()), reopens=reply.reopens - 1)
     return True
 
 

@@ -11,8 +11,8 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory, prompt
 from voxbridge.services.voice.core.state import Call, Reply
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import consent
-from voxbridge.shared.agents.functions import Function, failed_result
+from voxbridge.services.voice.core.turns import consent, open_calls
+from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
@@ -78,10 +78,13 @@ def call_function(t: Transition, name: str, arguments: dict[str, Any]) -> None:
         if len(reply.round.uses) < REFUSALS_LIMIT:
             refuse_call(t, name, arguments, f"At most {CALLS_LIMIT} functions are called at once: this one was not.", Code.OVERLOADED)
         return
-    call_id, function, timeout_ms = open_call(t, name, arguments, turn=reply.turn)
+    ended_at = reply.stamps.speech_ended if reply.reopens else None
+    call_id, function, timeout_ms = open_calls.open_call(t, name, arguments, turn=reply.turn, ended_at=ended_at)
     call = Call(call_id=call_id, name=name, browser=function is not None and function.kind == "browser")
     use = out.ToolUse(call_id=call_id, name=name, arguments=arguments)
-    t.speech.reply = replace(reply, round=replace(reply.round, calls=(*reply.round.calls, call), uses=(*reply.round.uses, use)), reopens=0)
+    reopens = reply.reopens if open_calls.is_held(t, call_id) else 0
+    written = replace(reply.round, calls=(*reply.round.calls, call), uses=(*reply.round.uses, use))
+    t.speech.reply = replace(reply, round=written, reopens=reopens)
     t.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
 
 
@@ -92,23 +95,6 @@ def refuse_call(t: Transition, name: str, arguments: dict[str, Any], message: st
     use = out.ToolUse(call_id=f"fc_{t.state.sid[:8]}_{t.counters.calls}", name=name, arguments=arguments)
     t.speech.reply = replace(reply, round=replace(reply.round, uses=(*reply.round.uses, use)), reopens=0)
     t.pending.results = (*t.pending.results, (use.call_id, failed_result(code.value, message)))
-
-
-def open_call(t: Transition, name: str, arguments: dict[str, Any], *, turn: int) -> tuple[str, Function | None, int]:
-    """Request the execution of a function. Return the call's id, the function (None if unknown) and the timeout in ms."""
-    t.counters.calls += 1
-    call_id = f"fc_{t.state.sid[:8]}_{t.counters.calls}"
-    function = next((f for f in t.team.functions if f.name == name), None)
-    kind = function.kind if function is not None else "server"
-    timeout_ms = int((function.timeout_s if function is not None else 30) * 1_000)
-    account = t.state.request.account if t.state.request is not None else "local"
-    t.append(ev.ToolCalled(call_id=call_id, name=name, arguments=arguments, kind=kind, turn=turn, deadline_ms=timeout_ms, account=account))
-    return call_id, function, timeout_ms
-
-
-def outlives_its_reply(t: Transition, name: str) -> bool:
-    """Tell whether a call of this function goes on when its reply is cut off: what only reads is stopped."""
-    return t.settings.tells_ends and any(one.name == name and one.effect != "read" for one in t.team.catalogue)
 
 
 def answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
@@ -127,13 +113,21 @@ def answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
     next_round(t)
 
 
+def begin_call(t: Transition, call_id: str) -> None:
+    """Begin a call that was held because the user might go on speaking; from now on the turn cannot be reopened."""
+    speaking = t.utterance is not None or (t.state.realtime is not None and t.state.realtime.hearing.active)
+    if open_calls.begin(t, call_id, speaking=speaking) and t.reply is not None:
+        t.speech.reply = replace(t.reply, reopens=0)
+
+
 def call_timed_out(t: Transition, call_id: str) -> None:
     """Cancel a call that no executor answered in time, and tell the model."""
     reply = t.reply
     call = next((call for call in reply.round.calls if call.call_id == call_id), None) if reply is not None else None
     if call is None:
         return
-    t.append(ev.ToolCancelled(call_id=call_id, name=call.name, reason="timed_out"))
+    open_calls.withdraw(t, call, "timed_out")
+    t.pending.dropped = tuple(dropped for dropped in t.pending.dropped if dropped != call_id)
     answered(t, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
     t.forget_call(call.call_id)
 

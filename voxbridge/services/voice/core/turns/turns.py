@@ -14,7 +14,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.state import Reply, Round, SpokenBy, Stamps
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import consent, interruption, ledger, playout, rounds, trailing
+from voxbridge.services.voice.core.turns import consent, interruption, ledger, open_calls, playout, rounds, trailing
 from voxbridge.services.voice.core.turns import usage as turns_usage
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.bus.moments import PartialTranscript
@@ -262,11 +262,9 @@ def stop_playing(t: Transition, effect: int) -> None:
 def _cancel_calls(t: Transition, reply: Reply, by: CancelledBy) -> None:
     why = "The reply failed." if by == "failure" else "Cancelled by the user."
     for call in reply.round.calls:
-        t.cancel_timers(f"call:{call.call_id}")
-        t.append(ev.ToolCancelled(call_id=call.call_id, name=call.name, reason=by))
-        t.forget_call(call.call_id)
+        begun = open_calls.withdraw(t, call, by)
         result = failed_result(Code.CANCELLED.value, why)
-        if rounds.outlives_its_reply(t, call.name):
+        if begun and open_calls.outlives_its_reply(t, call.name):
             result = {"status": "running", "note": GOES_ON}
         t.pending.results = (*t.pending.results, (call.call_id, result))
 
