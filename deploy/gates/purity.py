@@ -26,8 +26,9 @@ _DATETIME_NOW: Final = frozenset({"now", "utcnow", "today"})
 
 
 def cores() -> list[Path]:
-    """Return every module of the services' cores."""
-    return sorted((ROOT / "voxbridge" / "services").glob("*/core/**/*.py"))
+    """Return every module of the services' cores, and of the runs of macros, which the core of tools is composed of."""
+    services = ROOT / "voxbridge" / "services"
+    return sorted((*services.glob("*/core/**/*.py"), *services.glob("tools/runs/*.py")))
 
 
 def problems() -> list[str]:
