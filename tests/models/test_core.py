@@ -141,7 +141,7 @@ def test_what_a_conversation_holds_is_set_against_what_it_teaches() -> None:
 def test_the_number_of_tools_has_a_limit() -> None:
     tools = [Tool(f"t{i}") for i in range(chatml.MAX_TOOLS)]
     chatml.check_tools(tools)
-    with pytest.raises(VoxbridgeError, match="At most 64 tools") as refused:
+    with pytest.raises(VoxbridgeError, match=f"At most {chatml.MAX_TOOLS} tools") as refused:
         chatml.check_tools([*tools, Tool("one_more")])
     assert refused.value.code is Code.TOO_LARGE
     assert refused.value.limit == chatml.MAX_TOOLS

@@ -23,6 +23,7 @@ from voxbridge.services.models import metrics
 from voxbridge.services.models.api import chat, errors
 from voxbridge.services.models.api.bodies import ChatRequest, SpeechRequest
 from voxbridge.services.models.api.guard import HostGuard
+from voxbridge.services.models.api.routers import Routers
 from voxbridge.services.models.engines import audio
 from voxbridge.services.models.engines.engines import Engines
 from voxbridge.services.models.processes.home import Home
@@ -195,11 +196,14 @@ def _add_mouth(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
 
 
 def _add_chat(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
+    known = Routers()
+
     @app.post("/v1/chat/completions", tags=["chat"], response_class=JSONResponse)
     async def completions(request: Request, body: ChatRequest) -> Response:
         """The next message of a conversation: words, one tool call, or JSON that fits a schema."""
         engines.named("llm", body.model)
-        answer, stack = chat.Answer(engines.llm, body, chat.plan(body, engines.by_role("llm").call_bias)), AsyncExitStack()
+        router = await known.of(body.offered())
+        answer, stack = chat.Answer(engines.llm, body, chat.plan(body, engines.by_role("llm").call_bias, router)), AsyncExitStack()
         deadline = time.monotonic() + TIMEOUT_S["llm"]
 
         async def begin() -> dict[str, Any] | None:

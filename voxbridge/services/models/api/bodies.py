@@ -15,6 +15,9 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 MAX_TEXT: Final = 65_536
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
+MAX_UTTERANCES: Final = 16
+"""Utterances of one function."""
+Utterance = Annotated[str, Field(max_length=200)]
 
 
 class _Body(BaseModel):
@@ -76,6 +79,8 @@ class Function(_Body):
     name: str
     description: Annotated[str, Field(max_length=4_096)] | None = None
     parameters: dict[str, Any] | None = None
+    utterances: Annotated[list[Utterance], Field(max_length=MAX_UTTERANCES)] = []
+    """An extension: things that people say when they want it, by which the service chooses among many functions."""
 
 
 class ToolOffer(_Body):
@@ -144,7 +149,10 @@ class ChatRequest(_Body):
 
     def offered(self) -> list[chatml.Tool]:
         """Return the tools for `core`. Raises the errors of `chatml.check_tools`."""
-        tools = [chatml.Tool(o.function.name, o.function.description or "", o.function.parameters or {}) for o in self.tools or ()]
+        tools = [
+            chatml.Tool(one.name, one.description or "", one.parameters or {}, tuple(one.utterances))
+            for one in (offer.function for offer in self.tools or ())
+        ]
         chatml.check_tools(tools)
         return tools
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from voxbridge.services.models.api import routers
 from voxbridge.services.models.api.bodies import ChatRequest
+from voxbridge.services.models.choice.arguments import narrowed, written
+from voxbridge.services.models.choice.router import Router
 from voxbridge.services.models.core import chatml, grammar
 from voxbridge.services.models.engines.llm import CONTEXT_TOKENS, Llm, Sampling, Step
 
@@ -26,20 +29,29 @@ class Plan(msgspec.Struct, frozen=True):
     prompt: chatml.Prompt
     sampling: Sampling
     tools: bool
+    begun: str = ""
+    """Beginning of the answer that stands at the end of the prompt."""
 
 
-def plan(request: ChatRequest, call_bias: float = 0.0) -> Plan:
-    """Check a request and prepare it for a model with this bias. Raises `INVALID_ARGUMENT` or `TOO_LARGE` naming the field."""
+def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = None) -> Plan:
+    """Check a request and prepare it for a model with this bias. With a router, it says whether a tool is used and among which.
+    Raises `INVALID_ARGUMENT` or `TOO_LARGE` naming the field."""
     messages, tools, schema = request.conversation(), request.offered(), request.answer_schema()
     choice, gbnf = request.choice(), ""
     favour: tuple[tuple[str, float], ...] = ()
+    among: Sequence[chatml.Tool] = tools
+    if router is not None:
+        messages = [_as_written(message) for message in messages]
+    if router is not None and choice.mode == "auto":
+        choice, among = _chosen(router, messages, tools)
+    begun = chatml.begun(among, choice) if tools else ""
     if tools:
-        gbnf = chatml.tool_grammar(tools, choice)
+        gbnf = chatml.tool_grammar(among, choice, begun)
         favour = chatml.favoured(messages, tools, call_bias) if choice.mode == "auto" else ()
     elif schema is not None:
         gbnf = grammar.for_schema(schema) if schema else grammar.for_any_object()
     return Plan(
-        chatml.render(messages, tools, schema),
+        chatml.render(messages, tools, chatml.Form(brief=router is not None, begun=begun, schema=schema)),
         Sampling(
             grammar=gbnf,
             max_tokens=min(request.max_completion_tokens or request.max_tokens or DEFAULT_MAX_TOKENS, CONTEXT_TOKENS),
@@ -50,7 +62,23 @@ def plan(request: ChatRequest, call_bias: float = 0.0) -> Plan:
             favour=favour,
         ),
         tools=bool(tools),
+        begun=begun,
     )
+
+
+def _as_written(message: chatml.Message) -> chatml.Message:
+    return msgspec.structs.replace(message, text=written(message.text)) if message.role == "user" else message
+
+
+def _chosen(router: Router, messages: Sequence[chatml.Message], tools: Sequence[chatml.Tool]) -> tuple[chatml.Choice, list[chatml.Tool]]:
+    """Return whether a tool is to be called, and which may be. After a result the model speaks."""
+    decision = routers.decide(router, messages)
+    if decision.mode == "words" or messages[-1].role == "tool":
+        return chatml.Choice("none"), []
+    likely = decision.among if decision.mode == "call" else decision.shortlist
+    said = next(message.text for message in reversed(messages) if message.role == "user")
+    among = [msgspec.structs.replace(tool, parameters=narrowed(tool.parameters, said)) for tool in tools if tool.name in likely]
+    return chatml.Choice("required" if decision.mode == "call" else "auto"), among
 
 
 def _usage(step: Step) -> dict[str, Any]:
@@ -68,6 +96,7 @@ class Answer:
     def __init__(self, llm: Llm, request: ChatRequest, made: Plan) -> None:
         self._llm, self._request, self._plan = llm, request, made
         self._reader = chatml.Reader(tools=made.tools)
+        self._reader.feed(made.begun)
         self._id, self._created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         self._call_id = f"call_{uuid.uuid4().hex[:24]}"
         self._steps: AsyncGenerator[Step] | None = None

@@ -16,10 +16,15 @@ import msgspec
 from voxbridge.services.models.core import grammar
 from voxbridge.shared.errors import Code, VoxbridgeError
 
-MAX_TOOLS: Final = 64
+MAX_TOOLS: Final = 128
 MAX_MESSAGES: Final = 512
 CALL_CHARACTERS: Final = 480
 """Characters of one call's arguments, after which the answer is cut off with the reason `length`."""
+
+_CALL: Final = '{"tool": "'
+
+LINE_CHARACTERS: Final = 110
+"""Characters of a tool's description in the brief list; the rest of it is left out."""
 
 AFTER_RESULT_BIAS: Final = -3.0
 WORDS_TEACH: Final = 3
@@ -44,6 +49,8 @@ class Tool(msgspec.Struct, frozen=True):
     name: str
     description: str = ""
     parameters: dict[str, Any] = {}
+    utterances: tuple[str, ...] = ()
+    """Things that people say when they want it. With them the caller leaves it to the router whether a tool is used, and which."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -77,16 +84,28 @@ class Prompt(msgspec.Struct, frozen=True):
     text: str
 
 
-def render(messages: Sequence[Message], tools: Sequence[Tool] = (), schema: Mapping[str, Any] | None = None) -> Prompt:
-    """Return the prompt of a conversation; system messages are moved to its beginning. `schema` is that of the answer, if it has one."""
+class Form(msgspec.Struct, frozen=True):
+    """The form of an answer: `brief` lists the tools with a line each and no examples, `begun` is the text that the answer begins with,
+    `schema` is that of an answer in JSON."""
+
+    brief: bool = False
+    begun: str = ""
+    schema: Mapping[str, Any] | None = None
+
+
+_USUAL: Final = Form()
+
+
+def render(messages: Sequence[Message], tools: Sequence[Tool] = (), form: Form = _USUAL) -> Prompt:
+    """Return the prompt of a conversation; system messages are moved to its beginning."""
     system = "\n\n".join(_clean(message.text) for message in messages if message.role == "system" and message.text.strip())
-    section = _tool_section(tools) if tools else ""
-    if schema is not None:
-        section += f"\n\nAnswer with JSON that fits this schema: {_clean(json.dumps(schema, ensure_ascii=False))}"
+    section = (_brief_section(tools) if form.brief else _tool_section(tools)) if tools else ""
+    if form.schema is not None:
+        section += f"\n\nAnswer with JSON that fits this schema: {_clean(json.dumps(form.schema, ensure_ascii=False))}"
     family = _block("system", (system or DEFAULT_SYSTEM) + section)
     names = {message.call.id: message.call.name for message in messages if message.call}
     turns = [_turn(message, names) for message in messages if message.role != "system"]
-    return Prompt(family, family + "".join(turns) + "<|im_start|>assistant\n")
+    return Prompt(family, family + "".join(turns) + "<|im_start|>assistant\n" + form.begun)
 
 
 def _clean(text: str) -> str:
@@ -128,6 +147,26 @@ def _tool_section(tools: Sequence[Tool]) -> str:
     return "\n".join(lines)
 
 
+def _brief_section(tools: Sequence[Tool]) -> str:
+    lines = ["\n\nYou have these tools:"]
+    lines += [f"- {tool.name}({_signature(tool)}): {_clean(_first(tool.description))}" for tool in tools]
+    lines.append(
+        'To use one, answer with its JSON and nothing else: {"tool": NAME, "args": {...}}. Take arguments from what the user says, '
+        "word for word where they are text; leave out what was not said. "
+        "For greetings, thanks, small talk and general knowledge, answer in one or two short spoken sentences without a tool. "
+        "After a result, say it in words."
+    )
+    return "\n".join(lines)
+
+
+def _first(description: str) -> str:
+    text = " ".join(description.split())
+    if len(text) <= LINE_CHARACTERS:
+        return text
+    sentence, end, _ = text[:LINE_CHARACTERS].rpartition(". ")
+    return sentence + end.strip() if end else text[:LINE_CHARACTERS].rpartition(" ")[0]
+
+
 def _signature(tool: Tool) -> str:
     properties = tool.parameters.get("properties", {})
     required = tool.parameters.get("required", ())
@@ -156,22 +195,39 @@ def _example(schema: object, depth: int = 0) -> Any:
     return "..."
 
 
-def tool_grammar(tools: Sequence[Tool], choice: Choice) -> str:
-    """Return the grammar of an answer: words, or one call with arguments that fit its tool's schema."""
-    if choice.mode == "none":
-        return grammar.Grammar().text(_SPEECH)
+_ARGS: Final = '{}", "args": '
+
+
+def begun(tools: Sequence[Tool], choice: Choice) -> str:
+    """Return the beginning that every answer with this choice has. It is put into the prompt: reading costs less than writing. It ends
+    where a token ends, so that the model reads what it would have written."""
+    if choice.mode != "required":
+        return ""
+    allowed = _allowed(tools, choice)
+    return _CALL if len(allowed) > 1 else (_CALL + _ARGS.format(allowed[0].name)).rstrip()
+
+
+def _allowed(tools: Sequence[Tool], choice: Choice) -> list[Tool]:
     allowed = [tool for tool in tools if not choice.name or tool.name == choice.name]
     if not allowed:
         raise VoxbridgeError(
             Code.INVALID_ARGUMENT, f"tool_choice names {choice.name!r}, which is not among the tools.", field="tool_choice"
         )
+    return allowed
+
+
+def tool_grammar(tools: Sequence[Tool], choice: Choice, begun: str = "") -> str:
+    """Return the grammar of an answer: words, or one call with arguments that fit its tool's schema. `begun` is what the prompt ends with
+    of a required call."""
+    if choice.mode == "none":
+        return grammar.Grammar().text(_SPEECH)
     rules = grammar.Grammar()
     calls = [
-        f"{grammar.literal(json.dumps(tool.name))} {grammar.literal(', ' + json.dumps('args') + ': ')} "
-        f"{grammar.compile_into(rules, {'type': 'object', 'additionalProperties': False, **tool.parameters})}"
-        for tool in allowed
+        f"{grammar.literal((_CALL + _ARGS.format(tool.name)).removeprefix(begun))} "
+        f"{grammar.compile_into(rules, {'type': 'object', 'additionalProperties': False, **tool.parameters})} {grammar.literal('}')}"
+        for tool in _allowed(tools, choice)
     ]
-    call = f"{grammar.literal('{' + json.dumps('tool') + ': ')} ({' | '.join(calls)}) {grammar.literal('}')}"
+    call = " | ".join(calls)
     return rules.text(call if choice.mode == "required" else f"{call} | {_SPEECH}")
 
 

@@ -1,0 +1,97 @@
+"""The sets by which choosing is measured: nothing of the held-out set may be learned from what functions say of themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pytest
+
+from bench.choice import sets
+from voxbridge.services.models.choice import follow_ups, small_talk
+
+FUNCTIONS = sets.functions()
+NAMES = {function.name for function in FUNCTIONS}
+_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+APART = 4
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.lower()))
+
+
+def _runs(words: tuple[str, ...]) -> set[tuple[str, ...]]:
+    return {words[start : start + APART] for start in range(len(words) - APART + 1)}
+
+
+def _alike(lines: Iterable[str], known: Iterable[str]) -> list[str]:
+    whole, runs = set(), set()
+    for text in known:
+        whole.add(_words(text))
+        runs |= _runs(_words(text))
+    return [line for line in lines if _words(line) in whole or _runs(_words(line)) & runs]
+
+
+def _taught() -> list[str]:
+    return [text for function in FUNCTIONS for text in (function.description, *function.utterances)]
+
+
+def test_a_line_that_shares_four_words_is_found() -> None:
+    known = ["what is the time in Rome"]
+    assert _alike(["tell me what is the time"], known)
+    assert _alike(["What is the time in Rome?"], known)
+    assert not _alike(["what is the date in Rome"], known)
+
+
+def test_no_held_out_request_is_taught() -> None:
+    lines = [request.say for _, request in sets.requests("held_out")]
+    lines += [one.say for one in sets.follow_ups("held_out")]
+    lines += [said for one in sets.follow_ups("held_out") for said, *_ in one.before]
+    assert _alike(lines, _taught()) == []
+
+
+def test_no_held_out_small_talk_or_follow_up_is_taught() -> None:
+    assert _alike(sets.talk("held_out"), [*_taught(), *small_talk.LINES]) == []
+    assert _alike([one.say for one in sets.follow_ups("held_out")], follow_ups.LINES) == []
+
+
+def test_no_line_is_in_both_sets() -> None:
+    for both in (lambda name: [request.say for _, request in sets.requests(name)], sets.talk):
+        assert not {_words(line) for line in both("held_out")} & {_words(line) for line in both("development")}
+
+
+def test_the_held_out_set_is_as_large_as_it_has_to_be() -> None:
+    asked = sets.requests("held_out")
+    assert len(asked) >= 200
+    assert len({name for name, _ in asked}) >= 40
+    assert sum(request.slip for _, request in asked) >= 40
+    assert len(sets.talk("held_out")) >= 60
+    assert len(sets.follow_ups("held_out")) >= 30
+    assert len(FUNCTIONS) >= 77
+
+
+@pytest.mark.parametrize("name", ["held_out", "development"])
+def test_every_function_and_argument_that_is_asked_for_is_known(name: sets.Name) -> None:
+    known = {function.name: set(function.parameters.get("properties", {})) | {"result"} for function in FUNCTIONS}
+    for function, request in sets.requests(name):
+        assert set(request.args) <= known[function], request.say
+    for one in sets.follow_ups(name):
+        assert not one.tool or set(one.args) <= known[one.tool], one.say
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "fit"),
+    [
+        ({"place": "nairobi"}, {"place": "Nairobi, Kenya"}, True),
+        ({"place": "nairobi"}, {}, False),
+        ({"seconds": 900}, {"seconds": 900}, True),
+        ({"seconds": 900}, {"seconds": 90}, False),
+        ({"name": "moonbase|moon base"}, {"name": "Moon Base"}, True),
+        ({"category": ""}, {"category": ""}, True),
+        ({"category": ""}, {"category": "text"}, False),
+        ({"result": 45}, {"expression": "64 - 19"}, True),
+        ({"result": 45}, {"expression": "64 - "}, False),
+    ],
+)
+def test_arguments_are_judged_by_what_they_must_hold(wanted: dict[str, str | int | float], given: dict[str, object], fit: bool) -> None:
+    assert sets.fits(wanted, given) is fit

@@ -1,0 +1,68 @@
+"""Routers of the sets of functions that callers offer, trained when a set is seen for the first time.
+
+Owns the few that are kept. A crash here loses them; the next request trains its own again, in a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from voxbridge.services.models.choice.router import Before, Decision, Known, Router
+from voxbridge.services.models.core.chatml import Message, Tool
+
+KEPT: Final = 8
+"""Routers kept; that of the set used longest ago goes first. One of 80 functions has 35 MB."""
+
+NAMES_LIMIT: Final = 64
+"""Values of a function's arguments that its router knows."""
+
+
+class Routers:
+    """The routers of a process."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, asyncio.Future[Router]] = OrderedDict()
+
+    async def of(self, tools: Sequence[Tool]) -> Router | None:
+        """Return the router of a set of tools, trained in a thread if it is new; None if none of the tools has utterances."""
+        if not any(tool.utterances for tool in tools):
+            return None
+        functions = [_known(tool) for tool in tools]
+        key = hashlib.sha256(msgspec.msgpack.encode(functions)).digest()
+        found = self._kept.get(key)
+        if found is None or (found.done() and found.exception() is not None):
+            found = self._kept[key] = asyncio.ensure_future(asyncio.to_thread(Router, functions))
+        self._kept.move_to_end(key)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return await asyncio.shield(found)
+
+
+def decide(router: Router, messages: Sequence[Message]) -> Decision:
+    """Return what the last thing that the user said wants, in the light of the turn before."""
+    users = [index for index, message in enumerate(messages) if message.role == "user"]
+    if not users:
+        return Decision("words", 0.0, ())
+    before = None
+    if len(users) > 1:
+        called = [message.call.name for message in messages[users[-2] : users[-1]] if message.call is not None]
+        before = Before(messages[users[-2]].text, called[-1]) if called else None
+    return router.decide(messages[users[-1]].text, before)
+
+
+def _known(tool: Tool) -> Known:
+    return Known(tool.name, tool.description, tool.utterances, tuple(_names(tool.parameters))[:NAMES_LIMIT])
+
+
+def _names(parameters: Mapping[str, Any]) -> list[str]:
+    """Return the values that arguments can have."""
+    properties = parameters.get("properties", {})
+    schemas = properties.values() if isinstance(properties, Mapping) else ()
+    found = [schema.get("enum") for schema in schemas if isinstance(schema, Mapping)]
+    return [value for values in found if isinstance(values, list) for value in values if isinstance(value, str)]

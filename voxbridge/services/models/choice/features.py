@@ -1,0 +1,107 @@
+"""Features of a text: its words, pairs of words, parts of words and how they sound, hashed into a vector of fixed length.
+
+Nothing is looked up in a dictionary or a table of weights, so a text of any language has features. How a word sounds brings a misheard word
+near to the one that was meant ("witch" and "which"); joined neighbours do that for a word that was split ("play book").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+DIMENSIONS: Final = 8_192
+WORDS_LIMIT: Final = 40
+"""Words of a text that count: the last ones, since people come to the point at the end."""
+
+LETTERS_LIMIT: Final = 24
+"""Letters of a word that count."""
+
+Floats = npt.NDArray[np.float32]
+
+_WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_ENDINGS: Final = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", ""))
+_SHORT: Final = {
+    "what's": "what is", "i'm": "i am", "i'd": "i would", "don't": "do not", "who's": "who is", "where's": "where is", "it's": "it is"
+}  # fmt: skip
+_SOUNDS: Final = tuple(
+    (re.compile(pattern), instead)
+    for pattern, instead in (
+        ("^[kg]n", "n"), ("^wr", "r"), ("sch|tch|ch|sh", "x"), ("ph", "f"), ("dge?", "j"), ("ght", "t"),
+        ("ck|q|c(?![eiy])", "k"), ("[cz]", "s"), ("gh", ""),
+    )
+)  # fmt: skip
+_QUIET: Final = re.compile("(?<!^)[aeiouyhw]")
+_DOUBLE: Final = re.compile(r"(.)\1+")
+
+_STEM, _PAIR, _PART, _SOUND, _JOINED_STEM, _JOINED_SOUND = 1.0, 0.7, 0.3, 0.5, 0.5, 0.25
+_PARTS: Final = (3, 4, 5)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in lower case; names such as `search_kg` and `PriceTag` are several."""
+    plain = _CAMEL.sub(" ", text.replace("’", "'")).lower()
+    found = [part for word in _WORD.findall(plain) for part in _SHORT.get(word, word).split()]
+    return [word[:LETTERS_LIMIT] for word in found[-WORDS_LIMIT:]]
+
+
+def stem(word: str) -> str:
+    """Return a word without common endings."""
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word.removesuffix(ending) + instead
+            break
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+def sound(word: str) -> str:
+    """Return roughly how an English word sounds: its consonants, and whether it begins with a vowel."""
+    for pattern, instead in _SOUNDS:
+        word = pattern.sub(instead, word)
+    first = "a" if word[:1] in tuple("aeiou") else word[:1]
+    return _DOUBLE.sub(r"\1", first + _QUIET.sub("", word)[1:])
+
+
+def weighed(text: str) -> dict[int, float]:
+    """Return the features of a text: places in a vector, and what counts there."""
+    spoken = words(text)
+    named: dict[str, float] = {}
+    for one, other in pairwise(spoken):
+        named["w" + stem(one + other)] = _JOINED_STEM
+        named["s" + sound(one + other)] = _JOINED_SOUND
+    stems = [stem(word) for word in spoken]
+    named |= {f"b{one} {other}": _PAIR for one, other in pairwise(stems)}
+    for word in spoken:
+        named["s" + sound(word)] = _SOUND
+        whole = f"<{word}>"
+        for length in _PARTS:
+            for start in range(len(whole) - length + 1):
+                named["c" + whole[start : start + length]] = _PART
+    named |= {f"w{one}": _STEM for one in stems}
+    places: dict[int, float] = {}
+    for name, weight in named.items():
+        place = crc32(name.encode()) % DIMENSIONS
+        places[place] = places.get(place, 0.0) + weight
+    return places
+
+
+def rarity(texts: Sequence[dict[int, float]]) -> Floats:
+    """Return how much each place tells apart: the logarithm of the texts over those that have it."""
+    having = np.zeros(DIMENSIONS, np.float32)
+    for text in texts:
+        having[list(text)] += 1
+    return np.log((len(texts) + 1) / np.maximum(having, 0.5)).astype(np.float32)
+
+
+def vector(text: dict[int, float], rare: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
+    """Return the places of a text and their values, of length 1 together."""
+    places = np.fromiter(text.keys(), np.intp, len(text))
+    values = np.fromiter(text.values(), np.float32, len(text)) * rare[places]
+    length = float(np.linalg.norm(values))
+    return places, values / length if length else values
