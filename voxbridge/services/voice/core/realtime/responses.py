@@ -39,6 +39,7 @@ def typed(t: Transition, text: str, text_id: str) -> None:
     t.owed = replace(t.owed, question=text, asking=True, turn=turn, go_on=False, said="", repeated=False)
     t.realtime = replace(t.realtime, awaited=True)
     t.hearing = replace(t.hearing, ended_at=t.now)
+    t.client.typed_at = t.now
     if t.realtime.ready:
         connection.say(t, text)
     else:

@@ -56,7 +56,8 @@ def call_requested(t: Transition, input: provider_events.CallRequested) -> None:
         t.response = replace(t.response, stage="called")
         transcripts.wait_for_an_answer(t)
         return
-    ended_at = t.now if realtime.hearing.active else realtime.hearing.ended_at
+    quiet_since = t.now if realtime.hearing.active else realtime.hearing.ended_at
+    ended_at = quiet_since if quiet_since != t.client.typed_at else None
     call_id, function, timeout_ms = open_calls.open_call(t, input.name, input.arguments, turn=t.counters.turns, ended_at=ended_at)
     browser = function is not None and function.kind == "browser"
     call = OpenCall(call_id=call_id, name=input.name, arguments=input.arguments, ref=input.ref, effect=realtime.effect, browser=browser)

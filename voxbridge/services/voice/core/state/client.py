@@ -32,6 +32,9 @@ class Client(msgspec.Struct, kw_only=True):
     reported: bool = False
     """True once it has reported playback. A client that never does is assumed to play in real time."""
 
+    typed_at: int = 0
+    """Time of the newest typed text to a realtime model, µs."""
+
     microphone: Mark | None = None
     """Newest microphone frame whose position is known."""
 

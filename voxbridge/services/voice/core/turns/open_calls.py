@@ -21,7 +21,7 @@ TIMER: Final = "begin:"
 def open_call(
     t: Transition, name: str, arguments: dict[str, Any], *, turn: int, ended_at: int | None = None
 ) -> tuple[str, Function | None, int]:
-    """Request the execution of a function. Return the call's id, the function (None if unknown) and the timeout in ms.
+    """Request the execution of a function. Return the call's id, the function (None if unknown) and how long it may take from now, ms.
 
     `ended_at` is when the user stopped speaking, µs; None if the words were typed.
     """
@@ -36,6 +36,7 @@ def open_call(
     if quiet_ms > 0 and outlives_its_reply(t, name):
         t.pending.held = (*t.pending.held, called)
         t.set_timer(f"{TIMER}{call_id}", quiet_ms)
+        timeout_ms += quiet_ms
     else:
         t.append(called)
     return call_id, function, timeout_ms
