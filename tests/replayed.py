@@ -55,6 +55,8 @@ async def of_server(url: str, services: Sequence[str]) -> str:
 
 async def _all(log: Log, services: Sequence[str]) -> Any:
     recorded = [one async for one in log.read_all("*")]
+    if any(stream.config.name == subjects.ACCOUNT_STREAM for stream in await log.js.streams_info()):
+        recorded += [one async for one in log.read_all(subjects.ACCOUNTS)]
     for sid, session in groupby(sorted(recorded, key=lambda one: (one.sid, one.seq)), key=lambda one: one.sid):
         for line in of_session(list(session), services):
             yield f"session {sid}: {line}"

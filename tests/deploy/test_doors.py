@@ -22,35 +22,43 @@ from voxbridge.shared.log import streams
 SID = "b" * 32
 FORGED = b"forged by the attacker"
 SERVICES = tuple(name for name in RIGHTS if name != RECORDINGS)
-EVENTS = tuple(f"vx.s.{SID}.ev.{writer}.{visibility}.agent.said" for writer in (*SERVICES, "operator") for visibility in ("c", "i"))
-MOMENTS = (f"vx.s.{SID}.audio.in", f"vx.s.{SID}.audio.out", f"vx.s.{SID}.ctl.voice", subjects.live_subject(SID, "voice", "c", "agent.said"))
+WRITERS = (*SERVICES, "operator")
+EVENTS = tuple(f"vx.s.{SID}.ev.{writer}.{visibility}.agent.said" for writer in WRITERS for visibility in ("c", "i"))
+OF_ACCOUNTS = tuple(f"vx.a.local.ev.{writer}.{visibility}.request" for writer in WRITERS for visibility in ("c", "i"))
+LIVE = (subjects.live_subject(SID, "voice", "c", "agent.said"), subjects.live_subject("@local", "tools", "c", "main"))
+MOMENTS = (f"vx.s.{SID}.audio.in", f"vx.s.{SID}.audio.out", f"vx.s.{SID}.ctl.voice", *LIVE)
 REQUESTS = (
     *("vx.svc.voice.health", "vx.svc.voice.state", "vx.svc.voice.move", "vx.svc.voice.room", "vx.svc.voice.released", subjects.MICROPHONE),
     *("vx.svc.tools.list", "vx.svc.tools.held", "vx.svc.tools.health", "vx.svc.gateway.health", "$SRV.PING", "$SRV.STATS.voxbridge-voice"),
 )
-STREAMS = ("EV", "MICROPHONE", "REPLY", "RECORD")
+STREAMS = ("EV", "ACCOUNT", "MICROPHONE", "REPLY", "RECORD")
+DURABLES = tuple(f"{stream}.{consumer.durable_name}" for stream, consumer in streams.DURABLES)
 _COPY = {"deliver_subject": EVENTS[2], "ack_policy": "none"}
 ADMINISTRATION: dict[str, dict[str, Any]] = {
     "$JS.API.STREAM.CREATE.MIRROR": {"name": "MIRROR", "mirror": {"name": "MICROPHONE"}},
     "$JS.API.STREAM.CREATE.SOURCED": {"name": "SOURCED", "sources": [{"name": "RECORD"}]},
     "$JS.API.STREAM.CREATE.MINE": {"name": "MINE", "subjects": ["mine.>"], "republish": {"src": ">", "dest": "vxc.>"}},
     "$JS.API.STREAM.UPDATE.EV": {"name": "EV", "subjects": ["vx.s.*.ev.>"], "max_msgs": 1},
-    "$JS.API.STREAM.SNAPSHOT.EV": {"deliver_subject": EVENTS[2]},
+    "$JS.API.STREAM.UPDATE.ACCOUNT": {"name": "ACCOUNT", "subjects": ["vx.a.*.ev.>"], "max_age": 1_000_000_000},
+    **{f"$JS.API.STREAM.SNAPSHOT.{stream}": {"deliver_subject": EVENTS[2]} for stream in ("EV", "ACCOUNT")},
     "$JS.API.CONSUMER.CREATE.EV": {"stream_name": "EV", "config": _COPY},
-    **{f"$JS.API.CONSUMER.CREATE.{stream}": {"stream_name": stream, "config": _COPY} for stream in ("MICROPHONE", "REPLY", "RECORD")},
+    **{f"$JS.API.CONSUMER.CREATE.{stream}": {"stream_name": stream, "config": _COPY} for stream in STREAMS[1:]},
     "$JS.API.CONSUMER.DURABLE.CREATE.EV.mine": {"stream_name": "EV", "config": {"durable_name": "mine", **_COPY}},
     **{f"$JS.API.STREAM.{verb}.{stream}": {} for stream in STREAMS for verb in ("PURGE", "DELETE")},
     **{f"$JS.API.STREAM.MSG.DELETE.{stream}": {"seq": 1, "no_erase": False} for stream in STREAMS},
-    **{f"$JS.API.CONSUMER.{verb}.EV.{name}": {} for name in streams.CONSUMERS for verb in ("DELETE", "RESET")},
-    **{f"$JS.API.CONSUMER.PAUSE.EV.{name}": {"pause_until": "2099-01-01T00:00:00Z"} for name in streams.CONSUMERS},
+    **{f"$JS.API.CONSUMER.{verb}.{name}": {} for name in DURABLES for verb in ("DELETE", "RESET")},
+    **{f"$JS.API.CONSUMER.PAUSE.{name}": {"pause_until": "2099-01-01T00:00:00Z"} for name in DURABLES},
     "$JS.API.STREAM.NAMES": {},
     "$JS.API.STREAM.LEADER.STEPDOWN.EV": {},
     "$JS.API.ACCOUNT.PURGE.LOG": {},
 }
-FOREIGN_READS = (*(f"$JS.API.{verb}.{stream}" for stream in STREAMS if stream != "EV" for verb in ("DIRECT.GET", "STREAM.MSG.GET")),)
-WORK = tuple(f"$JS.API.CONSUMER.MSG.NEXT.EV.{name}" for name in streams.CONSUMERS)
+FOREIGN_READS = (
+    *(f"$JS.API.{verb}.{stream}" for stream in STREAMS if stream not in ("EV", "ACCOUNT") for verb in ("DIRECT.GET", "STREAM.MSG.GET")),
+)
+WORK = tuple(f"$JS.API.CONSUMER.MSG.NEXT.{name}" for name in DURABLES)
 PLACES = (
     *EVENTS,
+    *OF_ACCOUNTS,
     *MOMENTS,
     *REQUESTS,
     *ADMINISTRATION,
@@ -78,16 +86,17 @@ def may(rights: tuple[str, ...], subject: str) -> bool:
 def askable(name: str) -> Iterator[tuple[str, bytes]]:
     """Yield every request that this user may make, in variants with each kind of answer: bytes of its own choice, nothing, an error."""
     for pattern in RIGHTS[name].publish:
-        subject = bait(name) if pattern.endswith(f".ev.{name}.>") else pattern.replace("*", SID).replace(">", "x")
+        own = f".ev.{name}.>"
+        subject = bait(name, pattern[:5]) if pattern.endswith(own) else pattern.replace("*", SID).replace(">", "x")
         yield subject, b""
         if ".GET." in subject:
-            for body in ({"seq": 1}, {"seq": 999}, {"seq": 1, "batch": 2, "next_by_subj": "vx.s.*.ev.>"}, {"last_by_subj": bait(name)}):
+            for body in ({"seq": 1}, {"seq": 999}, {"seq": 1, "batch": 2, "next_by_subj": ">"}, {"last_by_subj": bait(name)}):
                 yield subject, json.dumps(body).encode()
 
 
-def bait(name: str) -> str:
+def bait(name: str, root: str = "vx.s.") -> str:
     """Return the subject of the attacker's own event, whose bytes it tries to inject elsewhere."""
-    return f"vx.s.{SID}.ev.{name if name in SERVICES else 'tools'}.i.bait.laid"
+    return f"{root}{SID if root == 'vx.s.' else 'local'}.ev.{name if name in SERVICES else 'tools'}.i.bait.laid"
 
 
 async def told(*clients: Client) -> None:
@@ -127,7 +136,8 @@ class House:
             there = {subject: count for subject, count in (info.state.subjects or {}).items() if not may(self._mine, subject)}
             found[name] = info.config.as_dict(), info.state.first_seq, there
         found["names"] = sorted(str(info.config.name) for info in await js.streams_info())
-        found["consumers"] = sorted((info.name, info.num_pending, info.config.pause_until) for info in await js.consumers_info("EV"))
+        infos = [info for stream in subjects.LOG_STREAMS for info in await js.consumers_info(stream)]
+        found["consumers"] = sorted((info.name, info.stream_name, info.num_pending, info.config.pause_until) for info in infos)
         return found
 
     @property
@@ -142,7 +152,7 @@ class House:
             (name, subject)
             for name, subject, data in self.heard
             if not subject.startswith("_R_.") and not may(RIGHTS[self._attacker].publish, subject) and (subject in PLACES or FORGED in data)
-            if not (subject.startswith("vxc.") and FORGED not in data and f".{self._attacker}." in subject)
+            if not (subject.startswith(("vxc.", "vxa.")) and FORGED not in data and f".{self._attacker}." in subject)
         }
 
 
@@ -157,6 +167,8 @@ async def house(attacker: str, guarded: Guarded, sign_in: SignIn) -> House:
     administrator = await sign_in("admin")
     js = administrator.jetstream(timeout=5)
     await js.publish(bait(attacker), FORGED)
+    await js.publish(bait(attacker, "vx.a."), FORGED)
+    await js.publish("vx.a.ada.ev.gateway.i.request", b"open work")
     await js.publish(f"vx.s.{SID}.ev.gateway.i.session.requested", b"open work")
     await js.publish(f"vx.s.{SID}.ev.voice.i.tool.called", b"open work")
     await js.publish(subjects.recorded("c" * 32), b"sealed")
@@ -203,9 +215,12 @@ async def test_work_is_delivered_to_who_takes_it_whatever_subject_it_is_sent_to(
         body = json.dumps({"batch": 1, "no_wait": True}).encode()
         await house.client.publish(f"$JS.API.CONSUMER.MSG.NEXT.EV.{attacker}", body, reply=place)
         await house.client.publish(f"$JS.ACK.EV.{attacker}.1.2.1.1.0", b"-NAK", reply=place)
+        if attacker == "tools":
+            await house.client.publish("$JS.API.CONSUMER.MSG.NEXT.ACCOUNT.tools", body, reply=place)
+            await house.client.publish("$JS.ACK.ACCOUNT.tools.1.2.1.1.0", b"-NAK", reply=place)
     after = await house.state()
     for found in (before, after):
-        found["consumers"] = [one[0] for one in found["consumers"]]  # the attacker may consume its own work
+        found["consumers"] = [one[:2] for one in found["consumers"]]  # the attacker may consume its own work
     assert after == before
     assert house.reached() == set()
 
@@ -238,6 +253,6 @@ async def test_headers_open_no_other_way(attacker: str, house: House) -> None:
                         await house.client.publish(place, body, headers={**header, "Nats-Trace-Dest": other})
     after = await house.state()
     for found in (before, after):
-        found["consumers"] = [one[0] for one in found["consumers"]]
+        found["consumers"] = [one[:2] for one in found["consumers"]]
     assert after == before
     assert house.reached() == set()

@@ -38,6 +38,12 @@ ADMINISTRATION = (
     "$JS.API.STREAM.DELETE.EV",
     "$JS.API.STREAM.PURGE.EV",
     "$JS.API.STREAM.MSG.DELETE.EV",
+    "$JS.API.STREAM.UPDATE.ACCOUNT",
+    "$JS.API.STREAM.DELETE.ACCOUNT",
+    "$JS.API.STREAM.PURGE.ACCOUNT",
+    "$JS.API.STREAM.MSG.DELETE.ACCOUNT",
+    "$JS.API.CONSUMER.CREATE.ACCOUNT",
+    "$JS.API.CONSUMER.DELETE.ACCOUNT.tools",
     "$JS.API.STREAM.LIST",
     "$JS.API.CONSUMER.CREATE.EV",
     "$JS.API.CONSUMER.CREATE.EV.mine.vx.s.*.ev.>",
@@ -91,6 +97,44 @@ async def test_a_service_appends_its_own_branch_and_is_refused_every_other(servi
     assert not await published(client, f"vx.s.{sid}.ev")
     assert not await published(client, f"vxc.{sid}.{service}.i.test.done"), "a live copy is the server's to make"
     assert (await client.jetstream().stream_info(subjects.EVENT_STREAM)).state.messages == 1
+
+
+@pytest.mark.parametrize("service", SERVICES)
+async def test_into_an_accounts_log_gateway_and_tools_write_their_own_branch_and_voice_nothing(service: str, sign_in: SignIn) -> None:
+    client, log_id = await sign_in(service), subjects.account_log("local")
+    kinds = [subjects.stored_subject(log_id, branch, visibility, "x") for branch in (*SERVICES, "operator") for visibility in ("c", "i")]
+    taken = [place for place in kinds if await published(client, place)]
+    own = [subjects.stored_subject(log_id, service, visibility, "x") for visibility in ("c", "i")]
+    assert taken == ([] if service == "voice" else own)
+    assert not await published(client, "vx.a.local.ev")
+    assert not await published(client, subjects.live_subject(log_id, service, "i", "x")), "a live copy is the server's to make"
+    assert (await client.jetstream().stream_info(subjects.ACCOUNT_STREAM)).state.messages == len(taken)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+async def test_a_service_reads_the_log_of_an_account_and_hears_it_live(service: str, sign_in: SignIn) -> None:
+    writer, reader, log_id = await sign_in("tools"), await sign_in(service), subjects.account_log("local")
+    live = await reader.subscribe(subjects.live_subject(log_id))
+    await told(reader)
+    place = subjects.event_subject(log_id, "tools", visible=False, event_type="note.remembered")
+    assert (await writer.jetstream().publish(place, b"kept")).stream == subjects.ACCOUNT_STREAM
+    assert (await live.next_msg(5)).data == b"kept"
+    request = json.dumps({"seq": 1, "next_by_subj": subjects.stored_subject(log_id)}).encode()
+    assert (await reader.request(f"$JS.API.DIRECT.GET.{subjects.ACCOUNT_STREAM}", request, timeout=5)).data == b"kept"
+
+
+async def test_tools_alone_takes_the_work_of_accounts(sign_in: SignIn) -> None:
+    gateway, tools = await sign_in("gateway"), await sign_in("tools")
+    place = subjects.event_subject(subjects.account_log("local"), "gateway", visible=False, event_type="task.cancel_requested")
+    await gateway.jetstream().publish(place, b"x")
+    subscription = await tools.jetstream().pull_subscribe_bind(durable=subjects.TOOLS_CONSUMER, stream=subjects.ACCOUNT_STREAM)
+    (message,) = await subscription.fetch(1, timeout=5)
+    await message.in_progress()
+    await message.ack_sync(timeout=5)
+    assert denied(tools) == ()
+    for other in (gateway, await sign_in("voice")):
+        assert not await published(other, f"$JS.API.CONSUMER.MSG.NEXT.ACCOUNT.{subjects.TOOLS_CONSUMER}")
+        assert not await published(other, message.reply)
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -168,10 +212,19 @@ async def test_the_reader_of_recordings_reads_the_log_and_the_record_and_does_no
         f"vx.s.{sid}.audio.out",
         f"$JS.API.DIRECT.GET.{subjects.MICROPHONE_STREAM}",
         f"$JS.API.DIRECT.GET.{subjects.REPLY_STREAM}",
+        f"$JS.API.DIRECT.GET.{subjects.ACCOUNT_STREAM}",
+        *(subjects.stored_subject("@local", branch, "c", "x") for branch in (*SERVICES, RECORDINGS, "operator")),
         *ADMINISTRATION,
     ]
     assert [place for place in places if await published(reader, place)] == []
-    heard = (subjects.live_subject(sid), f"vx.s.{sid}.audio.in", f"vx.s.{sid}.audio.out", "$SRV.>", "vx.svc.voice.health")
+    heard = (
+        subjects.live_subject(sid),
+        subjects.live_subject("@local"),
+        f"vx.s.{sid}.audio.in",
+        f"vx.s.{sid}.audio.out",
+        "$SRV.>",
+        "vx.svc.voice.health",
+    )
     assert [place for place in heard if await subscribed(reader, place)] == []
 
 
@@ -275,8 +328,9 @@ async def test_a_service_finds_its_streams_made_and_asks_for_nothing_more(sign_i
         client = await sign_in(name)
         js = client.jetstream(timeout=2)
         await streams.ensure_streams(js, retention_days=30)
-        if name in streams.CONSUMERS:
-            await streams.ensure_consumer(js, streams.CONSUMERS[name])
+        for stream, wanted in streams.DURABLES:
+            if wanted.durable_name == name:
+                await streams.ensure_consumer(js, wanted, stream)
         assert denied(client) == ()
 
 

@@ -15,6 +15,7 @@ from rich.progress import Progress
 
 from voxbridge.sessions import erase as erasing
 from voxbridge.sessions import report
+from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
 
@@ -30,6 +31,7 @@ def erase(sid: str, by: str | None, yes: bool) -> None:
     Examples:
       voxbridge erase 4f1c                 the call whose id begins with 4f1c
       voxbridge erase 4f1c --yes --by "data protection, ticket 311"
+      voxbridge erase @local               what belongs to the account itself: notes, calls over REST
 
     What remains is that there was a session, and when and by whom it was erased. It cannot be undone. Files that were exported, and
     copies of the data folder, are not reached (docs/privacy.md). It takes some 5 ms for each event.
@@ -58,7 +60,9 @@ def login_name() -> str:
 async def _erase(sid: str, by: str, yes: bool) -> erasing.Erased | None:
     async with erasing.stores(Config.from_env()) as (log, redis):
         found = await report.find(log, sid)
-        if not yes and not click.confirm(f"Erase the session {found}? It cannot be undone", err=True):
+        account = subjects.account_of(found)
+        what = f"what belongs to the account {account} itself" if account else f"the session {found}"
+        if not yes and not click.confirm(f"Erase {what}? It cannot be undone", err=True):
             return None
         with Progress(console=Console(stderr=True), transient=True) as bar:
             erasing_it = bar.add_task("Erasing", total=None)

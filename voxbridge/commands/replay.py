@@ -189,6 +189,7 @@ def replay_session(source: str, service: str | None, limit: int, unfinished: boo
     Examples:
       voxbridge replay 4f1c
       voxbridge replay call.jsonl --service voice
+      voxbridge replay @local                 the calls of functions that belong to no session
 
     Nothing is called and nothing is written: models, tools and clocks are as they were recorded.
     Exit status 0: no difference. 1: there are differences, which are printed. 2: the recording cannot be read.

@@ -15,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.api import ConsumerInfo
 from nats.js.errors import NotFoundError
@@ -29,7 +30,7 @@ from voxbridge.shared.embedded.servers import LOOPBACK
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.log.quotas import RESERVE, filling_up, full
 from voxbridge.shared.log.reader import Log
-from voxbridge.shared.log.streams import CONSUMERS, differs, streams
+from voxbridge.shared.log.streams import DURABLES, differs, streams
 from voxbridge.shared.wait_for_server import host_and_port
 
 AREA: Final = "event log"
@@ -79,6 +80,7 @@ def _unanswered(error: Exception) -> Finding:
 async def _streams(config: Config, nc: Client) -> list[Finding]:
     js = nc.jetstream(timeout=_ASK_S)
     found: list[Finding] = []
+    used = 0
     for wanted in streams(config.event_retention_days, config.record, replicas=config.replica_count):
         name = str(wanted.name)
         try:
@@ -88,39 +90,42 @@ async def _streams(config: Config, nc: Client) -> list[Finding]:
             continue
         state = info.state
         says = f"{state.messages} messages, {state.bytes >> 20} MiB"
-        room = config.log_mb * 1_000_000
-        if name == subjects.EVENT_STREAM and (said := filling_up(state.bytes, room)):
-            what, _, do = said.partition(" are used. ")
-            found.append((fail if full(state.bytes, room) >= RESERVE else warn)(AREA, "log_mb", f"{what} are used.", do))
+        used += state.bytes if name in subjects.LOG_STREAMS else 0
         if differs(wanted, info.config):
             found.append(warn(AREA, f"stream {name}", f"{says}; its settings are not this release's.", "Restart the services."))
         else:
             found.append(ok(AREA, f"stream {name}", says))
+    room = config.log_mb * 1_000_000
+    if said := filling_up(used, room):
+        what, _, do = said.partition(" are used. ")
+        found.append((fail if full(used, room) >= RESERVE else warn)(AREA, "log_mb", f"{what} are used.", do))
     return found
 
 
 async def _consumers(nc: Client) -> list[Finding]:
     js = nc.jetstream(timeout=_ASK_S)
     found: list[Finding] = []
-    for name, wanted in CONSUMERS.items():
+    for stream, wanted in DURABLES:
+        name = str(wanted.durable_name)
+        label = f"queue {name}" if stream == subjects.EVENT_STREAM else f"queue {name} of {stream}"
         try:
-            info = await js.consumer_info(subjects.EVENT_STREAM, name)
+            info = await js.consumer_info(stream, name)
         except NotFoundError:
-            found.append(fail(AREA, f"queue {name}", "is not there.", _MAKE))
+            found.append(fail(AREA, label, "is not there.", _MAKE))
             continue
-        found.append(_queue(name, info, settled=info.config is not None and not differs(wanted, info.config)))
+        found.append(_queue(name, label, info, settled=info.config is not None and not differs(wanted, info.config)))
     return found
 
 
-def _queue(name: str, info: ConsumerInfo, *, settled: bool) -> Finding:
+def _queue(name: str, label: str, info: ConsumerInfo, *, settled: bool) -> Finding:
     waiting, open_ = info.num_pending or 0, info.num_ack_pending or 0
     says = f"{waiting} wait, {open_} are open, {info.num_redelivered or 0} came again"
     if waiting > BACKLOG:
         do = f"See whether {name} runs and what its log says; start another one if it is busy."
-        return warn(AREA, f"queue {name}", f"{name} is behind: {says}.", do)
+        return warn(AREA, label, f"{name} is behind: {says}.", do)
     if not settled:
-        return warn(AREA, f"queue {name}", f"{says}; its settings are not this release's.", f"Restart {name}.")
-    return ok(AREA, f"queue {name}", says)
+        return warn(AREA, label, f"{says}; its settings are not this release's.", f"Restart {name}.")
+    return ok(AREA, label, says)
 
 
 def _server(config: Config) -> list[Finding]:
@@ -154,10 +159,12 @@ def _server(config: Config) -> list[Finding]:
 
 
 async def _broken(nc: Client, log: Log) -> list[Finding]:
-    last = (await nc.jetstream(timeout=_ASK_S).stream_info(subjects.EVENT_STREAM)).state.last_seq
-    page = await log.page("*", after=max(0, last - SCANNED), limit=SCANNED)
+    found: list[Msg] = []
+    for stream, everything in ((subjects.EVENT_STREAM, "*"), (subjects.ACCOUNT_STREAM, subjects.ACCOUNTS)):
+        last = (await nc.jetstream(timeout=_ASK_S).stream_info(stream)).state.last_seq
+        found += (await log.page(everything, after=max(0, last - SCANNED), limit=SCANNED)).messages
     broken: list[str] = []
-    for message in page.messages:
+    for message in found:
         headers = message.headers or {}
         sid, writer, visible = subjects.parse_event_subject(headers["Nats-Subject"])
         seq = int(headers["Nats-Sequence"])
@@ -165,11 +172,11 @@ async def _broken(nc: Client, log: Log) -> list[Finding]:
             message.data, seq=seq, sid=sid, writer=writer, visible=visible, event_type=subjects.named_type(headers["Nats-Subject"])
         )
         if isinstance(read.event, events.Unreadable):
-            broken.append(f"{seq} ({read.type} of session {sid[:8]})")
+            broken.append(f"{seq} ({read.type} of {subjects.account_of(sid) or f'session {sid[:8]}'})")
     if broken:
-        says = f"{len(broken)} of the newest {len(page.messages)} events cannot be read: at {', '.join(broken[:3])}"
+        says = f"{len(broken)} of the newest {len(found)} events cannot be read: at {', '.join(broken[:3])}"
         return [warn(AREA, "events", says, "They are passed over. Was the log written by a newer release? Then use that one.")]
-    return [ok(AREA, "events", f"the newest {len(page.messages)} can all be read")]
+    return [ok(AREA, "events", f"the newest {len(found)} can all be read")]
 
 
 async def _clock(nc: Client) -> list[Finding]:

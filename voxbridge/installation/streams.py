@@ -132,5 +132,5 @@ async def _connect(config: Config, back: object = None) -> Client:
 async def _ensure(nc: Client, config: Config) -> None:
     js = nc.jetstream(timeout=REQUEST_S)
     await streams.ensure_streams(js, retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
-    for wanted in streams.CONSUMERS.values():
-        await streams.ensure_consumer(js, wanted)
+    for stream, wanted in streams.DURABLES:
+        await streams.ensure_consumer(js, wanted, stream)

@@ -43,7 +43,7 @@ class Recording(NamedTuple):
 async def count(log: Log, sid: str) -> int:
     """Return how many events of a session the log holds now."""
     try:
-        info = await log.js.stream_info(subjects.EVENT_STREAM, subjects_filter=subjects.stored_subject(sid))
+        info = await log.js.stream_info(subjects.stream_of(sid), subjects_filter=subjects.stored_subject(sid))
     except (TimeoutError, NatsError, APIError) as error:
         raise Unavailable(f"The event log does not answer: {error}.") from error
     return sum((info.state.subjects or {}).values())
@@ -183,7 +183,7 @@ class _Import:
             await asyncio.gather(*self._waiting.values(), return_exceptions=True)
             if not self.ours and not (await self._log.position(self.sid, "*"))[1].endswith(self._mark):
                 return
-            await self._log.js.purge_stream(subjects.EVENT_STREAM, subject=subjects.stored_subject(self.sid))
+            await self._log.js.purge_stream(subjects.stream_of(self.sid), subject=subjects.stored_subject(self.sid))
 
 
 @contextmanager

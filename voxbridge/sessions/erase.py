@@ -80,6 +80,7 @@ class _Held:
     mode: str = ""
     ended: bool = False
     newest: int = 0
+    oldest: int = 0
     notes: list[tuple[str, str]] = field(default_factory=list)
     running: dict[str, int] = field(default_factory=dict)
     """Calls and tasks that began and have not ended, with the time they began."""
@@ -108,11 +109,12 @@ async def stores(config: Config, *, user: str = ADMIN) -> AsyncIterator[tuple[Lo
 
 
 async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress: Progress = lambda _done, _of: None) -> Erased:
-    """Erase a session; `now` in µs. If it was erased before, erase what was written since.
+    """Erase a session, or an account's own log; `now` in µs. If it was erased before, erase what was written since.
 
     Raises `NOT_FOUND`, `CONFLICT` for a session that is live, has a function running or is being written to all the time, and `UNAVAILABLE`
     when a store does not answer.
     """
+    stream = subjects.stream_of(sid)
     held = await _look(log, sid)
     store = Store(redis)
     await _check(held, store, sid, now)
@@ -121,17 +123,18 @@ async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress
     await store.erase(sid)
     notes = await store.forget_notes(sorted(known))
     left = await _rewrite(redis)
-    for stream, subject in subjects.kept_audio(sid):
+    for audio, subject in subjects.kept_audio(sid) if stream == subjects.EVENT_STREAM else ():
         with suppress(NotFoundError):
-            await _answered(log.js.purge_stream(stream, subject=subject))
+            await _answered(log.js.purge_stream(audio, subject=subject))
     blocks = await _recorded(log, sid)
     count = 0
     for _ in range(ROUNDS):
         total = count + len(held.positions) + len(held.last)
-        await _overwrite(log, subjects.EVENT_STREAM, held.positions, partial(_advance, progress, count, total))
+        await _overwrite(log, stream, held.positions, partial(_advance, progress, count, total))
         if held.tombstone is None:
-            await _say(log, sid, operator.SessionErased(by=by, began=held.began, mode=held.mode, events=total), now)
-        await _overwrite(log, subjects.EVENT_STREAM, held.last)
+            began = held.oldest if subjects.account_of(sid) else held.began
+            await _say(log, sid, operator.SessionErased(by=by, began=began, mode=held.mode, events=total), now)
+        await _overwrite(log, stream, held.last)
         count = total
         progress(count, count)
         await _overwrite(log, subjects.RECORD_STREAM, blocks)
@@ -175,6 +178,7 @@ async def _look(log: Log, sid: str) -> _Held:
 def _add(held: _Held, recorded: events.Recorded, *, ours: bool) -> None:
     event = recorded.event
     held.newest = max(held.newest, recorded.ts)
+    held.oldest = held.oldest or recorded.ts
     match event:
         case operator.SessionErased():
             held.tombstone = recorded
@@ -200,10 +204,13 @@ async def _check(held: _Held, store: Store, sid: str, now: int) -> None:
     if (await store.held([sid]))[0]:
         raise Conflict("The session is live: a worker holds it. End it first; one that just ended is free a moment later.")
     since = now - UNTOUCHED_S * 1_000_000
-    if not (held.ended or held.tombstone is not None or held.newest < since):
+    if subjects.account_of(sid):
+        pass  # an account has no end
+    elif not (held.ended or held.tombstone is not None or held.newest < since):
         raise Conflict(f"The session has not ended: end it first, or wait until nothing has come of it for {UNTOUCHED_S // 60} minutes.")
     if any(began >= since for began in held.running.values()):
-        raise Conflict("A function of the session still runs, and would write its result: try again when it is done.")
+        what = "account" if subjects.account_of(sid) else "session"
+        raise Conflict(f"A function of the {what} still runs, and would write its result: try again when it is done.")
 
 
 async def _recorded(log: Log, sid: str) -> list[int]:

@@ -101,7 +101,13 @@ def _add(summary: Summary, recorded: events.Recorded) -> None:
 
 
 async def find(log: Log, wanted: str) -> str:
-    """Return the session with this id, or the only one whose id begins so; raises `NOT_FOUND` that names the nearest ones."""
+    """Return the session with this id, or the only one whose id begins so; raises `NOT_FOUND` that names the nearest ones. `@` and the name
+    of an account stand for the account's own log."""
+    if wanted.startswith("@"):
+        found_log = subjects.account_log(wanted[1:])
+        if not (await log.page(found_log, limit=1)).messages:
+            raise VoxbridgeError(Code.NOT_FOUND, f"The log holds nothing of the account {wanted[1:]!r} itself.", field="account")
+        return found_log
     if len(wanted) == _SID and wanted.isalnum() and (await log.page(wanted, limit=1)).messages:
         return wanted
     known = [one.sid for one in reversed(await _requests(log, KNOWN_LIMIT))]

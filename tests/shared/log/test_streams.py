@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nats.js.api import StorageType, StreamConfig
+from nats.js.api import ConsumerConfig, StorageType, StreamConfig
 
 from tests.cluster import Cluster, connected
 from voxbridge.shared.bus import subjects
@@ -29,7 +29,7 @@ async def test_another_retention_leaves_the_replicas_as_they_are(nats_cluster: C
             config = (await js.stream_info(subjects.EVENT_STREAM)).config
             assert (config.max_age, config.num_replicas) == (31 * DAY_S, 3)
         finally:
-            for name in (subjects.EVENT_STREAM, subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM):
+            for name in (*subjects.LOG_STREAMS, subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM):
                 await js.delete_stream(name)
 
 
@@ -47,7 +47,8 @@ async def test_replicas_that_are_asked_for_are_made_and_taken_away(nats_cluster:
             await js.delete_stream(subjects.RECORD_STREAM)
             await streams.ensure_streams(js, recording=recording, replicas=3)
             counts = {name: (await js.stream_info(name)).config.num_replicas for name in _NAMES}
-            assert counts == {subjects.EVENT_STREAM: 3, subjects.MICROPHONE_STREAM: 1, subjects.REPLY_STREAM: 1, subjects.RECORD_STREAM: 3}
+            memory = {subjects.MICROPHONE_STREAM: 1, subjects.REPLY_STREAM: 1}
+            assert counts == {subjects.EVENT_STREAM: 3, subjects.ACCOUNT_STREAM: 3, **memory, subjects.RECORD_STREAM: 3}
             await nats_cluster.whole(nc)
             await streams.ensure_streams(js, recording=recording, replicas=1)
             assert (await js.stream_info(subjects.EVENT_STREAM)).config.num_replicas == 1
@@ -56,7 +57,7 @@ async def test_replicas_that_are_asked_for_are_made_and_taken_away(nats_cluster:
                 await js.delete_stream(name)
 
 
-_NAMES = (subjects.EVENT_STREAM, subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM, subjects.RECORD_STREAM)
+_NAMES = (*subjects.LOG_STREAMS, subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM, subjects.RECORD_STREAM)
 
 
 async def test_the_one_stream_of_audio_of_an_earlier_release_gives_way_to_one_for_each_direction(
@@ -71,6 +72,7 @@ async def test_the_one_stream_of_audio_of_an_earlier_release_gives_way_to_one_fo
         ages = {str(info.config.name): info.config.max_age for info in await js.streams_info()}
         assert ages == {
             subjects.EVENT_STREAM: DAY_S,
+            subjects.ACCOUNT_STREAM: 0,
             subjects.MICROPHONE_STREAM: streams.MICROPHONE_S,
             subjects.REPLY_STREAM: streams.REPLY_S,
         }
@@ -115,14 +117,30 @@ async def test_a_retention_that_nobody_asks_for_is_thirty_days_in_a_new_log_and_
         assert (await js.stream_info(subjects.EVENT_STREAM)).config.max_age == 90 * DAY_S
 
 
-@pytest.mark.parametrize("name", streams.CONSUMERS)
-async def test_a_consumer_that_is_brought_up_to_date_keeps_the_rest_of_its_settings(own_nats: Callable[[], NatsServer], name: str) -> None:
+async def test_the_stream_of_accounts_gets_the_replicas_that_an_operator_gave_the_other_by_hand(nats_cluster: Cluster) -> None:
+    async with connected(nats_cluster.urls) as nc:
+        js = nc.jetstream()
+        try:
+            await streams.ensure_streams(js, retention_days=1, replicas=3)
+            await js.delete_stream(subjects.ACCOUNT_STREAM)
+            await nats_cluster.whole(nc)
+            await streams.ensure_streams(js)
+            assert (await js.stream_info(subjects.ACCOUNT_STREAM)).config.num_replicas == 3
+        finally:
+            for name in (*subjects.LOG_STREAMS, subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM):
+                await js.delete_stream(name)
+
+
+@pytest.mark.parametrize(("stream", "wanted"), streams.DURABLES)
+async def test_a_consumer_that_is_brought_up_to_date_keeps_the_rest_of_its_settings(
+    own_nats: Callable[[], NatsServer], stream: str, wanted: ConsumerConfig
+) -> None:
     async with connected(own_nats().url) as nc:
         js = nc.jetstream()
         await streams.ensure_streams(js)
-        wanted = streams.CONSUMERS[name]
-        await js.add_consumer(subjects.EVENT_STREAM, wanted.evolve(ack_wait=1, description="by hand", max_waiting=99))
-        await streams.ensure_consumer(js, wanted)
-        found = (await js.consumer_info(subjects.EVENT_STREAM, name)).config
+        name = str(wanted.durable_name)
+        await js.add_consumer(stream, wanted.evolve(ack_wait=1, description="by hand", max_waiting=99))
+        await streams.ensure_consumer(js, wanted, stream)
+        found = (await js.consumer_info(stream, name)).config
         assert found is not None
         assert (found.ack_wait, found.description, found.max_waiting) == (wanted.ack_wait, "by hand", 99)

@@ -25,7 +25,10 @@ nothing."""
 
 LOG: Final = "LOG"
 SERVICES: Final = ("gateway", "voice", "tools")
-LIVE: Final = "vxc.>"
+ACCOUNT_WRITERS: Final = ("gateway", "tools")
+LIVE: Final = ("vxc.>", "vxa.>")
+"""Live copies of the events of sessions, and of those of accounts."""
+
 API: Final = "$JS.API"
 DISCOVERY: Final = "$SRV.>"
 ANSWERS_S: Final = 6
@@ -58,6 +61,11 @@ def branch(writer: str) -> str:
     return f"vx.s.*.ev.{writer}.>"
 
 
+def account_branch(writer: str) -> str:
+    """Return the subject filter of all events that a service writes into the logs of accounts."""
+    return f"vx.a.*.ev.{writer}.>"
+
+
 def _asked(owner: str, to: tuple[str, ...], *subjects: str, many: bool = False) -> tuple[Export, ...]:
     return tuple(Export(owner, subject, to, many=many) for subject in subjects)
 
@@ -66,26 +74,25 @@ def _heard(owner: str, to: tuple[str, ...], *subjects: str) -> tuple[Export, ...
     return tuple(Export(owner, subject, to, heard=True) for subject in subjects)
 
 
-def _working(name: str, consumer: str) -> tuple[Export, ...]:
+def _working(name: str, consumer: str, stream: str = bus_subjects.EVENT_STREAM) -> tuple[Export, ...]:
     return (
-        *_asked(
-            ADMIN,
-            (name,),
-            f"{API}.CONSUMER.INFO.{bus_subjects.EVENT_STREAM}.{consumer}",
-            f"$JS.ACK.{bus_subjects.EVENT_STREAM}.{consumer}.>",
-        ),
-        *_asked(ADMIN, (name,), f"{API}.CONSUMER.MSG.NEXT.{bus_subjects.EVENT_STREAM}.{consumer}", many=True),
+        *_asked(ADMIN, (name,), f"{API}.CONSUMER.INFO.{stream}.{consumer}", f"$JS.ACK.{stream}.{consumer}.>"),
+        *_asked(ADMIN, (name,), f"{API}.CONSUMER.MSG.NEXT.{stream}.{consumer}", many=True),
     )
 
 
 EXPORTS: Final[tuple[Export, ...]] = (
-    # The log: each service appends to its own branch, and reading is one right.
+    # The log: each service appends to its own branch, and reading is one right. Voice writes nothing into the logs of accounts.
     *(Export(ADMIN, branch(name), (name,)) for name in SERVICES),
-    *_heard(ADMIN, SERVICES, LIVE),
+    *(Export(ADMIN, account_branch(name), (name,)) for name in ACCOUNT_WRITERS),
+    *_heard(ADMIN, SERVICES, *LIVE),
     *_asked(ADMIN, _EVERYONE, f"{API}.DIRECT.GET.{bus_subjects.EVENT_STREAM}", many=True),
     *_asked(ADMIN, _EVERYONE, f"{API}.STREAM.INFO.{bus_subjects.EVENT_STREAM}", f"{API}.STREAM.MSG.GET.{bus_subjects.EVENT_STREAM}"),
+    *_asked(ADMIN, SERVICES, f"{API}.DIRECT.GET.{bus_subjects.ACCOUNT_STREAM}", many=True),
+    *_asked(ADMIN, SERVICES, f"{API}.STREAM.INFO.{bus_subjects.ACCOUNT_STREAM}", f"{API}.STREAM.MSG.GET.{bus_subjects.ACCOUNT_STREAM}"),
     *_working("voice", VOICE_CONSUMER),
     *_working("tools", TOOLS_CONSUMER),
+    *_working("tools", TOOLS_CONSUMER, bus_subjects.ACCOUNT_STREAM),
     # Audio: the last seconds, and recordings.
     *_heard("gateway", (ADMIN, "voice"), bus_subjects.MICROPHONE_SUBJECTS),
     *_heard("voice", (ADMIN, "gateway"), bus_subjects.REPLY_SUBJECTS),

@@ -8,20 +8,35 @@ the server is away is dropped; audio waits at its source (`voxbridge.services.ga
 from __future__ import annotations
 
 import logging
+import re
 from typing import Final
 
 import msgspec
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
+from voxbridge.shared.errors import Code, VoxbridgeError
+
 EVENT_STREAM: Final = "EV"
+ACCOUNT_STREAM: Final = "ACCOUNT"
+"""Stream of the accounts' own logs: what belongs to a person or a company and to no session. It has no age."""
+
+LOG_STREAMS: Final = (EVENT_STREAM, ACCOUNT_STREAM)
 VOICE_CONSUMER: Final = "voice"
 TOOLS_CONSUMER: Final = "tools"
-"""Durable consumers on it: requests for sessions, and calls of functions."""
+"""Durable consumers: requests for sessions, and calls of functions. The latter is one on each of the two streams."""
 
 MICROPHONE_STREAM: Final = "MICROPHONE"
 REPLY_STREAM: Final = "REPLY"
 EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
+ACCOUNT_SUBJECTS: Final = "vx.a.*.ev.>"
+ACCOUNTS: Final = "@*"
+"""Id that stands for the logs of all accounts, as `*` does for those of all sessions."""
+
+_ACCOUNT: Final = re.compile(r"[a-z0-9][a-z0-9_.@-]{0,63}")
+_ACCOUNT_LOG: Final = re.compile(r"@[a-z0-9][a-z0-9_=@-]{0,63}")
+_SESSIONS: Final = "vx.s."
+_OF_ACCOUNTS: Final = "vx.a."
 MICROPHONE_SUBJECTS: Final = "vx.s.*.audio.in"
 REPLY_SUBJECTS: Final = "vx.s.*.audio.out"
 RECORD_STREAM: Final = "RECORD"
@@ -58,9 +73,37 @@ _log = logging.getLogger(__name__)
 _encoder = msgspec.msgpack.Encoder()
 
 
+def account_log(account: str) -> str:
+    """Return the id of an account's own log, which is used where a session's id is: `@` and the name, with `=` for a dot, since a dot ends
+    a part of a subject. Raises `INVALID_ARGUMENT` for what is no name of an account."""
+    if _ACCOUNT.fullmatch(account) is None:
+        message = "The name of an account has 1 to 64 characters of a-z, 0-9, `_`, `.`, `@` and `-`, and begins with a letter or a digit."
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="account", limit=_ACCOUNT.pattern)
+    return f"@{account.replace('.', '=')}"
+
+
+def account_of(log_id: str) -> str:
+    """Return the account whose own log has this id; empty for a session."""
+    return log_id[1:].replace("=", ".") if _ACCOUNT_LOG.fullmatch(log_id) else ""
+
+
+def stream_of(log_id: str) -> str:
+    """Return the stream that holds the log of a session or of an account."""
+    return ACCOUNT_STREAM if log_id.startswith("@") else EVENT_STREAM
+
+
+def stream_holding(subject: str) -> str:
+    """Return the stream that holds the events of a subject."""
+    return ACCOUNT_STREAM if subject.startswith(_OF_ACCOUNTS) else EVENT_STREAM
+
+
+def _root(log_id: str) -> str:
+    return f"{_OF_ACCOUNTS}{log_id[1:]}" if log_id.startswith("@") else f"{_SESSIONS}{log_id}"
+
+
 def event_subject(sid: str, writer: str, visible: bool, event_type: str) -> str:
-    """Return the subject under which an event is stored."""
-    return f"vx.s.{sid}.ev.{writer}.{'c' if visible else 'i'}.{topic(writer, visible, event_type)}"
+    """Return the subject under which an event is stored. `sid` is the id of a session or of an account's log, here and below."""
+    return f"{_root(sid)}.ev.{writer}.{'c' if visible else 'i'}.{topic(writer, visible, event_type)}"
 
 
 def topic(writer: str, visible: bool, event_type: str) -> str:
@@ -77,19 +120,19 @@ def topic(writer: str, visible: bool, event_type: str) -> str:
 
 
 def stored_subject(sid: str, writer: str = "*", visibility: str = "*", topic: str = ">") -> str:
-    """Return the filter for the stored events of a session."""
-    return f"vx.s.{sid}.ev.{writer}.{visibility}.{topic}"
+    """Return the filter for the stored events of a session or of an account."""
+    return f"{_root(sid)}.ev.{writer}.{visibility}.{topic}"
 
 
 def live_subject(sid: str, writer: str = "*", visibility: str = "*", topic: str = ">") -> str:
     """Return the filter for the live copies of stored events."""
-    return f"vxc.{sid}.{writer}.{visibility}.{topic}"
+    return f"{f'vxa.{sid[1:]}' if sid.startswith('@') else f'vxc.{sid}'}.{writer}.{visibility}.{topic}"
 
 
 def parse_event_subject(subject: str) -> tuple[str, str, bool]:
     """Return `(sid, writer, visible)` of a stored event's subject."""
     _, _, sid, _, writer, visibility, _ = subject.split(".", 6)
-    return sid, writer, visibility == "c"
+    return (f"@{sid}" if subject.startswith(_OF_ACCOUNTS) else sid), writer, visibility == "c"
 
 
 def named_type(subject: str) -> str:

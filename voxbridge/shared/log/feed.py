@@ -155,7 +155,7 @@ class Feed:
         """Read what is stored; where there are replicas, up to the leader's last position."""
         self._stale = False
         until = await self._log.barrier(self._sid, writer=self._writer, visibility=self._visibility)
-        self._replicated = await self._log.leader.has_followers()
+        self._replicated = await self._log.leader.has_followers(subjects.stream_of(self._sid))
         if not self._replicated or until > self.position:
             await self._read(until if self._replicated else 0)
         if not self._stale:

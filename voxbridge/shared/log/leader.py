@@ -26,40 +26,40 @@ T = TypeVar("T")
 
 
 class Leader:
-    """Client for the leader of the event stream. `patience_s` is how long a request is repeated while there is no leader."""
+    """Client for the leaders of the log's streams. `patience_s` is how long a request is repeated while there is no leader."""
 
     def __init__(self, nc: Client, *, patience_s: float) -> None:
         self._js = nc.jetstream(timeout=min(ASK_S, patience_s))
         self._patience_s = patience_s
-        self._replicas = 0
+        self._replicas: dict[str, int] = {}
 
-    async def has_followers(self) -> bool:
-        """Return whether the log has replicas; asked once, until `forget`. Raises `UNAVAILABLE`."""
-        if not self._replicas:
+    async def has_followers(self, stream: str = subjects.EVENT_STREAM) -> bool:
+        """Return whether a stream of the log has replicas; asked once, until `forget`. Raises `UNAVAILABLE`."""
+        if stream not in self._replicas:
             try:
-                config = (await self._ask(lambda: self._js.stream_info(subjects.EVENT_STREAM))).config
+                config = (await self._ask(lambda: self._js.stream_info(stream))).config
             except NotFoundError as error:
                 raise Unavailable("The event log is not there yet; it is asked again.", retry_after_ms=1_000) from error
-            self._replicas = config.num_replicas or 1
-        return self._replicas > 1
+            self._replicas[stream] = config.num_replicas or 1
+        return self._replicas[stream] > 1
 
     def forget(self) -> None:
         """Forget the number of replicas, which may have changed."""
-        self._replicas = 0
+        self._replicas.clear()
 
     async def last(self, subject: str) -> tuple[int, str]:
         """Return `(position, id)` of the leader's last event under a subject; `(0, "")` without one. Raises `UNAVAILABLE`."""
         found = await self._last(subject)
         return (found.seq or 0, (found.headers or {}).get(Header.MSG_ID, "")) if found is not None else (0, "")
 
-    async def newest(self) -> tuple[int, str]:
-        """Return position and subject of the last event of the whole log; `(0, "")` for an empty log. Raises `UNAVAILABLE`."""
-        found = await self._last(subjects.EVENT_SUBJECTS)
+    async def newest(self, stream: str = subjects.EVENT_STREAM) -> tuple[int, str]:
+        """Return position and subject of the last event of a whole stream; `(0, "")` for an empty one. Raises `UNAVAILABLE`."""
+        found = await self._last(subjects.ACCOUNT_SUBJECTS if stream == subjects.ACCOUNT_STREAM else subjects.EVENT_SUBJECTS)
         return (found.seq or 0, found.subject or "") if found is not None else (0, "")
 
     async def _last(self, subject: str) -> RawStreamMsg | None:
         try:
-            return await self._ask(lambda: self._js.get_msg(subjects.EVENT_STREAM, subject=subject))
+            return await self._ask(lambda: self._js.get_msg(subjects.stream_holding(subject), subject=subject))
         except NotFoundError:
             return None
 

@@ -1,4 +1,5 @@
-"""The event log: one JetStream stream, read by position, written in order by one writer at a time for each session.
+"""The event log: two JetStream streams, one of sessions and one of accounts, read by position, written in order by one writer at a time for
+each session and each account. Below, a session is either: its id says which stream holds it (`voxbridge.shared.bus.subjects.stream_of`).
 
 An acknowledged event survives any process kill; with `sync_interval: always` also a crash of the operating system. Owns reading;
 `voxbridge.shared.log.streams` has the settings of the streams, `voxbridge.shared.log.writer` appends and `voxbridge.shared.log.feed`
@@ -173,12 +174,12 @@ class Log:
         """
         subject = bus_subjects.stored_subject(sid, writer, visibility, topic)
         begin: dict[str, Any] = {"seq": after + 1} if since is None else {"start_time": _moment(since)}
-        return await self._get({**begin, "next_by_subj": subject, "batch": limit, "max_bytes": PAGE_BYTES})
+        return await self._get({**begin, "next_by_subj": subject, "batch": limit, "max_bytes": PAGE_BYTES}, bus_subjects.stream_of(sid))
 
     async def barrier(self, sid: str, *, writer: str = "*", visibility: str = "*", topic: str = ">") -> int:
         """Return the position that a complete read must reach: the leader's last one, where the log has replicas. 0 on one server, which is
         not asked. Raises `UNAVAILABLE`."""
-        if not await self.leader.has_followers():
+        if not await self.leader.has_followers(bus_subjects.stream_of(sid)):
             return 0
         return (await self.leader.last(bus_subjects.stored_subject(sid, writer, visibility, topic)))[0]
 
@@ -246,12 +247,13 @@ class Log:
 
     async def last(self, subjects: Sequence[str]) -> list[events.Recorded]:
         """Return the last event on each subject that matches one of `subjects` (at most `LAST_LIMIT` subjects match), in log order,
-        complete as in `pages`. Raises `UNAVAILABLE`."""
-        newest, subject = await self.leader.newest() if await self.leader.has_followers() else (0, "")
+        complete as in `pages`. All are of sessions, or all of accounts. Raises `UNAVAILABLE`."""
+        stream = bus_subjects.stream_holding(subjects[0]) if subjects else bus_subjects.EVENT_STREAM
+        newest, subject = await self.leader.newest(stream) if await self.leader.has_followers(stream) else (0, "")
         behind = _Behind()
         while True:
             # The newest event of the log is requested too, so that even an otherwise empty answer shows how far the replica is.
-            found = await self._get({"multi_last": [*subjects, *([subject] if newest else [])], "batch": LAST_LIMIT + 1})
+            found = await self._get({"multi_last": [*subjects, *([subject] if newest else [])], "batch": LAST_LIMIT + 1}, stream)
             if found.up_to >= newest:
                 break
             await behind.wait()
@@ -263,9 +265,10 @@ class Log:
         Where the log has replicas the leader is asked: another replica may not have the event yet. A filter with a wildcard costs
         milliseconds on a large log: ask once, then count.
         """
-        if await self.leader.has_followers():
+        stream = bus_subjects.stream_of(sid)
+        if await self.leader.has_followers(stream):
             return await self.leader.last(bus_subjects.stored_subject(sid, writer))
-        found = (await self._get({"last_by_subj": bus_subjects.stored_subject(sid, writer)})).messages
+        found = (await self._get({"last_by_subj": bus_subjects.stored_subject(sid, writer)}, stream)).messages
         return (position(found[0]), (found[0].headers or {}).get(Header.MSG_ID, "")) if found else (0, "")
 
     async def _get(self, request: dict[str, Any], stream: str = bus_subjects.EVENT_STREAM) -> Page:
@@ -298,7 +301,7 @@ class Log:
                     return None  # a cut lost part of the batch, and the server went on with the rest
                 if status in ("204", "404"):
                     return Page(found, int(headers.get(_PENDING, "0")) > 0, int(headers.get(_UP_TO, "0")))
-                if status == "503" and stream != bus_subjects.EVENT_STREAM:
+                if status == "503" and stream not in bus_subjects.LOG_STREAMS:
                     return Page(found, more=False)
                 if status == "503":
                     raise Unavailable("The event log is not there yet; it is asked again.", retry_after_ms=1_000)

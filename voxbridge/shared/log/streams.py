@@ -106,6 +106,16 @@ def streams(retention_days: int = 0, recording: Recording | None = None, *, repl
             duplicate_window=_DUPLICATE_WINDOW_S,
             republish=RePublish(src="vx.s.*.ev.*.*.>", dest="vxc.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
         ),
+        StreamConfig(
+            name=bus_subjects.ACCOUNT_STREAM,
+            subjects=[bus_subjects.ACCOUNT_SUBJECTS],
+            storage=StorageType.FILE,
+            num_replicas=replicas or None,
+            allow_direct=True,
+            max_msg_size=_MESSAGE_LIMIT,
+            duplicate_window=_DUPLICATE_WINDOW_S,
+            republish=RePublish(src="vx.a.*.ev.*.*.>", dest="vxa.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
+        ),
         _live(bus_subjects.MICROPHONE_STREAM, bus_subjects.MICROPHONE_SUBJECTS, MICROPHONE_S, MICROPHONE_FRAMES, MICROPHONE_BYTES),
         _live(bus_subjects.REPLY_STREAM, bus_subjects.REPLY_SUBJECTS, REPLY_S, REPLY_FRAMES, REPLY_BYTES),
         *((record,) if recording is not None else ()),
@@ -146,7 +156,24 @@ CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
         max_ack_pending=10_000,
     ),
 }
-"""The durable consumers on the event stream, by the service that reads them."""
+"""The durable consumers on the stream of sessions, by the service that reads them."""
+
+ACCOUNT_CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
+    bus_subjects.TOOLS_CONSUMER: ConsumerConfig(
+        durable_name=bus_subjects.TOOLS_CONSUMER,
+        filter_subjects=[f"vx.a.*.ev.gateway.i.{bus_subjects.REQUEST}"],
+        ack_policy=AckPolicy.EXPLICIT,
+        ack_wait=TOOLS_ACK_WAIT_S,
+        max_ack_pending=10_000,
+    ),
+}
+"""The durable consumers on the stream of accounts, by the service that reads them."""
+
+DURABLES: Final = (
+    *((bus_subjects.EVENT_STREAM, consumer) for consumer in CONSUMERS.values()),
+    *((bus_subjects.ACCOUNT_STREAM, consumer) for consumer in ACCOUNT_CONSUMERS.values()),
+)
+"""Every durable consumer, with its stream."""
 
 
 async def ensure_streams(js: JetStreamContext, *, retention_days: int = 0, recording: Recording | None = None, replicas: int = 0) -> None:
@@ -178,6 +205,9 @@ async def _make(js: JetStreamContext, wanted: StreamConfig) -> None:
     new = wanted
     if wanted.name == bus_subjects.EVENT_STREAM:
         new = wanted.evolve(max_age=wanted.max_age or RETENTION_DAYS * 86_400)
+    elif wanted.name == bus_subjects.ACCOUNT_STREAM and not wanted.num_replicas:
+        # An installation of an earlier release may have been given replicas by hand.
+        new = wanted.evolve(num_replicas=(await js.stream_info(bus_subjects.EVENT_STREAM)).config.num_replicas)
     elif wanted.name in (bus_subjects.MICROPHONE_STREAM, bus_subjects.REPLY_STREAM):
         with suppress(NotFoundError):
             await js.delete_stream(_ONE_AUDIO_STREAM)
@@ -230,19 +260,19 @@ async def until_there(js: JetStreamContext, name: str, within_s: float) -> bool:
         return False
 
 
-async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig) -> None:
-    """Create a durable consumer on the event stream, or bring it to these settings. Raises as `ensure_streams` does."""
+async def ensure_consumer(js: JetStreamContext, wanted: ConsumerConfig, stream: str = bus_subjects.EVENT_STREAM) -> None:
+    """Create a durable consumer on a stream of the log, or bring it to these settings. Raises as `ensure_streams` does."""
     name = str(wanted.durable_name)
     try:
         try:
-            found = (await js.consumer_info(bus_subjects.EVENT_STREAM, name)).config
+            found = (await js.consumer_info(stream, name)).config
         except NotFoundError:
             if not may_make(js):
-                raise _not_made(f"consumer {name}") from None
-            await js.add_consumer(bus_subjects.EVENT_STREAM, wanted)
+                raise _not_made(f"consumer {name}{'' if stream == bus_subjects.EVENT_STREAM else f' of {stream}'}") from None
+            await js.add_consumer(stream, wanted)
         else:
             if may_make(js) and (found is None or differs(wanted, found)):
-                await js.add_consumer(bus_subjects.EVENT_STREAM, wanted if found is None else found.evolve(**_set_in(wanted)))
+                await js.add_consumer(stream, wanted if found is None else found.evolve(**_set_in(wanted)))
     except BadRequestError as error:
         raise VoxbridgeError(Code.INTERNAL, f"NATS refused the consumer {name}: {error.description}.", retryable=False) from error
     except (TimeoutError, NatsError) as error:

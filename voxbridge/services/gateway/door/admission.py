@@ -69,7 +69,7 @@ class Admission:
         while True:
             try:
                 async with asyncio.timeout(ANSWER_S):
-                    self.look((await log.js.stream_info(subjects.EVENT_STREAM)).state.bytes)
+                    self.look(sum([(await log.js.stream_info(name)).state.bytes for name in subjects.LOG_STREAMS]))
             except (NatsError, TimeoutError):
                 pass  # the readiness check reports the state of NATS
             await asyncio.sleep(LOOK_S)
