@@ -12,7 +12,8 @@ import pytest
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Alarm
 from voxbridge.services.tools.core.results import RESULT_LIMIT, as_result
-from voxbridge.services.tools.registry import MEMORY_MB, Isolation, Tool, describe, function, load
+from voxbridge.services.tools.registry import BUILT_IN, MEMORY_MB, Isolation, Tool, describe, function, load
+from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 
@@ -161,6 +162,41 @@ def test_packs_that_cannot_be_used_are_named_with_the_reason() -> None:
         assert caught.value.field == "VOXBRIDGE_TOOL_PACKS"
     for name in ("empty_pack", "silent_pack", "loose_pack", "fine_pack", "other_pack"):
         del sys.modules[name]
+
+
+@function(kind="browser", effect="read", timeout_s=5)
+def look() -> None:
+    """Look at the page."""
+
+
+@function(kind="browser")
+def look_with(ctx: Context) -> None:
+    """Look at the page with a context."""
+
+
+@function(kind="browser", isolated=True)
+def look_apart() -> None:
+    """Look at the page in a child."""
+
+
+async def test_a_function_of_the_page_has_a_schema_and_no_code() -> None:
+    card = tool(look).card()
+    assert (card.kind, card.timeout_s, card.effect, card.parameters["properties"]) == ("browser", 5, "read", {})
+    with pytest.raises(VoxbridgeError) as caught:
+        await tool(look).run()
+    assert (caught.value.code, "page" in caught.value.message) == (Code.UNAVAILABLE, True)
+
+
+@pytest.mark.parametrize("wrong", [look_with, look_apart])
+def test_a_function_of_the_page_does_not_run_here(wrong: Any) -> None:
+    with pytest.raises(VoxbridgeError, match="function of the page"):
+        tool(wrong)
+
+
+def test_the_catalogue_has_the_functions_of_a_page() -> None:
+    tools = load(BUILT_IN, timeout_s=30)
+    assert tuple(name for name, one in tools.items() if one.card().kind == "browser") == BROWSER_FUNCTIONS
+    assert {tools[name].timeout_s for name in BROWSER_FUNCTIONS} == {5}
 
 
 def test_an_unknown_kind_is_refused_at_once() -> None:

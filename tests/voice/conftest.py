@@ -128,13 +128,23 @@ class Page:
         self._sequence = 0
         self._plays = True
 
-    async def open(self, mode: gateway.Mode = "local", *, plays: bool = True, age_s: float = 0, live: bool = True, **options: Any) -> Page:
-        """Request a session with these `options`. `plays`: each reply is reported at once as heard to its end."""
+    async def open(
+        self,
+        mode: gateway.Mode = "local",
+        *,
+        plays: bool = True,
+        age_s: float = 0,
+        live: bool = True,
+        browser: tuple[str, ...] = (),
+        **options: Any,
+    ) -> Page:
+        """Request a session with these `options`. `plays`: each reply is reported at once as heard to its end. `browser` names functions of
+        the catalogue that this page answers."""
         self._plays = plays
         await self._feed.start()
         await self._connection.subscribe(subjects.audio_out(self.sid), cb=self._audio)
         await self._connection.subscribe(subjects.moments(self.sid), cb=self._moment)
-        client = gateway.ClientCapabilities(protocol="voxbridge.v1")
+        client = gateway.ClientCapabilities(protocol="voxbridge.v1", browser=browser)
         now = self._clock.now_us() - round(age_s * 1_000_000)
         request = gateway.SessionRequested(mode=mode, client=client, **options)
         self.position = await self._writer.append(request, ts=now, cause=None)

@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.gateway.core.driver import fresh, say
 from voxbridge.services.gateway.core import messages
+from voxbridge.services.gateway.core.outputs import Open
 from voxbridge.services.gateway.core.page_functions import (
     BYTES_LIMIT,
     DEPTH_LIMIT,
@@ -18,7 +20,7 @@ from voxbridge.services.gateway.core.page_functions import (
     PageFunction,
     check,
 )
-from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS, Function
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
@@ -135,3 +137,42 @@ def test_what_is_no_declaration_is_an_invalid_message(tools: Any) -> None:
 
 def test_numbers_that_the_log_cannot_keep_are_refused() -> None:
     assert refused({"name": "a", "parameters": {"properties": {"n": {"maximum": 2**70}}}}).field == "tools"
+
+
+def capabilities(*, v1: bool = True, **fields: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what a page that starts a session with these fields answers of the catalogue, and what it declares itself."""
+    (opening,) = say(fresh(v1=v1), {"type": "start", "mode": "local", **fields})
+    assert isinstance(opening, Open)
+    return opening.event.client.browser, tuple(one.name for one in opening.event.functions)
+
+
+def test_a_plain_client_that_names_nothing_answers_all_functions_of_a_page() -> None:
+    assert capabilities(v1=False) == (BROWSER_FUNCTIONS, ())
+    assert capabilities(v1=False, tools=[{"name": "own"}]) == (BROWSER_FUNCTIONS, ("own",))
+    assert capabilities(v1=False, browserFunctions=[]) == ((), ())
+    assert capabilities(v1=False, browserFunctions=["switch_theme"]) == (("switch_theme",), ())
+
+
+def test_a_v1_client_answers_what_it_names() -> None:
+    assert capabilities() == ((), ())
+    assert capabilities(browserFunctions=["switch_theme", "switch_theme"]) == (("switch_theme",), ())
+
+
+def test_a_function_of_the_catalogue_may_be_declared_by_its_name_alone() -> None:
+    assert capabilities(tools=[{"name": "navigate_page"}, {"name": "own"}]) == (("navigate_page",), ("own",))
+
+
+def test_a_page_may_declare_its_own_in_place_of_the_catalogues() -> None:
+    own = {"name": "navigate_page", "description": "Go.", "parameters": PLACE}
+    assert capabilities(tools=[own]) == ((), ("navigate_page",))
+
+
+@pytest.mark.parametrize(
+    ("names", "field"),
+    [(["a-b"], "browserFunctions[0]"), (["a", ""], "browserFunctions[1]"), (["a"] * (FUNCTIONS_LIMIT + 1), "browserFunctions")],
+)
+def test_names_of_functions_that_a_page_answers_are_bounded(names: list[str], field: str) -> None:
+    with pytest.raises(VoxbridgeError) as caught:
+        messages.read(json.dumps({"type": "start", "mode": "local", "browserFunctions": names}).encode())
+    assert caught.value.field == field
+    messages.read(json.dumps({"type": "start", "mode": "local", "browserFunctions": ["a"] * FUNCTIONS_LIMIT}).encode())

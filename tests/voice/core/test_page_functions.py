@@ -6,12 +6,15 @@ import pytest
 
 from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
 from tests.voice.core.test_calls import calling
-from voxbridge.services.voice.core import page_functions
+from voxbridge.services.voice.core import inputs, page_functions
+from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.page_functions import LOCAL_BYTES
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName
 from voxbridge.shared.errors import Code
+from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
+from voxbridge.shared.events.gateway import ClientCapabilities, SessionRequested
 
 CLOCK = Function(name="current_time", description="The time.", parameters={"type": "object"})
 LOCAL = Agent(name="")
@@ -58,3 +61,32 @@ def test_a_page_has_its_own_time_and_no_more() -> None:
     assert call.events(ev.ToolCancelled) == []
     call.pass_ms(1)
     assert [one.reason for one in call.events(ev.ToolCancelled)] == ["timed_out"]
+
+
+def test_functions_of_the_catalogue_are_offered_if_the_page_answers_them() -> None:
+    own = [CLOCK, page("navigate_page"), page("switch_theme")]
+    request = SessionRequested(mode="local", functions=(page("mine"),), client=ClientCapabilities(browser=("switch_theme",)))
+    assert [one.name for one in page_functions.offered(own, request)] == ["current_time", "switch_theme", "mine"]
+
+
+def test_a_function_that_the_page_declares_takes_the_place_of_the_catalogues() -> None:
+    mine, own = page("navigate_page", "Mine."), [CLOCK, page("navigate_page", "The catalogue's.")]
+    assert page_functions.wrong([mine], own, [LOCAL])[1] == ""
+    request = SessionRequested(mode="local", functions=(mine,), client=ClientCapabilities(browser=("navigate_page",)))
+    assert page_functions.offered(own, request) == (CLOCK, mine)
+
+
+def test_a_call_without_its_page_is_answered_at_once() -> None:
+    call = Conversation()
+    call.speak("Open the page.")
+    effect = call.last_effect(out.Complete)[0]
+    call.log(gateway.ClientDisconnected(gateway="", connection="", reason="closed", last_seq=0))
+    call.take(inputs.ToolRequested(effect=effect, name="open_page", arguments={}))
+    call.take(inputs.Completed(effect=effect))
+    assert [one.reason for one in call.events(ev.ToolCancelled)] == ["unavailable"]
+    told = call.last_effect(out.Complete)[1].messages[-1].text
+    assert ('"code":"UNAVAILABLE"' in told, "not connected" in told) == (True, True)
+    call.log(gateway.ClientConnected(gateway="g", connection="d", resumed=True))
+    (called,) = call.events(ev.ToolCalled)
+    call.log(gateway.BrowserCallAnswered(call_id=called.call_id, name="open_page", result={"late": True}))
+    assert [one.how for one in call.events(ev.ToolDelivered)] == ["response", "dropped"]

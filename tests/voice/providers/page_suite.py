@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from tests.voice.realtime_calls import asks, said
+from voxbridge.services.tools.registry import load
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
@@ -19,6 +20,9 @@ OPEN_PAGE: Final = Function(
     name="open_page", description="Open a page.", parameters={"type": "object", "properties": {}}, kind="browser", timeout_s=20
 )
 """A function that the page itself declares, as the gateway writes it into the session's request."""
+
+THEME: Final = load(["voxbridge.services.tools.packs.browser.functions"], timeout_s=30)["switch_theme"].card()
+"""A function that the catalogue declares and the page answers."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,3 +92,29 @@ class PageFunctionsSuite:
         assert provider.knows().count("Prices-2026") == 1
         assert provider.offered() == {"get_time", "get_weather", "open_page"}
         assert said(page) == ["The page is open."]
+
+    async def test_a_function_of_the_catalogue_is_answered_by_a_page_that_can(self, stage: Stage, provider: Provider) -> None:
+        provider.script(Reply(calls=(("switch_theme", {"theme": "dark"}),), after="It is dark."))
+        page = await stage.open(browser=("switch_theme",))
+        await asks(page, "Make it dark.")
+        called = await page.event(ev.ToolCalled)
+        assert provider.offered() == {"get_time", "get_weather", "switch_theme"}
+        assert (called.kind, called.deadline_ms, called.arguments) == ("browser", 5_000, {"theme": "dark"})
+        await page.says(
+            gateway.BrowserCallAnswered(call_id=called.call_id, name="switch_theme", result={"success": True, "theme": "dark-77"})
+        )
+        await page.until(ev.TurnCompleted, reason="completed")
+        assert provider.knows().count("dark-77") == 1
+        assert said(page) == ["It is dark."]
+
+    async def test_without_its_page_a_function_is_answered_at_once(self, stage: Stage, provider: Provider) -> None:
+        provider.script(Reply(calls=(("switch_theme", {"theme": "dark"}),), after="You are not there."))
+        page = await stage.open(browser=("switch_theme",))
+        await page.says(gateway.ClientConnected(gateway="g", connection="c"))
+        await page.says(gateway.ClientDisconnected(gateway="g", connection="c", reason="closed", last_seq=0))
+        await asks(page, "Make it dark.")
+        cancelled = await page.event(ev.ToolCancelled)
+        await page.says(gateway.ClientConnected(gateway="g", connection="d", resumed=True))
+        await page.until(ev.TurnCompleted, reason="completed")
+        assert cancelled.reason == "unavailable"
+        assert "UNAVAILABLE" in provider.knows()

@@ -20,7 +20,7 @@ from nats.aio.msg import Msg
 
 from tests.answers import answers, apologies
 from tests.voice.conftest import Page, Workers
-from tests.voice.providers.page_suite import PageFunctionsSuite, Reply
+from tests.voice.providers.page_suite import THEME, PageFunctionsSuite, Reply
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asks, restored, said, user_said
 from tests.voice.replaying import causes_come_first, replay, stored
 from tests.voice.sounds import silence, speech
@@ -124,15 +124,17 @@ class Stage:
         self._connection = connection
         self._running = AsyncExitStack()
 
-    async def open(self, *, plays: bool = True, agents: Path | None = None, functions: tuple[Function, ...] = ()) -> Page:
-        """Start a worker, and a session whose model listens, of a page that declares `functions`."""
+    async def open(
+        self, *, plays: bool = True, agents: Path | None = None, functions: tuple[Function, ...] = (), browser: tuple[str, ...] = ()
+    ) -> Page:
+        """Start a worker, and a session whose model listens, of a page that declares `functions` and answers the catalogue's `browser`."""
         settings = {**self.provider.settings, **({"agents_dir": agents} if agents is not None else {})}
         options: dict[str, Any] = {"agent": "host"} if agents is not None else {"mode": self.provider.mode, "output": "audio"}
         self._running.enter_context(logged_to(self.logged))
         await self._connection.subscribe(">", cb=self._overheard)
         self._worker = await self._running.enter_async_context(self._workers.running(**settings))
         self._settings = settings
-        await self.page.open(**options, plays=plays, functions=functions)
+        await self.page.open(**options, plays=plays, functions=functions, browser=browser)
         await self.page.until(ev.ProviderConnected if self.provider.can("connection") else ev.SessionStarted)
         return self.page
 
@@ -208,7 +210,7 @@ class ProviderSuite(PageFunctionsSuite):
     @pytest.fixture
     async def stage(self, provider: Provider, workers: Workers, page: Page, connection: Client, store: Store) -> AsyncIterator[Stage]:
         """A call that is not open yet."""
-        await store.publish_functions(list(FUNCTIONS))
+        await store.publish_functions([*FUNCTIONS, THEME])
         stage = Stage(provider, workers, page, connection)
         yield stage
         await stage.close()

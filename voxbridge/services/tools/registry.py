@@ -28,6 +28,7 @@ BUILT_IN: Final = (
     "voxbridge.services.tools.packs.everyday.timer",
     "voxbridge.services.tools.packs.everyday.notes",
     "voxbridge.services.tools.packs.catalogue.functions",
+    "voxbridge.services.tools.packs.browser.functions",
 )
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _AT: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
@@ -58,6 +59,7 @@ class Declaration:
     approval: Approval | None = None
     listed: bool = True
     worker: bool = False
+    browser: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,7 @@ class Tool:
     category: str = ""
     listed: bool = True
     utterances: tuple[str, ...] = ()
+    browser: bool = False
 
     def check(self, arguments: dict[str, Any]) -> msgspec.Struct:
         """Return the arguments, typed; numbers in strings are converted. Raises `INVALID_ARGUMENT` naming the field."""
@@ -99,7 +102,7 @@ class Tool:
             name=self.name,
             description=self.description,
             parameters=self.parameters,
-            kind="server" if self.mode == "call" else "async",
+            kind="browser" if self.browser else "server" if self.mode == "call" else "async",
             timeout_s=self.timeout_s,
             effect=self.effect,
             approval=self.approval,
@@ -122,9 +125,10 @@ def function(
     """Declare a function of a pack.
 
     `kind="async"` answers the call at once: a function that returns an `Alarm` speaks when it is due, and survives a crash; any other runs
-    on as a task. `idempotent` says that running it twice does no harm, so it is repeated after a crash; the default is True for a function
-    that only reads. `isolated` runs a plain function in a process that is killed at its timeout, on cancellation, and beyond its limits of
-    memory and processor time.
+    on as a task. `kind="browser"` declares a function that the page of a session answers; it has no body, and an executor answers a call
+    of it with `UNAVAILABLE`. `idempotent` says that running it twice does no harm, so it is repeated after a crash; the default is True
+    for a function that only reads. `isolated` runs a plain function in a process that is killed at its timeout, on cancellation, and
+    beyond its limits of memory and processor time.
 
     `effect` says what a call does to the world; a function that declares none is taken to write. `approval` says when a person must approve
     a call: by default each time for a destructive function, else never. One that is not `listed` is offered only to agents whose file
@@ -133,8 +137,8 @@ def function(
     The docstring says what the function does, each argument's meaning (`Args`), and things that people say when they want it (`Examples`, a
     line each), by which a small model chooses it among many.
     """
-    if kind not in ("server", "async"):
-        raise ValueError(f"kind is 'server' or 'async', not {kind!r}")
+    if kind not in ("server", "async", "browser"):
+        raise ValueError(f"kind is 'server', 'async' or 'browser', not {kind!r}")
     isolation = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
     if isolation is not None and (isolation.memory_mb < 1 or isolation.cpu_s < 0):
         raise ValueError("an isolated function may have 1 MiB of memory or more, and 0 s of processor time or more")
@@ -146,6 +150,7 @@ def function(
         effect=effect,
         approval=approval,
         listed=listed,
+        browser=kind == "browser",
     )
 
     def declare(function: _F) -> _F:
@@ -229,6 +234,8 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
     mode: Mode = "call" if not declaration.task else "alarm" if hints.get("return") is Alarm else "task"
     timeout_s = declaration.timeout_s or timeout_s
     isolation = declaration.isolation
+    if declaration.browser and (isolation is not None or context_parameter):
+        raise _unusable(name, "a function of the page has no Context and is not isolated")
     if isolation is not None:
         if context_parameter or mode == "alarm" or inspect.iscoroutinefunction(function):
             raise _unusable(name, "an isolated function is a plain `def` without a Context that returns no Alarm")
@@ -242,14 +249,27 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
         idempotent=declaration.idempotent,
         arguments=arguments,
         context_parameter=context_parameter,
-        run=function,
+        run=_without_page(name) if declaration.browser else function,
         isolation=isolation,
         effect=declaration.effect,
         approval=declaration.approval or ("always" if declaration.effect == "destructive" else "never"),
         category=_folder(function.__module__),
         listed=declaration.listed,
         utterances=tuple(line.strip() for example in doc.examples for line in (example.description or "").splitlines() if line.strip()),
+        browser=declaration.browser,
     )
+
+
+def _without_page(name: str) -> Callable[..., Any]:
+    """Return what an executor runs for a function of the page: a call that comes to it has no page to answer it."""
+
+    async def refuse(**_arguments: Any) -> None:
+        message = (
+            f"{name} is answered by the user's page, and no page that can answer it is connected. Call it in a session of such a page."
+        )
+        raise VoxbridgeError(Code.UNAVAILABLE, message)
+
+    return refuse
 
 
 def _folder(module: str) -> str:

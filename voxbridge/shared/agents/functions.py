@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -11,6 +11,16 @@ Effect = Literal["read", "write", "destructive"]
 
 Approval = Literal["never", "first", "always"]
 """When a person must approve a call: not at all, once for each account, or each time."""
+
+BROWSER_FUNCTIONS: Final = (
+    "navigate_page",
+    "get_current_page",
+    "get_workspace_state",
+    "read_page_content",
+    "switch_model",
+    "switch_theme",
+)
+"""Functions of the catalogue that a page answers. A plain VOX client that names none is taken to answer all of them."""
 
 
 class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -17,6 +17,8 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_default
     """Abilities of the client, from its handshake."""
 
     protocol: Literal["vox", "voxbridge.v1"] = "vox"
+    browser: tuple[str, ...] = ()
+    """Names of functions of the catalogue that the page answers."""
 
 
 @event("session.requested", writer="gateway")

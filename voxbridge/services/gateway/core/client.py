@@ -98,7 +98,10 @@ def _start(connection: Connection, message: messages.Start, now_ms: int) -> Step
         record=message.record,
         filler=message.filler,
         functions=page_functions.check(message.tools),
-        client=events.gateway.ClientCapabilities(protocol="voxbridge.v1" if reader.v1 else "vox"),
+        client=events.gateway.ClientCapabilities(
+            protocol="voxbridge.v1" if reader.v1 else "vox",
+            browser=page_functions.answered(message.tools, message.browser_functions, v1=reader.v1),
+        ),
         resume_hash=connection.origin.resume_hash,
     )
     opens = Open(request, message.token or "")

@@ -53,6 +53,7 @@ class Start(msgspec.Struct, frozen=True, tag="start", rename="camel"):
     filler: bool | None = None
     token: str | None = None
     tools: list[PageFunction] = []
+    browser_functions: list[str] | None = None
     session_token: str | None = msgspec.field(name="session_token", default=None)
 
 
@@ -195,6 +196,7 @@ def _check(message: ClientMessage) -> None:
             _at_most("session_token", message.session_token, TOKEN_LIMIT)
             _storable("tools", {"tools": message.tools})
             page_functions.check(message.tools)
+            page_functions.check_names(message.browser_functions or ())
         case Resume():
             if SESSION_ID.fullmatch(message.session_id) is None:
                 raise VoxbridgeError(

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS, Function
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 FUNCTIONS_LIMIT: Final = 32
@@ -35,9 +35,16 @@ class PageFunction(msgspec.Struct, frozen=True, rename="camel"):
     parameters: dict[str, Any] | None = None
     timeout_ms: int = USUAL_TIMEOUT_MS
 
+    @property
+    def by_name(self) -> bool:
+        """True for a name of `BROWSER_FUNCTIONS` alone: the catalogue has the words and the schema, the page only answers."""
+        return self.name in BROWSER_FUNCTIONS and self == PageFunction(self.name)
+
 
 def check(declared: Sequence[PageFunction]) -> tuple[Function, ...]:
-    """Return the declared functions for the log. Raises `INVALID_ARGUMENT` or `TOO_LARGE` naming field and limit."""
+    """Return the declared functions for the log, without those that the catalogue declares.
+
+    Raises `INVALID_ARGUMENT` or `TOO_LARGE` naming field and limit."""
     if len(declared) > FUNCTIONS_LIMIT:
         message = f"A page declares at most {FUNCTIONS_LIMIT} functions; these are {len(declared)}."
         raise VoxbridgeError(Code.TOO_LARGE, message, field="tools", limit=FUNCTIONS_LIMIT)
@@ -60,12 +67,27 @@ def check(declared: Sequence[PageFunction]) -> tuple[Function, ...]:
             timeout_s=one.timeout_ms / 1_000,
         )
         for one in declared
+        if not one.by_name
     )
 
 
+def check_names(names: Sequence[str]) -> None:
+    """Check the names of functions that a page answers. Raises `INVALID_ARGUMENT` or `TOO_LARGE` naming field and limit."""
+    if len(names) > FUNCTIONS_LIMIT:
+        message = f"A page names at most {FUNCTIONS_LIMIT} functions; these are {len(names)}."
+        raise VoxbridgeError(Code.TOO_LARGE, message, field="browserFunctions", limit=FUNCTIONS_LIMIT)
+    for number, name in enumerate(names):
+        _check_name(name, f"browserFunctions[{number}]")
+
+
+def answered(declared: Sequence[PageFunction], named: Sequence[str] | None, *, v1: bool) -> tuple[str, ...]:
+    """Return the functions of the catalogue that a page answers. A plain client that names none, not even an empty list, answers all."""
+    names = BROWSER_FUNCTIONS if named is None and not v1 else named or ()
+    return tuple(dict.fromkeys([*names, *(one.name for one in declared if one.by_name)]))
+
+
 def _check_one(one: PageFunction, field: str) -> None:
-    if _NAME.fullmatch(one.name) is None:
-        raise _wrong(f"{field}.name", "a name has 1 to 64 letters, digits and underscores and begins with no digit", _NAME.pattern)
+    _check_name(one.name, f"{field}.name")
     if len(one.description) > DESCRIPTION_LIMIT:
         raise _wrong(f"{field}.description", f"it has at most {DESCRIPTION_LIMIT} characters", DESCRIPTION_LIMIT)
     low, high = TIMEOUT_MS
@@ -73,6 +95,11 @@ def _check_one(one: PageFunction, field: str) -> None:
         raise _wrong(f"{field}.timeoutMs", f"it is from {low} to {high} ms", f"{low}..{high}")
     if one.parameters is not None:
         _check_schema({"type": "object", **one.parameters}, f"{field}.parameters", 1, object_only=True)
+
+
+def _check_name(name: str, field: str) -> None:
+    if _NAME.fullmatch(name) is None:
+        raise _wrong(field, "a name has 1 to 64 letters, digits and underscores and begins with no digit", _NAME.pattern)
 
 
 def _check_schema(schema: Any, field: str, depth: int, *, object_only: bool = False) -> None:

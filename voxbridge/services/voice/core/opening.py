@@ -48,7 +48,7 @@ def open_session(t: Transition, input: inputs.Opened) -> None:
         recorded=input.record,
     )
     t.client.reports_playback = request.client.protocol == "voxbridge.v1"
-    t.team.catalogue = (*input.functions, *request.functions) if request.mode != "echo" else ()
+    t.team.catalogue = page_functions.offered(input.functions, request) if request.mode != "echo" else ()
     t.team.agents = agents if agents[0].name else ()
     t.team.usual = input.model
     t.team.providers = input.providers if input.tool_rounds else ()  # see `Opened.tool_rounds`

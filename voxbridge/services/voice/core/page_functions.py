@@ -1,4 +1,4 @@
-"""Checks and timeouts of functions that a session's web page declares, beside those of the installation. Pure."""
+"""Functions that a session's web page answers: which are offered, their checks, their timeouts, and calls without a page. Pure."""
 
 from __future__ import annotations
 
@@ -8,18 +8,35 @@ from typing import Final
 import msgspec
 
 from voxbridge.services.voice.core import agents as session_agents
+from voxbridge.services.voice.core.state import Client
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import HANDOFF, Agent
 from voxbridge.shared.errors import Code
+from voxbridge.shared.events.gateway import SessionRequested
 
 LOCAL_BYTES: Final = 4_096
 """Bytes of declarations, as JSON, that the installation's own language model may be offered: it has 4,096 tokens for instructions,
 functions and conversation together."""
 
 
+def offered(own: Sequence[Function], request: SessionRequested) -> tuple[Function, ...]:
+    """Return the functions of a session: of those that a page answers, the ones that this page can. What the page declares itself takes the
+    place of the catalogue's function of that name."""
+    declared = {function.name for function in request.functions}
+    here = (one for one in own if one.kind != "browser" or (one.name in request.client.browser and one.name not in declared))
+    return (*here, *request.functions)
+
+
+def absent(client: Client, function: Function | None) -> str:
+    """Return why a call cannot be answered because no page is there; empty if it can."""
+    if function is None or function.kind != "browser" or not client.away_since:
+        return ""
+    return f"{function.name} was not done: the user's page is not connected at the moment."
+
+
 def wrong(declared: Sequence[Function], own: Sequence[Function], agents: Sequence[Agent]) -> tuple[Code, str]:
     """Return why a session cannot begin with these functions; an empty message where it can."""
-    taken = {function.name for function in own} | {HANDOFF}
+    taken = {function.name for function in own if function.kind != "browser"} | {HANDOFF}
     clashes = [function.name for function in declared if function.name in taken]
     if clashes:
         message = f"`tools` declares {', '.join(clashes)}, which this installation has itself; choose another name."

@@ -64,7 +64,10 @@ def call_requested(t: Transition, input: provider_events.CallRequested) -> None:
     t.realtime = replace(t.realtime, tool_calls=replace(t.realtime.tool_calls, open=(*t.realtime.tool_calls.open, call)))
     t.response = replace(t.response, stage="called")
     t.realtime = replace(t.realtime, awaited=True)
-    t.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, rounds.CALL_MARGIN_MS))
+    if absent := page_functions.absent(t.client, function):
+        _give_up(t, call, Code.UNAVAILABLE, absent)
+    else:
+        t.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, rounds.CALL_MARGIN_MS))
 
 
 def _in_a_round(t: Transition) -> bool:
@@ -117,8 +120,12 @@ def answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
 def call_timed_out(t: Transition, call_id: str) -> None:
     """Cancel a call that no executor answered in time, and give the model an error as its result."""
     call = next(call for call in t.realtime.tool_calls.open if call.call_id == call_id)
-    open_calls.withdraw(t, call, "timed_out")
-    answered(t, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
+    _give_up(t, call, Code.TIMED_OUT, f"{call.name} did not answer in time.")
+
+
+def _give_up(t: Transition, call: OpenCall, code: Code, message: str) -> None:
+    open_calls.withdraw(t, call, code.value.lower())
+    answered(t, call.call_id, failed_result(code.value, message))
 
 
 def calls_cancelled(t: Transition, input: provider_events.CallsCancelled) -> None:

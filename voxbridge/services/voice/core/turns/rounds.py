@@ -85,7 +85,10 @@ def call_function(t: Transition, name: str, arguments: dict[str, Any]) -> None:
     reopens = reply.reopens if open_calls.is_held(t, call_id) else 0
     written = replace(reply.round, calls=(*reply.round.calls, call), uses=(*reply.round.uses, use))
     t.speech.reply = replace(reply, round=written, reopens=reopens)
-    t.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
+    if absent := page_functions.absent(t.client, function):
+        _give_up(t, call, Code.UNAVAILABLE, absent)
+    else:
+        t.set_timer(f"call:{call_id}", page_functions.wait_ms(function, timeout_ms, CALL_MARGIN_MS))
 
 
 def refuse_call(t: Transition, name: str, arguments: dict[str, Any], message: str, code: Code = Code.INVALID_ARGUMENT) -> None:
@@ -124,11 +127,14 @@ def call_timed_out(t: Transition, call_id: str) -> None:
     """Cancel a call that no executor answered in time, and tell the model."""
     reply = t.reply
     call = next((call for call in reply.round.calls if call.call_id == call_id), None) if reply is not None else None
-    if call is None:
-        return
-    open_calls.withdraw(t, call, "timed_out")
-    t.pending.dropped = tuple(dropped for dropped in t.pending.dropped if dropped != call_id)
-    answered(t, call_id, failed_result(Code.TIMED_OUT.value, f"{call.name} did not answer in time."))
+    if call is not None:
+        _give_up(t, call, Code.TIMED_OUT, f"{call.name} did not answer in time.")
+
+
+def _give_up(t: Transition, call: Call, code: Code, message: str) -> None:
+    open_calls.withdraw(t, call, code.value.lower())
+    t.pending.dropped = tuple(dropped for dropped in t.pending.dropped if dropped != call.call_id)
+    answered(t, call.call_id, failed_result(code.value, message))
     t.forget_call(call.call_id)
 
 

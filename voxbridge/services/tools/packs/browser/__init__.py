@@ -1,0 +1,1 @@
+"""Functions that the page of a session answers: the catalogue has their words and schemas, the page has their code."""
