@@ -20,6 +20,7 @@ from bench.areas.audio import Found, audio, memory, sessions
 from bench.areas.barge_in import barge_in
 from bench.areas.choices import choices
 from bench.areas.doors import doors
+from bench.areas.functions import functions
 from bench.areas.gateway_back import gateway_back
 from bench.areas.kills import kills
 from bench.areas.live_calls import live_calls
@@ -62,6 +63,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "memory": memory,
     "talking": talking,
     "appends": appends,
+    "functions": functions,
     "log": log,
     "resumes": resumes,
     "takeovers": takeovers,
