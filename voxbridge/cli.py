@@ -19,9 +19,11 @@ _LATER: Final = {
     "agents": ("voxbridge.commands.agents", "agents"),
     "doctor": ("voxbridge.doctor.command", "doctor"),
     "erase": ("voxbridge.commands.erase", "erase"),
+    "functions": ("voxbridge.commands.functions", "functions"),
     "health": ("voxbridge.commands.health", "health"),
     "keys": ("voxbridge.commands.keys", "keys"),
     "models": ("voxbridge.commands.models", "models"),
+    "new-pack": ("voxbridge.commands.functions", "new_pack"),
     "sessions": ("voxbridge.commands.sessions", "group"),
     "token": ("voxbridge.commands.token", "token"),
     "export": ("voxbridge.commands.replay", "export_session"),
@@ -81,6 +83,7 @@ def cli() -> None:
       voxbridge config                   every setting, its value and its meaning
       voxbridge models ls                the models, and whether they are here
       voxbridge agents ls                the agents and pipelines, and their models
+      voxbridge functions                what agents can do here
       voxbridge keys set gemini          give it the key of a provider, read from standard input
       voxbridge token --link             let somebody else in, for an hour
       voxbridge doctor                   what is wrong here, and how to mend it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from deploy.gates import configuration, docstrings, figures, imports, length, licences, purity
+from deploy.gates import configuration, docstrings, figures, functions, imports, length, licences, purity
 
 GATES = {
     "every core is pure": purity,
@@ -13,6 +13,7 @@ GATES = {
     "docstrings open with a verb or a name": docstrings,
     "licences are allowed": licences,
     "docs/configuration.md is what the code says": configuration,
+    "docs/functions.md is what the code says": functions,
     "README and docs quote the newest run of make bench": figures,
 }
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.gates import configuration, docstrings, length, licences, purity
+from deploy.gates import configuration, docstrings, functions, length, licences, purity
 
 
 def test_every_core_is_pure() -> None:
@@ -96,6 +96,13 @@ def test_a_docstring_that_opens_with_a_clause_is_named_with_its_line(tmp_path: P
 
 def test_the_configuration_page_is_current() -> None:
     assert configuration.problems() == []
+
+
+def test_the_page_of_functions_is_current_and_one_that_is_not_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert functions.problems() == []
+    monkeypatch.setattr(functions, "ROOT", tmp_path)
+    (problem,) = functions.problems()
+    assert "voxbridge functions --markdown" in problem
 
 
 def test_every_installed_licence_is_allowed() -> None:

@@ -220,7 +220,11 @@ class Config:
         "",
         "Variables with keys of providers that functions use, separated by commas: `voxbridge up` gives the tools service no other key.",
     )
-    tool_packs: str = _setting("", "Modules with the functions agents may call, separated by commas. Empty: the built-in ones.")
+    tool_packs: str = _setting(
+        "",
+        "Packs of functions that agents may call: modules, or names that installed packages give them, separated by commas; "
+        "`built-in` stands for those of Voxbridge. Empty: `built-in`.",
+    )
 
     def __post_init__(self) -> None:
         for f in fields(self):

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
 from typing import Annotated, Any, Final, TypeVar, cast, get_type_hints
 
 import msgspec
@@ -30,6 +31,8 @@ BUILT_IN: Final = (
     "voxbridge.services.tools.packs.catalogue.functions",
     "voxbridge.services.tools.packs.browser.functions",
 )
+BUILT_IN_NAME: Final = "built-in"
+ENTRY_POINTS: Final = "voxbridge.packs"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _AT: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _QUOTED: Final = re.compile(r"field `(?P<name>[^`]*)`")
@@ -175,6 +178,16 @@ def worker(*, timeout_s: float, memory_mb: int = MEMORY_MB) -> Callable[[_F], _F
     return declare
 
 
+def named(setting: str) -> list[str]:
+    """Return the modules of the packs that a setting names: modules, names under which installed packages offer a pack (entry points of
+    the group `voxbridge.packs`), and `built-in` for those of Voxbridge. An empty setting stands for `built-in`."""
+    offered = {entry.name: entry.module for entry in entry_points(group=ENTRY_POINTS)}
+    found: list[str] = []
+    for name in (part.strip() for part in (setting or BUILT_IN_NAME).split(",")):
+        found += BUILT_IN if name == BUILT_IN_NAME else [offered.get(name, name)] if name else []
+    return list(dict.fromkeys(found))
+
+
 def load(packs: Iterable[str], *, timeout_s: float) -> Mapping[str, Tool]:
     """Return the functions of the packs by name. Raises `INVALID_ARGUMENT` naming a pack that cannot be used."""
     tools: dict[str, Tool] = {}
@@ -273,9 +286,11 @@ def _without_page(name: str) -> Callable[..., Any]:
 
 
 def _folder(module: str) -> str:
-    """Return the category of a module's functions: the folder of a pack, or the last part of the module's name."""
+    """Return the category of a module's functions: the folder of a built-in pack, else the name of the module or of its package."""
     parts = module.split(".")
-    return parts[parts.index("packs") + 1] if "packs" in parts[:-1] else parts[-1]
+    if "packs" in parts[:-1]:
+        return parts[parts.index("packs") + 1]
+    return (parts[-2] if parts[-1] == "functions" and len(parts) > 1 else parts[-1]).removeprefix("voxbridge_")
 
 
 def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:

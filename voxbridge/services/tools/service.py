@@ -24,7 +24,7 @@ from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Don
 from voxbridge.services.tools.core.state import Call, Running
 from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.projection import Notes
-from voxbridge.services.tools.registry import BUILT_IN, Tool, load, prepare
+from voxbridge.services.tools.registry import Tool, load, named, prepare
 from voxbridge.services.tools.session.contexts import Facilities, context_of
 from voxbridge.services.tools.session.effects import RUNNING_LIMIT, Effects, Key, Outcome
 from voxbridge.services.tools.session.intake import ACK_WAIT_S, Intake
@@ -337,8 +337,7 @@ class ToolService(Service):
 
 async def build(resources: Resources) -> ToolService:
     """Build the service: load the functions, make the streams and the consumer, and answer `vx.svc.tools.list`."""
-    packs = [pack.strip() for pack in resources.config.tool_packs.split(",") if pack.strip()] or list(BUILT_IN)
-    service = ToolService(resources, packs)
+    service = ToolService(resources, named(resources.config.tool_packs))
     config = resources.config
     await service.prepare(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
     await resources.micro.add_endpoint(name="list", subject="vx.svc.tools.list", handler=service.catalogue)
