@@ -190,13 +190,15 @@ async def test_a_lease_that_was_not_renewed_in_time_is_told_from_one_that_was(st
 
 
 async def test_the_catalogue_is_replaced_as_a_whole(store: Store) -> None:
-    assert await store.functions() == []
+    assert await store.functions() == ()
     first = Function(name="now", description="The time.", parameters={"type": "object"})
     second = Function(name="timer", description="Grüße.", parameters={"type": "object", "properties": {}}, kind="async", timeout_s=5)
     await store.publish_functions([first, second])
-    assert await store.functions() == [first, second]
+    assert await store.functions() == store.latest_functions() == (first, second)
+    assert await store.functions() is store.latest_functions()
     await store.publish_functions([second])
-    assert await store.functions() == [second]
+    assert store.latest_functions() == (first, second)
+    assert await store.functions() == (second,)
 
 
 async def test_notes_come_newest_first_and_are_remembered_once(store: Store) -> None:

@@ -301,7 +301,7 @@ async def build(resources: Resources) -> Service:
         clock=resources.clock,
         log=resources.log,
         audio_nc=resources.audio_nc,
-        models=Models(config, keys.get),
+        models=Models(config, keys.get, store.latest_functions),
         vad=SileroModel(config.models_dir.expanduser() / "silero-vad" / "silero_vad.onnx"),
         worker=resources.process_id,
         vendors=Vendors(keys.get),

@@ -82,6 +82,7 @@ class Store:
 
     def __init__(self, redis: Redis) -> None:
         self.redis = redis
+        self._catalogue: tuple[bytes, tuple[Function, ...]] = (b"", ())
         self._acquire = redis.register_script(scripts.ACQUIRE)
         self._regain = redis.register_script(scripts.REGAIN)
         self._renew = redis.register_script(scripts.RENEW)
@@ -272,10 +273,17 @@ class Store:
         """Replace the catalogue."""
         await self._run(self.redis.set(_CATALOGUE, msgspec.json.encode(list(functions))))
 
-    async def functions(self) -> list[Function]:
-        """Return the catalogue; empty before the tool executor first started."""
-        found = await self._run(self.redis.get(_CATALOGUE))
-        return msgspec.json.decode(found, type=list[Function]) if found else []
+    async def functions(self) -> tuple[Function, ...]:
+        """Return the catalogue; empty before the tool executor first started. It is the same object until the catalogue changes, so that
+        sessions share it."""
+        found = await self._run(self.redis.get(_CATALOGUE)) or b""
+        if found != self._catalogue[0]:
+            self._catalogue = (found, msgspec.json.decode(found, type=tuple[Function, ...]) if found else ())
+        return self._catalogue[1]
+
+    def latest_functions(self) -> tuple[Function, ...]:
+        """Return the catalogue as it was when it was last asked for, without I/O."""
+        return self._catalogue[1]
 
     async def add_note(self, account: str, note: Note) -> bool:
         """Keep a note; return whether it was taken. Adding the same `note_id` again changes nothing, and an erased note is not taken."""

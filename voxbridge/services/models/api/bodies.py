@@ -81,6 +81,8 @@ class Function(_Body):
     parameters: dict[str, Any] | None = None
     utterances: Annotated[list[Utterance], Field(max_length=MAX_UTTERANCES)] = []
     """An extension: things that people say when they want it, by which the service chooses among many functions."""
+    listed: bool = True
+    """An extension: false for a function that may be called and is not told of in the prompt."""
 
 
 class ToolOffer(_Body):
@@ -150,7 +152,7 @@ class ChatRequest(_Body):
     def offered(self) -> list[chatml.Tool]:
         """Return the tools for `core`. Raises the errors of `chatml.check_tools`."""
         tools = [
-            chatml.Tool(one.name, one.description or "", one.parameters or {}, tuple(one.utterances))
+            chatml.Tool(one.name, one.description or "", one.parameters or {}, tuple(one.utterances), one.listed)
             for one in (offer.function for offer in self.tools or ())
         ]
         chatml.check_tools(tools)

@@ -14,13 +14,20 @@ from typing import Any, Final
 import msgspec
 
 from voxbridge.services.models.choice.router import Before, Decision, Known, Router
-from voxbridge.services.models.core.chatml import Message, Tool
+from voxbridge.services.models.core.chatml import Call, Message, Tool
 
 KEPT: Final = 8
 """Routers kept; that of the set used longest ago goes first. One of 80 functions has 35 MB."""
 
 NAMES_LIMIT: Final = 64
 """Values of a function's arguments that its router knows."""
+
+
+RUN_TOOL: Final = "run_tool"
+
+
+class _Run(msgspec.Struct):
+    tool_id: str
 
 
 class Routers:
@@ -51,9 +58,19 @@ def decide(router: Router, messages: Sequence[Message]) -> Decision:
         return Decision("words", 0.0, ())
     before = None
     if len(users) > 1:
-        called = [message.call.name for message in messages[users[-2] : users[-1]] if message.call is not None]
+        called = [_called(message.call) for message in messages[users[-2] : users[-1]] if message.call is not None]
         before = Before(messages[users[-2]].text, called[-1]) if called else None
     return router.decide(messages[users[-1]].text, before)
+
+
+def _called(call: Call) -> str:
+    """Return what a call ran: `run_tool` runs another function, which it names."""
+    if call.name != RUN_TOOL:
+        return call.name
+    try:
+        return msgspec.json.decode(call.arguments, type=_Run).tool_id
+    except msgspec.DecodeError:  # the beginning of a long call
+        return call.name
 
 
 def _known(tool: Tool) -> Known:

@@ -52,6 +52,9 @@ class Tool(msgspec.Struct, frozen=True):
     utterances: tuple[str, ...] = ()
     """Things that people say when they want it. With them the caller leaves it to the router whether a tool is used, and which."""
 
+    listed: bool = True
+    """False for a tool that may be called and is not told of in the prompt."""
+
 
 class Call(msgspec.Struct, frozen=True):
     """A call of a tool, with its arguments as JSON text."""
@@ -149,7 +152,7 @@ def _tool_section(tools: Sequence[Tool]) -> str:
 
 def _brief_section(tools: Sequence[Tool]) -> str:
     lines = ["\n\nYou have these tools:"]
-    lines += [f"- {tool.name}({_signature(tool)}): {_clean(_first(tool.description))}" for tool in tools]
+    lines += [f"- {tool.name}({_signature(tool)}): {_clean(_first(tool))}" for tool in tools if tool.listed]
     lines.append(
         'To use one, answer with its JSON and nothing else: {"tool": NAME, "args": {...}}. Take arguments from what the user says, '
         "word for word where they are text; leave out what was not said. "
@@ -159,9 +162,10 @@ def _brief_section(tools: Sequence[Tool]) -> str:
     return "\n".join(lines)
 
 
-def _first(description: str) -> str:
-    text = " ".join(description.split())
-    if len(text) <= LINE_CHARACTERS:
+def _first(tool: Tool) -> str:
+    """Return the beginning of a description; all of it if there are no utterances that say more."""
+    text = " ".join(tool.description.split())
+    if len(text) <= LINE_CHARACTERS or not tool.utterances:
         return text
     sentence, end, _ = text[:LINE_CHARACTERS].rpartition(". ")
     return sentence + end.strip() if end else text[:LINE_CHARACTERS].rpartition(" ")[0]

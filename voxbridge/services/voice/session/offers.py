@@ -11,6 +11,7 @@ from voxbridge.services.voice.core import agents
 from voxbridge.services.voice.session.worker import Offer
 from voxbridge.shared import events
 from voxbridge.shared.agents.files import Agents
+from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.audio.recordings import wanted
 from voxbridge.shared.config import Config
 from voxbridge.shared.events.gateway import SessionRequested
@@ -29,13 +30,14 @@ class Offers:
         self._keys = keys
         self._recorders = recorders
         self._agents = Agents(config.agents_dir)
+        self._offered: tuple[tuple[Function, ...], tuple[Function, ...]] = ((), ())
 
     async def of(self, requested: events.Recorded) -> Offer:
         """Return the offer for a requested session. Raises `NOT_FOUND` for an unknown agent, `UNAVAILABLE` without the store."""
         return await self._recorded(requested, await self._offer(requested))
 
     async def _offer(self, requested: events.Recorded) -> Offer:
-        functions = tuple(msgspec.structs.replace(function, utterances=()) for function in await self._store.functions())
+        functions = await self._functions()
         request = requested.event
         if not isinstance(request, SessionRequested) or self._keys is None or (request.mode in ("local", "echo") and not request.agent):
             return Offer(functions=functions)
@@ -46,6 +48,13 @@ class Offers:
         for name, unknown in agents.unknown_functions(members.agents if members else (), (*functions, *request.functions)):
             _log.warning("agent %s: there is no function %s; it begins without", name, ", ".join(unknown))
         return Offer(functions=functions, providers=providers, team=members)
+
+    async def _functions(self) -> tuple[Function, ...]:
+        """Return the catalogue without utterances, which no session keeps; the same object for as long as the catalogue is."""
+        catalogue = await self._store.functions()
+        if catalogue is not self._offered[0]:
+            self._offered = (catalogue, tuple(msgspec.structs.replace(function, utterances=()) for function in catalogue))
+        return self._offered[1]
 
     async def _recorded(self, requested: events.Recorded, offer: Offer) -> Offer:
         """Return the offer with `record` set. For a recorded session, make its key first, before there is anything to seal.

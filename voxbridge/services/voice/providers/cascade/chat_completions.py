@@ -17,7 +17,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
 from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse
-from voxbridge.services.voice.providers.cascade import base, endpoints
+from voxbridge.services.voice.providers.cascade import base, endpoints, own_offer
 from voxbridge.services.voice.providers.cascade.base import Written
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import VoxbridgeError
@@ -30,6 +30,8 @@ _WITHOUT_REASONING: Final = ("gpt-5.", "gpt-6")
 
 Client = Callable[[], AbstractAsyncContextManager[endpoints.Held[AsyncOpenAI]]]
 
+Catalogue = Callable[[], Sequence[Function]]
+
 
 def client(url: str, key: str, *, hook: bool = True) -> AsyncOpenAI:
     """Return a client of the SDK with this installation's timeouts."""
@@ -40,13 +42,14 @@ def client(url: str, key: str, *, hook: bool = True) -> AsyncOpenAI:
 
 class ChatCompletions:
     """The language models of an endpoint. `vendor` marks OpenAI's own, whose newer models refuse parameters that older ones and other
-    servers need. `keeps` marks voxbridge/services/models, which keeps prompts on disk where it is told that it may."""
+    servers need. `catalogue` marks voxbridge/services/models, which keeps prompts on disk where it is told that it may, and chooses
+    among functions by what people say; it returns the functions of the installation, without I/O."""
 
-    def __init__(self, client: Client, default_model: str, *, vendor: bool = False, keeps: bool = False) -> None:
+    def __init__(self, client: Client, default_model: str, *, vendor: bool = False, catalogue: Catalogue | None = None) -> None:
         self._client = client
         self._default_model = default_model
         self._vendor = vendor
-        self._keeps = keeps
+        self._catalogue = catalogue
 
     async def close(self) -> None:
         """Do nothing: the owner of the client closes it."""
@@ -58,7 +61,7 @@ class ChatCompletions:
                 await held.client.chat.completions.create(
                     model=model or self._default_model,
                     messages=[{"role": "system", "content": instructions}, {"role": "user", "content": "Hi"}],
-                    tools=[_tool(function) for function in functions] or openai.omit,
+                    tools=self._offer(functions) or openai.omit,
                     max_tokens=1,
                     temperature=0.0,
                     extra_body=self._kept(shared=shared),
@@ -75,7 +78,7 @@ class ChatCompletions:
                 stream = await held.client.chat.completions.create(
                     model=model,
                     messages=[_message(message) for message in request.messages],
-                    tools=[_tool(function) for function in request.functions] or openai.omit,
+                    tools=self._offer(request.functions) or openai.omit,
                     stream=True,
                     stream_options={"include_usage": True},
                     extra_body=self._kept(shared=request.shared),
@@ -103,13 +106,18 @@ class ChatCompletions:
             ToolRequested(effect=effect, name=parts["name"], arguments=base.arguments(parts["arguments"])) for parts in calls.values()
         ]
         for request_of_tool in requested:
-            yield request_of_tool
+            yield request_of_tool if self._catalogue is None else own_offer.as_offered(request_of_tool, request.functions)
         yield Completed(
             effect=effect, input_tokens=usage.prompt_tokens if usage else 0, output_tokens=usage.completion_tokens if usage else 0
         )
 
     def _kept(self, *, shared: bool) -> dict[str, bool] | None:
-        return {"keep_prompt": True} if shared and self._keeps else None
+        return {"keep_prompt": True} if shared and self._catalogue is not None else None
+
+    def _offer(self, functions: Sequence[Function]) -> list[Any]:
+        if self._catalogue is None:
+            return [_tool(function) for function in functions]
+        return own_offer.offer(functions, self._catalogue())
 
     def _manner(self, model: str) -> dict[str, Any]:
         if not self._vendor:

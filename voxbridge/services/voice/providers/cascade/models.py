@@ -22,7 +22,7 @@ from openai import AsyncOpenAI
 from voxbridge.services.voice.core.outputs import Complete
 from voxbridge.services.voice.providers.cascade import base, endpoints
 from voxbridge.services.voice.providers.cascade.base import LanguageModel, Written
-from voxbridge.services.voice.providers.cascade.chat_completions import ChatCompletions, client, named
+from voxbridge.services.voice.providers.cascade.chat_completions import Catalogue, ChatCompletions, client, named
 from voxbridge.services.voice.providers.cascade.endpoints import VENDORS, Held, KeyedClient, Keys
 from voxbridge.shared.audio.frames import INPUT_RATE
 from voxbridge.shared.config import Config
@@ -93,9 +93,10 @@ class _Later:
 
 
 class Models:
-    """All endpoints of one installation, shared by all sessions of a process. `keys` returns a vendor's key, and is called per request."""
+    """All endpoints of one installation, shared by all sessions of a process. `keys` returns a vendor's key, and is called per request, as
+    is `catalogue`, which returns the functions of the installation."""
 
-    def __init__(self, config: Config, keys: Keys = endpoints.environment_keys) -> None:
+    def __init__(self, config: Config, keys: Keys = endpoints.environment_keys, catalogue: Catalogue = tuple) -> None:
         self._config = config
         local = config.models_base_url
         timeout = httpx2.Timeout(base.READ_TIMEOUT_S, connect=base.CONNECT_TIMEOUT_S)
@@ -106,7 +107,7 @@ class Models:
             client(url or local, key, hook=False)
             for url, key in ((config.stt_url, config.stt_key), (config.llm_url, config.llm_key), (config.tts_url, config.tts_key))
         )
-        self._own = ChatCompletions(_always(llm), config.llm_model, keeps=self.local)
+        self._own = ChatCompletions(_always(llm), config.llm_model, catalogue=catalogue if self.local else None)
         self._later = {name: _Later(name, keys, load) for name, load in (("anthropic", _claude), ("gemini", _gemini))}
         openai = _keyed("openai", keys, VENDORS["openai"].base_url)
         named_ones = {name: _keyed(name, keys, url, needs_key=False) for name, url in endpoints.parse(config.endpoints).items()}

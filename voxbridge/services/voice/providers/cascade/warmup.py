@@ -66,7 +66,7 @@ class Warmup:
 
     async def _look(self, *, again: bool) -> None:
         try:
-            functions = await self._store.functions()
+            functions = [function for function in await self._store.functions() if function.listed]
         except VoxbridgeError:
             return
         if (again or functions != self._warm) and await self._read(self._instructions, functions):
