@@ -23,7 +23,7 @@ from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError
-from voxbridge.shared.events.journal import JOURNALS
+from voxbridge.shared.events.journal import JOURNALS, Checkpoint
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.step.fold import Append, Due, fold
 from voxbridge.shared.step.journal import LogInput
@@ -88,6 +88,7 @@ def _crashes(service: Service, log: list[events.Recorded]) -> Iterator[str]:
 def after_crash(service: Service, log: Sequence[events.Recorded], at: int) -> list[Any]:
     """Return the log of a session whose process died after the first `at` events: the kept events, the successor's repairs, and the outputs
     for the inputs that it takes after them."""
+    log = [one for one in log if not isinstance(one.event, Checkpoint)]
     writer, kept = service.writer, log[:at]
     sid = next(one.id for one in log if one.writer == writer).partition(".")[0]
     folded = fold(service.step, service.initial(sid), service.inputs, writer, kept)

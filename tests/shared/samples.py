@@ -42,6 +42,7 @@ def strategy(kind: Any) -> st.SearchStrategy[Any]:
         return OBJECT
     simple: dict[Any, st.SearchStrategy[Any]] = {
         str: st.text(max_size=20),
+        bytes: st.binary(max_size=20),
         int: INT64,
         float: st.floats(allow_nan=False),
         bool: st.booleans(),
@@ -87,4 +88,4 @@ def _sample(kind: Any, name: str) -> Any:
         return origin((_sample(args[0], name),))
     if origin is dict:
         return {"text": "Grüße", "number": 42, "list": [1, 2.5, None, True]}
-    return {str: f"a {name}: ü", int: 7 + len(name), float: 0.25, bool: True}[kind]
+    return {str: f"a {name}: ü", int: 7 + len(name), float: 0.25, bool: True, bytes: b"\x81\xa1a\x01"}[kind]

@@ -85,6 +85,7 @@ def test_every_event_lies_where_those_who_filter_look_for_it() -> None:
         "tools.c.main",
         "tools.i.main",
         "tools.i.note.remembered",
+        "tools.i.tools.checkpoint",
         "voice.c.said",
         "voice.c.session",
         "voice.i.main",

@@ -35,7 +35,7 @@ from voxbridge.shared.bus import subjects
 from voxbridge.shared.cancellation import ended
 from voxbridge.shared.config import Recording
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
-from voxbridge.shared.events.gateway import ApprovalClicked
+from voxbridge.shared.events.gateway import ApprovalClicked, ToolRequested
 from voxbridge.shared.events.voice import ApprovalAnswered, SessionEnded, ToolCalled
 from voxbridge.shared.log import reader
 from voxbridge.shared.service.process import Resources, Service
@@ -46,6 +46,7 @@ from voxbridge.shared.store.store import Store
 LIVE: Final = (
     *(f"vxc.*.voice.c.{end}" for end in (subjects.SESSION, "tool.cancelled", "session.ended")),
     f"vxc.*.gateway.i.{subjects.REQUEST}",
+    subjects.live_subject(subjects.ACCOUNTS, "gateway", "i", subjects.REQUEST),
 )
 """Subjects of events that concern open calls. Two of them are those that a voice worker of the first release uses."""
 
@@ -330,7 +331,7 @@ class ToolService(Service):
 
     def _call(self, called: events.Recorded) -> Call | None:
         session = self._sessions.get(called.sid)
-        if session is None or not isinstance(called.event, ToolCalled):
+        if session is None or not isinstance(called.event, ToolCalled | ToolRequested):
             return None
         return session.state.open.get(called.event.call_id)
 

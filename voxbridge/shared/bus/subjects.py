@@ -49,14 +49,14 @@ SESSION: Final = "session"
 takes its work from here."""
 
 REQUEST: Final = "request"
-"""Topic of what a client asks of the tool executor: answers to requests for approval, and the end of a task."""
+"""Topic of what a client asks of the tool executor: calls outside sessions, answers to requests for approval, and the end of a task."""
 
 SAID: Final = "said"
 """Topic of what was said, and of the ends of turns."""
 
 _WORDS: Final = frozenset({"user.said", "agent.said", "turn.completed"})
-_REQUESTS: Final = frozenset({"approval.clicked", "task.cancel_requested"})
-_APART: Final = frozenset({"session.requested", "session.erased", "note.remembered"})
+_REQUESTS: Final = frozenset({"tool.requested", "approval.clicked", "task.cancel_requested"})
+_APART: Final = frozenset({"session.requested", "session.erased", "note.remembered", "tools.checkpoint"})
 MICROPHONE: Final = "vx.svc.voice.microphone"
 """Request with a session's id: its worker answers with the prefix of the microphone frame that it heard last, or with an empty payload when
 it heard none. Workers receive it on the connection that brings their audio, so a worker that answers also receives frames."""

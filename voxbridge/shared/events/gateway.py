@@ -118,6 +118,21 @@ class ApprovalClicked(Event, frozen=True, kw_only=True):
     scope: Literal["once", "arguments", "function"] = "once"
 
 
+@event("tool.requested", writer="gateway")
+class ToolRequested(Event, frozen=True, kw_only=True):
+    """A client asked for a function outside any session; stands in the log of its account. `call_id` follows from the client's idempotency
+    key, if it gave one: the same key is the same call. `request` is a digest of name and arguments, by which a key that is used for another
+    request is refused."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    deadline_ms: int
+    account: str = "local"
+    request: str = ""
+    by: Literal["rest"] = "rest"
+
+
 @event("task.cancel_requested", writer="gateway")
 class TaskCancelRequested(Event, frozen=True, kw_only=True):
     """The user, or a client of the account, wants a task to be cancelled."""

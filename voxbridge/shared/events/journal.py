@@ -43,4 +43,19 @@ class ToolsJournal(Journal, frozen=True, kw_only=True):
     """Inputs taken by the tool executor."""
 
 
+@event("tools.checkpoint", writer="tools")
+class Checkpoint(Event, frozen=True, kw_only=True):
+    """The state after the inputs before it, so that a log without an end is not folded from its beginning. It says nothing that the journal
+    does not: a state of another `shape`, as of another release, is passed over."""
+
+    taken: int
+    """Number of the next input."""
+
+    number: int
+    """Number of this event among those of its writer."""
+
+    shape: str
+    state: bytes
+
+
 JOURNALS: dict[str, type[Journal]] = {"voice": VoiceJournal, "tools": ToolsJournal}

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from voxbridge.shared import events
+from voxbridge.shared.events.journal import Checkpoint
 from voxbridge.shared.step.journal import In, JournalReader, LogInput
 
 S = TypeVar("S")
@@ -59,12 +60,16 @@ def fold(
     log: Sequence[events.Recorded],
     *,
     watch: Watch[In | LogInput, Out] | None = None,
+    base: Folded[S] | None = None,
 ) -> Folded[S]:
-    """Return the state after every journalled input. `log` holds all events of the session in order. `inputs` is the union of what the
+    """Return the state after every journalled input. `log` holds all events of the session in order; with `base`, those behind its end, and
+    what their journals name. `inputs` is the union of what the
     service takes besides events; Python has no type for the value of a union. `watch` receives the outputs as they occur, from which a
     service learns what it had begun and not ended. Raises `INTERNAL` when an event that the journal names is not in `log`."""
     journal: JournalReader[In] = JournalReader(writer, inputs, log)
     folded = Folded(state=initial, taken=0, number=0, last_seq=0)
+    if base is not None:
+        folded = Folded(state=base.state, taken=base.taken, number=base.number, last_seq=base.last_seq)
     due: list[Due] = []
     present = 0
     for recorded in log:
@@ -73,7 +78,7 @@ def fold(
         folded.number += 1
         folded.last_seq = recorded.seq
         if not journal.is_entry(recorded):
-            present += 1
+            present += not isinstance(recorded.event, Checkpoint)
             continue
         # A writer sends the next entry only after the events of the previous one, so only the last entry can lack some.
         due, present = [], 0

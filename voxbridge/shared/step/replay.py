@@ -14,7 +14,7 @@ import msgspec
 
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
-from voxbridge.shared.events.journal import JOURNALS, Taken
+from voxbridge.shared.events.journal import JOURNALS, Checkpoint, Taken
 from voxbridge.shared.step.fold import Append, Step
 from voxbridge.shared.step.journal import JournalReader, LogInput
 
@@ -252,7 +252,7 @@ def _entries(own: Sequence[events.Recorded], journal: JournalReader[Any]) -> Ite
             if entry is not None or followed:
                 yield entry, followed
             entry, followed = recorded, []
-        else:
+        elif not isinstance(recorded.event, Checkpoint):
             followed.append(recorded)
     yield entry, followed
 

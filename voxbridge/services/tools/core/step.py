@@ -33,7 +33,7 @@ from voxbridge.services.tools.core.state import Asking, Call, Joined, Rules, Run
 from voxbridge.services.tools.core.state import Scheduled as Alarmed
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code
-from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested
+from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested, ToolRequested
 from voxbridge.shared.events.tools import TaskProgressed
 from voxbridge.shared.events.voice import ApprovalAnswered, Failure, SessionEnded, ToolCalled, ToolCancelled
 from voxbridge.shared.step.fold import Append
@@ -68,7 +68,7 @@ def step(state: State, input: Input | LogInput, now: int) -> Steps:
 
 def _heard(state: State, recorded: events.Recorded, now: int) -> Steps:
     event = recorded.event
-    if isinstance(event, ToolCalled):
+    if isinstance(event, ToolCalled | ToolRequested):
         return _called(state, recorded, event, now)
     outputs: list[Output] = []
     if isinstance(event, ToolCancelled):
@@ -89,7 +89,7 @@ def _heard(state: State, recorded: events.Recorded, now: int) -> Steps:
     return state, [*outputs, Done(recorded.seq)]
 
 
-def _called(state: State, recorded: events.Recorded, event: ToolCalled, now: int) -> Steps:
+def _called(state: State, recorded: events.Recorded, event: ToolCalled | ToolRequested, now: int) -> Steps:
     call_id = event.call_id
     known = state.open.get(call_id)
     if known is not None and known.seq == recorded.seq:

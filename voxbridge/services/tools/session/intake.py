@@ -1,7 +1,8 @@
-"""The intake of calls: the durable consumer that all executors share, and the messages that this process holds.
+"""The intake of calls: the durable consumers that all executors share, one on each stream of the log, and the messages that this process
+holds.
 
 An unacknowledged message is open work: it is renewed while its call is open, acknowledged when the call is over, given back when this
-process drains, and delivered to another process `ACK_WAIT_S` after this one died. So the consumer is the index of open work, and a crash
+process drains, and delivered to another process `ACK_WAIT_S` after this one died. So the consumers are the index of open work, and a crash
 here loses none of it.
 
 A redelivered message does not prove that its process died: the server may have been away, or the process too busy to renew. So the receiver
@@ -20,17 +21,19 @@ from typing import Final
 import msgspec
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
+from nats.js.api import ConsumerConfig
 from nats.js.errors import APIError
 
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import VoxbridgeError
-from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested
+from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested, ToolRequested
 from voxbridge.shared.events.voice import ApprovalAnswered, SessionEnded, ToolCalled, ToolCancelled
 from voxbridge.shared.log import streams
 from voxbridge.shared.log.reader import Log, decode_delivered, is_imported
 
 DURABLE: Final = subjects.TOOLS_CONSUMER
+CONSUMERS: Final = tuple((stream, wanted) for stream, wanted in streams.DURABLES if wanted.durable_name == DURABLE)
 ACK_WAIT_S: Final = streams.TOOLS_ACK_WAIT_S
 HEARTBEAT_S: Final = 0.6
 """Seconds between two renewals; three of them fit into `ACK_WAIT_S`."""
@@ -84,13 +87,26 @@ class Intake:
         return [held.recorded for held in self._held.values()]
 
     async def ensure(self) -> None:
-        """Create or update the consumer, and subscribe to the questions of other processes."""
-        await streams.ensure_consumer(self._log.js, streams.CONSUMERS[DURABLE])
+        """Create or update the consumers, and subscribe to the questions of other processes."""
+        for stream, wanted in CONSUMERS:
+            await streams.ensure_consumer(self._log.js, wanted, stream)
         await self._log.nc.subscribe(HELD, cb=self._asked)
 
     async def run(self, stopping: asyncio.Event, room: Callable[[], bool], wait: Callable[[float], Awaitable[None]]) -> None:
         """Take messages until `stopping` is set. Without `room`, none is taken: the stream is the queue, and other processes take them."""
-        subscription = await self._log.js.pull_subscribe_bind(DURABLE, stream=subjects.EVENT_STREAM)
+        async with asyncio.TaskGroup() as both:
+            for stream, wanted in CONSUMERS:
+                both.create_task(self._pull(stream, wanted, stopping, room, wait))
+
+    async def _pull(
+        self,
+        stream: str,
+        wanted: ConsumerConfig,
+        stopping: asyncio.Event,
+        room: Callable[[], bool],
+        wait: Callable[[float], Awaitable[None]],
+    ) -> None:
+        subscription = await self._log.js.pull_subscribe_bind(DURABLE, stream=stream)
         while not stopping.is_set():
             if not room():
                 await wait(PULL_S)
@@ -104,7 +120,7 @@ class Intake:
             except (NatsError, APIError) as error:
                 _log.warning("calls cannot be taken now: %s", error)
                 await asyncio.sleep(PULL_S)
-                await self._ensure_again()
+                await self._ensure_again(stream, wanted)
         await subscription.unsubscribe()
 
     async def renew(self) -> None:
@@ -202,9 +218,9 @@ class Intake:
         self._sessions[sid] += 1
         self._take(recorded)
 
-    async def _ensure_again(self) -> None:
+    async def _ensure_again(self, stream: str, wanted: ConsumerConfig) -> None:
         try:
-            await streams.ensure_consumer(self._log.js, streams.CONSUMERS[DURABLE])
+            await streams.ensure_consumer(self._log.js, wanted, stream)
         except VoxbridgeError as error:
             _log.warning("the consumer cannot be made now: %s", error)
 
@@ -213,4 +229,4 @@ def _is_ours(event: events.Event) -> bool:
     """Tell whether an event is work for an executor; the same subject also carries handoffs and changes of model."""
     if isinstance(event, ToolCalled):
         return event.kind != "browser"
-    return isinstance(event, ToolCancelled | SessionEnded | ApprovalAnswered | ApprovalClicked | TaskCancelRequested)
+    return isinstance(event, ToolRequested | ToolCancelled | SessionEnded | ApprovalAnswered | ApprovalClicked | TaskCancelRequested)

@@ -21,10 +21,12 @@ from voxbridge.services.tools.core.inputs import Accepted, Input, Rejected
 from voxbridge.services.tools.core.outputs import Output, Resolve
 from voxbridge.services.tools.core.state import State
 from voxbridge.services.tools.core.step import step
+from voxbridge.services.tools.session import checkpoints
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
+from voxbridge.shared.events.journal import Journal
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import End, SessionWriter
 from voxbridge.shared.step.fold import Folded, fold
@@ -36,6 +38,8 @@ TRIES: Final = 24
 """Tries to take an input while other processes write in the same session."""
 
 _BACK_OFF_S: Final = 0.04
+_HEARD: Final = (("voice", "c", ">"), ("gateway", "i", subjects.REQUEST))
+"""Events that an executor takes from the log: writer, visibility, topic."""
 
 Decide = Callable[[Resolve], Accepted | Rejected]
 Perform = Callable[["Session", Output], Awaitable[None]]
@@ -64,6 +68,10 @@ class Session:
         self._now: _Open | None = None
         self._recorded: frozenset[str] = frozenset()
         self._folds = 0
+        self._base: Folded[State] | None = None
+        """State and end of the log as this process last knew both to agree."""
+        self._saved = 0
+        self._saves = bool(subjects.account_of(sid))
         self._outputs: list[Output] = []
 
     @property
@@ -129,6 +137,17 @@ class Session:
                 stepper.take(self._decide(output))
         if stepper.state is not state or now.writer.number != number:
             await stepper.close()
+            await self._agreed(now)
+
+    async def _agreed(self, now: _Open) -> None:
+        """Remember where state and log agree; in the log of an account, which has no end, now and then there too."""
+        stepper, writer = now.stepper, now.writer
+        if self._saves and stepper.taken // checkpoints.EVERY > self._saved:
+            self._saved = stepper.taken // checkpoints.EVERY
+            event = checkpoints.made(stepper.state, taken=stepper.taken, number=writer.number)
+            if event is not None:
+                await writer.append(event, ts=self._clock.now_us(), cause=None)
+        self._base = Folded(state=stepper.state, taken=stepper.taken, number=writer.number, last_seq=writer.last_seq)
 
     async def _was_recorded(self, mark: str) -> bool:
         for _ in range(TRIES):
@@ -141,13 +160,7 @@ class Session:
 
     async def _open(self) -> _Open:
         """Fold the session from the log, and write the events that a crash left missing."""
-        own = [recorded async for recorded in self._log.read_all(self.sid, writer=WRITER)]
-        self._recorded = frozenset(recorded.id for recorded in own)
-        heard: list[events.Recorded] = []
-        if own:
-            heard = [recorded async for recorded in self._log.read_all(self.sid, writer="voice", visibility="c")]
-            heard += [one async for one in self._log.read_all(self.sid, writer="gateway", visibility="i", topic=subjects.REQUEST)]
-        folded = refold(sorted([*own, *heard], key=lambda recorded: recorded.seq))
+        folded = await self._folded()
         self._folds += 1
         stem = f"{self._stem}-{self._folds}"
         writer = SessionWriter(self._log, self.sid, WRITER, stem=stem, end=End(folded.number, folded.last_seq))
@@ -158,12 +171,47 @@ class Session:
             step, folded.state, writer=writer, clock=self._clock, perform=self._collect, taken=folded.taken
         )
         self._now = _Open(stepper=stepper, writer=writer, mark=f"{self.sid}.{WRITER}.{stem}.")
+        self._saved = folded.taken // checkpoints.EVERY
+        self._base = Folded(state=folded.state, taken=folded.taken, number=writer.number, last_seq=writer.last_seq)
         return self._now
+
+    async def _folded(self) -> Folded[State]:
+        """Fold what the log has behind the last state that is known, or all of it."""
+        base = self._base or (await self._checkpoint() if self._saves else None)
+        own = await self._own(base)
+        if base is not None and not await self._goes_on(base, own):  # it was erased meanwhile
+            base = None
+            own = await self._own(base)
+        self._recorded = frozenset(recorded.id for recorded in own)
+        entries = [recorded.event for recorded in own if isinstance(recorded.event, Journal)]
+        named = [taken.seq for entry in entries for taken in entry.inputs if taken.seq is not None]
+        heard: list[events.Recorded] = []
+        if named:
+            for writer, visibility, topic in _HEARD:
+                found = self._log.read_all(self.sid, writer=writer, visibility=visibility, topic=topic, after=min(named) - 1)
+                heard += [recorded async for recorded in found]
+        return refold(sorted([*own, *heard], key=lambda recorded: recorded.seq), base=base)
+
+    async def _own(self, base: Folded[State] | None) -> list[events.Recorded]:
+        after = 0 if base is None else base.last_seq
+        return [recorded async for recorded in self._log.read_all(self.sid, writer=WRITER, after=after)]
+
+    async def _checkpoint(self) -> Folded[State] | None:
+        """Return the state of the last checkpoint, if there is one that this release can read."""
+        found = await self._log.last([subjects.event_subject(self.sid, WRITER, visible=False, event_type="tools.checkpoint")])
+        return checkpoints.restored(found[0]) if found else None
+
+    async def _goes_on(self, base: Folded[State], own: Sequence[events.Recorded]) -> bool:
+        """Tell whether the log still holds what this state rests on, with these events behind it."""
+        if not own:
+            return (await self._log.position(self.sid, WRITER))[0] == base.last_seq
+        first = own[0].event
+        return isinstance(first, Journal) and first.first == base.taken
 
     def _collect(self, output: Output) -> None:
         self._outputs.append(output)
 
 
-def refold(log: Sequence[events.Recorded]) -> Folded[State]:
-    """Fold a session's log into its state and the events that a crash left missing (`missing`)."""
-    return fold(step, State(), Input, WRITER, log)
+def refold(log: Sequence[events.Recorded], *, base: Folded[State] | None = None) -> Folded[State]:
+    """Fold a session's log, behind `base`, into its state and the events that a crash left missing (`missing`)."""
+    return fold(step, State(), Input, WRITER, log, base=base)
