@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested
 from voxbridge.shared.events.tools import (
     ApprovalEnded,
     ApprovalRequested,
+    ApprovalStanding,
     TaskCancelled,
     TaskCompleted,
     ToolCompleted,
@@ -22,9 +24,11 @@ from voxbridge.shared.events.tools import (
     ToolJoined,
 )
 from voxbridge.shared.events.voice import ApprovalAnswered
+from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
 
 pytestmark = pytest.mark.timeout(60)
+MakeCaller = Callable[[], Awaitable[Caller]]
 PACKS = (
     "voxbridge.services.tools.packs.catalogue.functions,voxbridge.services.tools.packs.everyday.timer,"
     "voxbridge.services.tools.packs.everyday.calculator,tests.tools.pack"
@@ -128,6 +132,71 @@ async def test_what_destroys_runs_after_a_yes_and_once(executors: Executors, cal
         assert (ended.outcome, ended.by) == ("approved", by)
         await caller.next(TaskCompleted)
         assert len(file.read_text().splitlines()) == 1
+
+
+async def test_an_approval_for_good_is_kept_by_the_account_listed_and_taken_back(
+    executors: Executors, callers: MakeCaller, log: Log, tmp_path: Path
+) -> None:
+    file = tmp_path / "ran"
+    Path(f"{file}.go").touch()  # noqa: ASYNC240
+    first, second, third, other = [await callers() for _ in range(4)]
+    async with executors.running(PACKS) as service:
+        await first.call("destroy", file=str(file))
+        asked, _ = await first.next(ApprovalRequested)
+        gateway = SessionWriter(log, first.sid, "gateway")
+        await gateway.append(ApprovalClicked(approval_id=asked.approval_id, answer="approved", scope="function"), ts=1, cause=None)
+        await first.next(TaskCompleted)
+        await eventually(lambda: not service.session("@local").busy)
+    async with executors.running(PACKS):
+        await second.call("list_approvals", "l")
+        listed_, _ = await second.next(ToolCompleted, "l")
+        assert listed_.result["approvals"] == [{"function": "destroy"}]
+        await second.call("run_tool", "c2", tool_id="destroy", params={"file": str(file)})
+        done, _ = await second.next(ToolCompleted, "c2")
+        assert done.result["spoken"] == "Gone."
+        await other.call("destroy", account="other", file=str(file))
+        await other.next(ApprovalRequested)
+        await second.call("revoke_approval", "r", approval="destroy")
+        await second.next(ToolCompleted, "r")
+        await second.call("revoke_approval", "r2", approval="destroy")
+        nothing, _ = await second.next(ToolFailed, "r2")
+        assert "Nothing is approved" in nothing.error.message
+        await third.call("destroy", file=str(file))
+        await third.next(ApprovalRequested)
+    assert len(file.read_text().splitlines()) == 2
+
+
+async def test_an_approval_for_these_arguments_covers_no_others(
+    executors: Executors, callers: MakeCaller, log: Log, tmp_path: Path
+) -> None:
+    file, other = tmp_path / "ran", tmp_path / "other"
+    for one in (file, other):
+        Path(f"{one}.go").touch()  # noqa: ASYNC240
+    first, second = await callers(), await callers()
+    async with executors.running(PACKS) as service:
+        await first.call("destroy", file=str(file))
+        asked, _ = await first.next(ApprovalRequested)
+        gateway = SessionWriter(log, first.sid, "gateway")
+        await gateway.append(ApprovalClicked(approval_id=asked.approval_id, answer="approved", scope="arguments"), ts=1, cause=None)
+        await first.next(TaskCompleted)
+        await eventually(lambda: not service.session("@local").busy)
+        await second.call("destroy", "c1", file=str(file))
+        await second.next(ToolCompleted, "c1")
+        await second.call("destroy", "c2", file=str(other))
+        await second.next(ApprovalRequested, "c2")
+
+
+async def test_a_function_that_changed_since_is_asked_about_again(
+    executors: Executors, callers: MakeCaller, log: Log, tmp_path: Path
+) -> None:
+    file = tmp_path / "ran"
+    Path(f"{file}.go").touch()  # noqa: ASYNC240
+    writer = SessionWriter(log, "@local", "tools", stem="before")
+    await writer.append(ApprovalStanding(name="destroy", definition="that of another time"), ts=1, cause=None)
+    caller = await callers()
+    async with executors.running(PACKS):
+        await caller.call("destroy", file=str(file))
+        await caller.next(ApprovalRequested)
 
 
 async def test_a_write_under_a_second_id_runs_once_in_two_executors(executors: Executors, caller: Caller, tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def test_every_event_lies_where_those_who_filter_look_for_it() -> None:
         "operator.c.session.erased",
         "tools.c.main",
         "tools.i.main",
+        "tools.i.approval.standing",
         "tools.i.note.remembered",
         "tools.i.tools.checkpoint",
         "voice.c.said",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # avoids these imports when a pack is loaded
     from voxbridge.services.tools.projection import Notes
     from voxbridge.shared import events
     from voxbridge.shared.agents.functions import Function
+    from voxbridge.shared.events.tools import ApprovalStanding
     from voxbridge.shared.store.store import Store
 
 
@@ -52,3 +53,9 @@ class Context:
 
     cancel_task: Callable[[str], Awaitable[None]]
     """Cancel a task of the session, because the user said so. Returns once the log has it."""
+
+    keep: Callable[[events.Event], Awaitable[None]]
+    """Record an event in the account's own log, which has no age. Returns once the log has it."""
+
+    approvals: Callable[[], Awaitable[Iterable[ApprovalStanding]]]
+    """Return the standing approvals of the account."""

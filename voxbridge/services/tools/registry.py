@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Final, TypeVar, cast, get_type_hints
 
@@ -85,6 +86,12 @@ class Tool:
     listed: bool = True
     utterances: tuple[str, ...] = ()
     browser: bool = False
+
+    @property
+    def definition(self) -> str:
+        """Digest of what a person approves: name, description, arguments and effect."""
+        told = msgspec.json.encode([self.name, self.description, self.parameters, self.effect], order="deterministic")
+        return sha256(told).hexdigest()[:32]
 
     def check(self, arguments: dict[str, Any]) -> msgspec.Struct:
         """Return the arguments, typed; numbers in strings are converted. Raises `INVALID_ARGUMENT` naming the field."""

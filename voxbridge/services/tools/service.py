@@ -12,6 +12,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -19,23 +20,26 @@ from nats.aio.msg import Msg
 from nats.micro.request import Request
 
 from voxbridge.services.tools.core import approvals
-from voxbridge.services.tools.core.inputs import Accepted, Input, Raised, Rejected, TimerFired
-from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Resolve, SetTimer, StartEffect
+from voxbridge.services.tools.core.inputs import Accepted, Fact, Input, Raised, Rejected, TimerFired
+from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Grant, Resolve, SetTimer, StartEffect
 from voxbridge.services.tools.core.state import Call, Running
 from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import Tool, load, named, prepare
-from voxbridge.services.tools.session.contexts import Facilities, context_of
+from voxbridge.services.tools.session import standing
+from voxbridge.services.tools.session.contexts import Facilities, context_of, fact
 from voxbridge.services.tools.session.effects import RUNNING_LIMIT, Effects, Key, Outcome
 from voxbridge.services.tools.session.intake import ACK_WAIT_S, Intake
-from voxbridge.services.tools.session.lookup import look_up, unknown
+from voxbridge.services.tools.session.lookup import look_up, needs_approval, unknown
 from voxbridge.services.tools.session.session import WRITER, Session
+from voxbridge.services.tools.session.standing import Standing
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.cancellation import ended
 from voxbridge.shared.config import Recording
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
 from voxbridge.shared.events.gateway import ApprovalClicked, ToolRequested
+from voxbridge.shared.events.tools import ApprovalStanding
 from voxbridge.shared.events.voice import ApprovalAnswered, SessionEnded, ToolCalled
 from voxbridge.shared.log import reader
 from voxbridge.shared.service.process import Resources, Service
@@ -86,6 +90,7 @@ class ToolService(Service):
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._opened = 0
         self._intake = Intake(self._log, self._take, process_id=resources.process_id)
+        self._standing: dict[str, Standing] = {}
         self._timers = Timers[Key](self._fire)
         self._doing = Tasks[None]("the tool executor")
         self._handling = 0
@@ -165,6 +170,7 @@ class ToolService(Service):
             elif isinstance(recorded.event, _DECIDING) and await self._concerns_another(sid, recorded.event):
                 await self._intake.give_back(sid, seq, after_s=AGAIN_S)
             else:
+                await self._learn(recorded.event)
                 await self.session(sid).take(LogInput(recorded))
         except VoxbridgeError as error:
             _log.warning("session %s: %s waits: %s", sid, recorded.type, error.message)
@@ -178,6 +184,11 @@ class ToolService(Service):
         finally:
             self._handling -= 1
             self._changed.set()
+
+    async def _learn(self, event: events.Event) -> None:
+        """Read what the decision about a call depends on, which is made within a step."""
+        if isinstance(event, ToolCalled | ToolRequested) and needs_approval(self._tools, event.name, event.arguments):
+            self._standing[event.account] = await standing.read(self._log, event.account)
 
     async def _live(self, message: Msg) -> None:
         """Take what concerns an open call in the process that has the call, whichever process the consumer delivers it to."""
@@ -223,7 +234,7 @@ class ToolService(Service):
                 return
 
     def _decide(self, wanted: Resolve) -> Accepted | Rejected:
-        return look_up(self._tools, wanted, full=len(self._intake) > HELD_LIMIT)
+        return look_up(self._tools, wanted, self._standing.get(wanted.account, Standing()), full=len(self._intake) > HELD_LIMIT)
 
     async def _perform(self, session: Session, output: Any) -> None:
         if isinstance(output, StartEffect):
@@ -234,11 +245,29 @@ class ToolService(Service):
             self._set_timer(session, output)
         elif isinstance(output, CancelTimer):
             self._timers.cancel((session.sid, output.call_id))
+        elif isinstance(output, Grant):
+            await self._grant(output)
         elif isinstance(output, Done):
             await self._intake.done(session.sid, output.seq)
 
+    async def _grant(self, grant: Grant) -> None:
+        tool = self._tools.get(grant.name)
+        if tool is not None:
+            event = ApprovalStanding(name=grant.name, arguments=grant.arguments, definition=tool.definition)
+            self._do(self._record(self.session(subjects.account_log(grant.account)), fact(event)))
+
     def _facilities(self) -> Facilities:
-        return Facilities(store=self._store, notes=self._notes, in_child=self._effects.in_child, tools=self._tools)
+        return Facilities(
+            store=self._store,
+            notes=self._notes,
+            in_child=self._effects.in_child,
+            tools=self._tools,
+            keep=self._keep,
+            approvals=partial(standing.read, self._log),
+        )
+
+    async def _keep(self, account: str, event: events.Event) -> None:
+        await self.session(subjects.account_log(account)).take(fact(event))
 
     def _start(self, session: Session, effect: StartEffect) -> None:
         call_id, attempt = effect.call_id, effect.attempt
@@ -268,7 +297,7 @@ class ToolService(Service):
                 wait = min(wait * 2, 5.0)
             else:
                 return
-        if not isinstance(input, LogInput) and (call := session.state.open.get(input.call_id)) is not None:
+        if not isinstance(input, LogInput | Fact) and (call := session.state.open.get(input.call_id)) is not None:
             self._intake.release(session.sid, call.seq)
         _log.error("session %s: gave up on %s.", session.sid, type(input).__name__)
 

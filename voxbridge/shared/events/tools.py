@@ -137,6 +137,19 @@ class ApprovalEnded(Event, frozen=True, kw_only=True):
     scope: Literal["once", "arguments", "function"] = "once"
 
 
+@event("approval.standing", writer="tools")
+class ApprovalStanding(Event, frozen=True, kw_only=True):
+    """A fact of the account: calls of this function, or only those with these arguments, are approved from now on, or are not any more.
+
+    `definition` is the digest of the function as it was approved: one that has changed since is asked about again.
+    """
+
+    name: str
+    arguments: dict[str, Any] | None = None
+    definition: str = ""
+    granted: bool = True
+
+
 @event("note.remembered", writer="tools")
 class NoteRemembered(Event, frozen=True, kw_only=True):
     """The user asked for this to be remembered."""

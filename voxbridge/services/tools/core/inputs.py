@@ -105,10 +105,17 @@ class TaskRefused(msgspec.Struct, frozen=True, kw_only=True, tag="task_refused")
     task_id: str
 
 
+class Fact(msgspec.Struct, frozen=True, kw_only=True, tag="fact"):
+    """A fact of an account, to be recorded in its own log, given as builtins."""
+
+    kind: str
+    data: dict[str, Any]
+
+
 class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag="timer"):
     """The timer of a call fired."""
 
     call_id: str
 
 
-Input = Accepted | Rejected | Returned | Scheduled | Raised | Progressed | Stated | TaskRefused | TimerFired
+Input = Accepted | Rejected | Returned | Scheduled | Raised | Progressed | Stated | TaskRefused | TimerFired | Fact

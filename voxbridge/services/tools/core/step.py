@@ -17,6 +17,7 @@ from voxbridge.services.tools.core import approvals, calls, duplicates
 from voxbridge.services.tools.core.calls import Steps, task_id
 from voxbridge.services.tools.core.inputs import (
     Accepted,
+    Fact,
     Input,
     Progressed,
     Raised,
@@ -52,6 +53,8 @@ def step(state: State, input: Input | LogInput, now: int) -> Steps:
     """Take one input at `now` (µs of the Unix clock)."""
     if isinstance(input, LogInput):
         return _heard(state, input.recorded, now)
+    if isinstance(input, Fact):
+        return state, [Append(msgspec.convert(input.data, events.KINDS[input.kind].cls))]
     call = state.open.get(input.call_id)
     if call is None:
         seq = state.ended.get(input.call_id)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
 
 from voxbridge.services.tools.context import Context, InChild
-from voxbridge.services.tools.core.inputs import Input, Progressed, Stated, TaskRefused
+from voxbridge.services.tools.core.inputs import Fact, Input, Progressed, Stated, TaskRefused
 from voxbridge.services.tools.core.outputs import StartEffect
 from voxbridge.services.tools.core.state import Running
 from voxbridge.services.tools.core.tasks import open_tasks
 from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import Tool
 from voxbridge.services.tools.session.session import WRITER, Session
+from voxbridge.services.tools.session.standing import Standing
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.store.store import Store
@@ -28,6 +29,19 @@ class Facilities:
     notes: Notes
     in_child: InChild
     tools: Mapping[str, Tool]
+    keep: Callable[[str, events.Event], Awaitable[None]]
+    """Record a fact in the own log of an account."""
+
+    approvals: Callable[[str], Awaitable[Standing]]
+    """Read the standing approvals of an account."""
+
+
+def fact(event: events.Event) -> Fact:
+    """Return the input that records a fact of an account. Raises ValueError for an event that a function cannot state."""
+    kind = events.kind_of(event)
+    if kind.writer != WRITER or kind.visible:
+        raise ValueError(f"a function cannot state {kind.name}")
+    return Fact(kind=kind.name, data=msgspec.to_builtins(event))
 
 
 def context_of(session: Session, effect: StartEffect, facilities: Facilities, *, now: int) -> Context:
@@ -41,13 +55,14 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
             raise VoxbridgeError(Code.CANCELLED, f"The call of {effect.name} is over.", retryable=False)
 
     async def emit(event: events.Event) -> None:
-        kind = events.kind_of(event)
-        if kind.writer != WRITER or kind.visible:
-            raise ValueError(f"a function cannot state {kind.name}")
-        await say(Stated(call_id=call_id, attempt=attempt, kind=kind.name, data=msgspec.to_builtins(event)))
+        stated = fact(event)
+        await say(Stated(call_id=call_id, attempt=attempt, kind=stated.kind, data=stated.data))
 
     async def progress(done: float, message: str) -> None:
         await say(Progressed(call_id=call_id, attempt=attempt, done=done, message=message))
+
+    async def keep(event: events.Event) -> None:
+        await facilities.keep(effect.account, event)
 
     async def cancel_task(task: str) -> None:
         await say(TaskRefused(call_id=call_id, attempt=attempt, task_id=task))
@@ -66,4 +81,6 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         catalogue=lambda: [tool.card() for tool in facilities.tools.values()],
         tasks=lambda: open_tasks(session.state, but=call_id),
         cancel_task=cancel_task,
+        keep=keep,
+        approvals=lambda: facilities.approvals(effect.account),
     )

@@ -9,6 +9,7 @@ from typing import Any, Final
 from voxbridge.services.tools.core.inputs import Accepted, Rejected, Target
 from voxbridge.services.tools.core.outputs import Resolve
 from voxbridge.services.tools.registry import Tool
+from voxbridge.services.tools.session.standing import Standing
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
 
@@ -16,8 +17,8 @@ RUN_TOOL: Final = "run_tool"
 """The function that runs another one, by that one's rules."""
 
 
-def look_up(tools: Mapping[str, Tool], wanted: Resolve, *, full: bool = False) -> Accepted | Rejected:
-    """Decide on a call; `full`: this executor has all the calls it can hold."""
+def look_up(tools: Mapping[str, Tool], wanted: Resolve, standing: Standing, *, full: bool = False) -> Accepted | Rejected:
+    """Decide on a call of an account with these standing approvals; `full`: this executor has all the calls it can hold."""
     if full:
         error = Failure(code=Code.OVERLOADED, message="Too many functions are open; try again in a moment.", retryable=True)
         return Rejected(call_id=wanted.call_id, error=error)
@@ -34,7 +35,7 @@ def look_up(tools: Mapping[str, Tool], wanted: Resolve, *, full: bool = False) -
         timeout_ms=round(tool.timeout_s * 1_000),
         idempotent=tool.idempotent,
         effect=tool.effect,
-        approval=tool.approval,
+        approval="never" if standing.approves(tool, target.arguments) else tool.approval,
         target=target if target.name != wanted.name else None,
     )
 
@@ -51,6 +52,13 @@ def _target(tools: Mapping[str, Tool], wanted: Target) -> Target:
     if inner.name == RUN_TOOL:
         raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{RUN_TOOL} runs another tool, not itself.", field="tool_id")
     return inner
+
+
+def needs_approval(tools: Mapping[str, Tool], name: str, arguments: Mapping[str, Any]) -> bool:
+    """Tell whether standing approvals matter for a call: whether the function, or the tool that it runs, asks for approval."""
+    said = arguments.get("tool_id") if name == RUN_TOOL else name
+    found = [tool for known, tool in tools.items() if isinstance(said, str) and known.casefold() == "_".join(said.casefold().split())]
+    return any(tool.approval != "never" for tool in found)
 
 
 def _named(tools: Mapping[str, Tool], said: str) -> str:

@@ -14,6 +14,7 @@ from voxbridge.services.tools.packs.catalogue.spoken import duration, listed, ma
 from voxbridge.services.tools.registry import function
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.tools import ApprovalStanding
 
 TOOLS_SHOWN: Final = 40
 """Functions in one answer of `list_tools`."""
@@ -126,6 +127,57 @@ async def cancel_task(ctx: Context, task: Annotated[str, Meta(max_length=80, exa
         raise VoxbridgeError(Code.NOT_FOUND, f"Which one? There is {listed(list(named))}.", field="task")
     await ctx.cancel_task(named[found].task_id)
     return {"cancelled": 1, "task_id": named[found].task_id, "spoken": f"I cancelled {found}."}
+
+
+@function(effect="read")
+async def list_approvals(ctx: Context) -> dict[str, Any]:
+    """List what the user has approved for good.
+
+    Examples:
+        what have I approved
+        which approvals are standing
+        what may you do without asking me
+        list my permissions for you
+        what did I allow for good
+        show the standing approvals
+    """
+    standing = list(await ctx.approvals())
+    names = list(dict.fromkeys(event.name.replace("_", " ") for event in standing))
+    told = [{"function": event.name, **({"arguments": event.arguments} if event.arguments is not None else {})} for event in standing]
+    return {
+        "count": len(told),
+        "approvals": told[:TOOLS_SHOWN],
+        "spoken": f"Without asking, I may use {listed(names)}." if names else "You have approved nothing for good.",
+    }
+
+
+@function(idempotent=True)
+async def revoke_approval(
+    ctx: Context, approval: Annotated[str, Meta(min_length=1, max_length=80, examples=["delete_macro"])]
+) -> dict[str, Any]:
+    """Take back what the user approved for good: you will ask again.
+
+    Args:
+        approval: Function, in the user's words.
+
+    Examples:
+        ask me again before you delete a macro
+        take back the approval for payments
+        revoke my permission to write files
+        I no longer allow that
+        don't delete macros without asking any more
+        withdraw what I approved
+    """
+    standing = list(await ctx.approvals())
+    names = list(dict.fromkeys(event.name.replace("_", " ") for event in standing))
+    found = match(approval, names)
+    if found is None:
+        message = f"There is no standing approval for that; there is one for {listed(names)}." if names else "Nothing is approved for good."
+        raise VoxbridgeError(Code.NOT_FOUND, message, field="approval")
+    revoked = [event for event in standing if event.name.replace("_", " ") == found]
+    for event in revoked:
+        await ctx.keep(ApprovalStanding(name=event.name, arguments=event.arguments, granted=False))
+    return {"revoked": len(revoked), "spoken": f"I will ask again before I {found}."}
 
 
 def _shown(tools: Sequence[Function], *, described: bool) -> list[Any]:
