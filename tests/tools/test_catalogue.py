@@ -158,7 +158,7 @@ async def test_an_approval_for_good_is_kept_by_the_account_listed_and_taken_back
         await other.next(ApprovalRequested)
         await second.call("revoke_approval", "r", approval="destroy")
         await second.next(ToolCompleted, "r")
-        await second.call("revoke_approval", "r2", approval="destroy")
+        await second.call("revoke_approval", "r2", approval="the same again")
         nothing, _ = await second.next(ToolFailed, "r2")
         assert "Nothing is approved" in nothing.error.message
         await third.call("destroy", file=str(file))
