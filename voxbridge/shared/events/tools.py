@@ -157,3 +157,116 @@ class NoteRemembered(Event, frozen=True, kw_only=True):
     note_id: str
     account: str
     text: str
+
+
+@event("run.started", writer="tools", visible=True)
+class RunStarted(Event, frozen=True, kw_only=True):
+    """A run of a macro or a workflow began its first of `steps` steps."""
+
+    run_id: str
+    name: str
+    kind: Literal["macro", "workflow"]
+    steps: int
+    inputs: dict[str, Any]
+
+
+@event("run.step_started", writer="tools", visible=True)
+class RunStepStarted(Event, frozen=True, kw_only=True):
+    """An attempt of a step began. `step` is its path within the run, `target` the function or macro that it runs."""
+
+    run_id: str
+    step: str
+    attempt: int
+    action: str
+    target: str = ""
+
+
+@event("run.step_completed", writer="tools", visible=True)
+class RunStepCompleted(Event, frozen=True, kw_only=True):
+    """The step ended well. `spoken` is what it says to the user."""
+
+    run_id: str
+    step: str
+    attempt: int
+    spoken: str = ""
+
+
+@event("run.step_failed", writer="tools", visible=True)
+class RunStepFailed(Event, frozen=True, kw_only=True):
+    """The attempt failed, or was cut off; `known` is false where it may have taken effect all the same."""
+
+    run_id: str
+    step: str
+    attempt: int
+    error: Failure
+    known: bool = True
+
+
+@event("run.step_skipped", writer="tools", visible=True)
+class RunStepSkipped(Event, frozen=True, kw_only=True):
+    """The step was left out, since its condition does not hold."""
+
+    run_id: str
+    step: str
+
+
+@event("run.waiting", writer="tools", visible=True)
+class RunWaiting(Event, frozen=True, kw_only=True):
+    """The run waits: for earlier runs (`queued`), or for a person, who is asked `question` until `expires_ts` (µs)."""
+
+    run_id: str
+    name: str
+    reason: Literal["queued", "confirm", "ask", "error", "approval"]
+    step: str = ""
+    question: str = ""
+    expires_ts: int | None = None
+
+
+@event("run.completed", writer="tools", visible=True)
+class RunCompleted(Event, frozen=True, kw_only=True):
+    """The run ended well, after `ms` milliseconds and `steps` attempts of steps."""
+
+    run_id: str
+    name: str
+    result: dict[str, Any]
+    steps: int
+    ms: int
+
+
+@event("run.failed", writer="tools", visible=True)
+class RunFailed(Event, frozen=True, kw_only=True):
+    """The run ended at a step that failed, or because its time was over."""
+
+    run_id: str
+    name: str
+    error: Failure
+    step: str
+    ms: int
+
+
+@event("run.cancelled", writer="tools", visible=True)
+class RunCancelled(Event, frozen=True, kw_only=True):
+    """The run was cancelled, or was not confirmed."""
+
+    run_id: str
+    name: str
+    reason: str
+    ms: int
+
+
+@event("macro.saved", writer="tools")
+class MacroSaved(Event, frozen=True, kw_only=True):
+    """A macro was made, or replaced. `document` is all of it (`voxbridge.services.tools.runs.document`)."""
+
+    macro_id: str
+    account: str
+    document: dict[str, Any]
+
+
+@event("macro.deleted", writer="tools")
+class MacroDeleted(Event, frozen=True, kw_only=True):
+    """A macro was deleted."""
+
+    macro_id: str
+    account: str
+    name: str

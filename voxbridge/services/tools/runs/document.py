@@ -207,6 +207,9 @@ def _check(document: Document) -> None:
             message = f"Two steps have the id {step.id!r}; give each its own."
             raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field=f"steps[{number}].id")
         seen.add(step.id)
+        if step.timeout_s is not None and not isinstance(step.action, Call):
+            message = f"The step {step.id!r} calls no function, so it has no timeout_s of its own."
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field=f"steps[{number}].timeout_s")
     for name, given in document.inputs.items():
         if given.default is not None and not fits(given.default, given.type):
             message = f"The default of {name!r} is not of the type {given.type}."
