@@ -131,7 +131,7 @@ class ToolService(Service):
         self._do(self._children.warm_up())
         beside = [asyncio.create_task(self._intake.renew()), asyncio.create_task(self._look_after())]
         try:
-            await self._intake.run(self._stopping, self._has_room, self._room_changed)
+            await self._intake.run(self._stopping, self._room, self._room_changed)
             await self._settle()
         finally:
             await ended(*beside)
@@ -150,8 +150,8 @@ class ToolService(Service):
         self._handling += 1
         self._do(self._handle(recorded))
 
-    def _has_room(self) -> bool:
-        return len(self._effects) + self._handling < RUNNING_LIMIT
+    def _room(self) -> int:
+        return RUNNING_LIMIT - len(self._effects) - self._handling
 
     async def _room_changed(self, timeout_s: float) -> None:
         self._changed.clear()

@@ -24,6 +24,7 @@ from nats.errors import Error as NatsError
 from nats.js.api import ConsumerConfig
 from nats.js.errors import APIError
 
+from voxbridge.services.tools.session.pull import Pull
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import VoxbridgeError
@@ -92,8 +93,9 @@ class Intake:
             await streams.ensure_consumer(self._log.js, wanted, stream)
         await self._log.nc.subscribe(HELD, cb=self._asked)
 
-    async def run(self, stopping: asyncio.Event, room: Callable[[], bool], wait: Callable[[float], Awaitable[None]]) -> None:
-        """Take messages until `stopping` is set. Without `room`, none is taken: the stream is the queue, and other processes take them."""
+    async def run(self, stopping: asyncio.Event, room: Callable[[], int], wait: Callable[[float], Awaitable[None]]) -> None:
+        """Take as many messages as there is `room` for, until `stopping` is set. The others wait in the stream, and other processes take
+        them."""
         async with asyncio.TaskGroup() as both:
             for stream, wanted in CONSUMERS:
                 both.create_task(self._pull(stream, wanted, stopping, room, wait))
@@ -103,25 +105,23 @@ class Intake:
         stream: str,
         wanted: ConsumerConfig,
         stopping: asyncio.Event,
-        room: Callable[[], bool],
+        room: Callable[[], int],
         wait: Callable[[float], Awaitable[None]],
     ) -> None:
-        subscription = await self._log.js.pull_subscribe_bind(DURABLE, stream=stream)
+        pull = Pull(self._log.nc, stream, DURABLE, self._receive)
+        await pull.start()
         while not stopping.is_set():
-            if not room():
+            free = room()
+            if free <= 0:
                 await wait(PULL_S)
                 continue
             try:
-                # One at a time: a larger request would wait until it is filled.
-                for message in await subscription.fetch(1, timeout=PULL_S):
-                    await self._receive(message)
-            except TimeoutError:
-                continue
+                await pull.take(-(-free // len(CONSUMERS)), PULL_S)  # a share each, and never less than one
             except (NatsError, APIError) as error:
                 _log.warning("calls cannot be taken now: %s", error)
                 await asyncio.sleep(PULL_S)
                 await self._ensure_again(stream, wanted)
-        await subscription.unsubscribe()
+        await pull.stop()
 
     async def renew(self) -> None:
         """Renew the held messages forever, so that they are not redelivered."""
