@@ -25,6 +25,9 @@ _ENDPOINTS: Final = (
 _PRICE = r"\s*[^\s=,]+=\d{1,6}(?:\.\d{1,6})?/\d{1,6}(?:\.\d{1,6})?\s*"
 _PRICES: Final = (rf"(?:{_PRICE}(?:,{_PRICE})*)?", "`model=in/out`, separated by commas, such as `claude-sonnet-5=3/15`")
 
+_HOST = r"\s*[0-9a-zA-Z._-]{1,253}(?::\d{1,5})?\s*"
+_HOSTS: Final = (rf"(?:{_HOST}(?:,{_HOST})*)?", "`name` or `name:port`, separated by commas, such as `wiki.example:8090`")
+
 _NETWORK = r"\s*[0-9a-fA-F:.]+(?:/\d{1,3})?\s*"
 _NETWORKS: Final = (rf"(?:{_NETWORK}(?:,{_NETWORK})*)?", "addresses or networks, separated by commas, such as `10.0.0.0/8`")
 
@@ -219,6 +222,12 @@ class Config:
     tool_keys: str = _setting(
         "",
         "Variables with keys of providers that functions use, separated by commas: `voxbridge up` gives the tools service no other key.",
+    )
+    fetch_hosts: str = _setting(
+        "",
+        "Hosts, `name` or `name:port` separated by commas, that functions may fetch from although their addresses are private; a port "
+        "beside 80, 443, 8000, 8080 and 8443 must be named.",
+        form=_HOSTS,
     )
     tool_packs: str = _setting(
         "",

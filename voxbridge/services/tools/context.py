@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # avoids these imports when a pack is loaded
     from voxbridge.shared import events
     from voxbridge.shared.agents.functions import Function
     from voxbridge.shared.events.tools import ApprovalStanding
+    from voxbridge.shared.fetch import Fetcher
     from voxbridge.shared.store.store import Store
 
 
@@ -44,6 +45,9 @@ class Context:
 
     in_child: InChild
     """Run a worker in a process that is killed at its timeout."""
+
+    fetcher: Fetcher
+    """Fetch URLs that a model, a user or a page named."""
 
     catalogue: Callable[[], Sequence[Function]]
     """Return all functions of the installation."""

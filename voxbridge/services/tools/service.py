@@ -41,6 +41,7 @@ from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
 from voxbridge.shared.events.gateway import ApprovalClicked, ToolRequested
 from voxbridge.shared.events.tools import ApprovalStanding
 from voxbridge.shared.events.voice import ApprovalAnswered, SessionEnded, ToolCalled
+from voxbridge.shared.fetch import Fetcher
 from voxbridge.shared.log import reader
 from voxbridge.shared.service.process import Resources, Service
 from voxbridge.shared.step.effects import Tasks, Timers
@@ -86,6 +87,7 @@ class ToolService(Service):
         self._store = Store(resources.redis)
         self._notes = Notes(self._log, self._store)
         self._children = Children(self._tools)
+        self._fetcher = Fetcher(resources.config.fetch_hosts)
         self._effects = Effects(self._ended, self._children)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._opened = 0
@@ -261,6 +263,7 @@ class ToolService(Service):
             store=self._store,
             notes=self._notes,
             in_child=self._effects.in_child,
+            fetcher=self._fetcher,
             tools=self._tools,
             keep=self._keep,
             approvals=partial(standing.read, self._log),

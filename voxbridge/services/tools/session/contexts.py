@@ -18,6 +18,7 @@ from voxbridge.services.tools.session.session import WRITER, Session
 from voxbridge.services.tools.session.standing import Standing
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.fetch import Fetcher
 from voxbridge.shared.store.store import Store
 
 
@@ -28,6 +29,7 @@ class Facilities:
     store: Store
     notes: Notes
     in_child: InChild
+    fetcher: Fetcher
     tools: Mapping[str, Tool]
     keep: Callable[[str, events.Event], Awaitable[None]]
     """Record a fact in the own log of an account."""
@@ -78,6 +80,7 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         emit=emit,
         progress=progress,
         in_child=facilities.in_child,
+        fetcher=facilities.fetcher,
         catalogue=lambda: [tool.card() for tool in facilities.tools.values()],
         tasks=lambda: open_tasks(session.state, but=call_id),
         cancel_task=cancel_task,
