@@ -19,13 +19,14 @@ import msgspec
 from nats.aio.msg import Msg
 from nats.micro.request import Request
 
+from voxbridge.services.tools.catalogue import Catalogue
 from voxbridge.services.tools.core import approvals
 from voxbridge.services.tools.core.inputs import Accepted, Fact, Input, Raised, Rejected, TimerFired
 from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Grant, Resolve, SetTimer, StartEffect
 from voxbridge.services.tools.core.state import Call, Running
 from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.projection import Notes
-from voxbridge.services.tools.registry import Tool, load, named, prepare
+from voxbridge.services.tools.registry import load, named, prepare
 from voxbridge.services.tools.session import standing
 from voxbridge.services.tools.session.contexts import Facilities, context_of, fact
 from voxbridge.services.tools.session.effects import RUNNING_LIMIT, Effects, Key, Outcome
@@ -82,7 +83,7 @@ class ToolService(Service):
         self._clock = resources.clock
         self._process_id = resources.process_id
         self._packs = packs
-        self._tools: Mapping[str, Tool] = load(packs, timeout_s=resources.config.tool_timeout_s)
+        self._tools = Catalogue(load(packs, timeout_s=resources.config.tool_timeout_s))
         self._log = resources.log
         self._store = Store(resources.redis)
         self._notes = Notes(self._log, self._store)
@@ -99,11 +100,11 @@ class ToolService(Service):
         self._changed = asyncio.Event()
         self._stopping = asyncio.Event()
         self._drained = asyncio.Event()
-        self._catalogued = False
+        self._published = 0
 
     def health(self) -> Mapping[str, bool]:
         """Return whether the functions are in the catalogue."""
-        return {"catalogue": self._catalogued}
+        return {"catalogue": self._published > 0}
 
     def stats(self) -> Mapping[str, float]:
         """Return counts: effects that run, calls that are open, sessions, calls taken and refused, and children."""
@@ -125,7 +126,7 @@ class ToolService(Service):
 
     async def catalogue(self, request: Request) -> None:
         """Answer `vx.svc.tools.list`: the functions as JSON."""
-        await request.respond(msgspec.json.encode([tool.card() for tool in self._tools.values()]))
+        await request.respond(msgspec.json.encode(self._tools.cards()))
 
     async def serve(self) -> None:
         """Take calls until drained."""
@@ -316,17 +317,22 @@ class ToolService(Service):
     # --- the rest ---
 
     async def _look_after(self) -> None:
-        """Restore what Valkey lost: the notes first, then the catalogue, which marks the notes as complete."""
+        """Restore what Valkey lost: the notes first, then the catalogue, which marks the notes as complete. Publish what changed."""
         while True:
+            version = self._tools.version
             try:
-                if not self._catalogued or self._notes.stale or await self._notes.lost():
+                lost = not self._published or self._notes.stale or await self._notes.lost()
+                if lost:
                     count = await self._notes.restore()
-                    await self._store.publish_functions([tool.card() for tool in self._tools.values()])
-                    self._catalogued = True
                     _log.info("the catalogue has %d functions; the log has %d notes.", len(self._tools), count)
+                if lost or self._published != version:
+                    await self._store.publish_functions(self._tools.cards())
+                    self._published = version
             except VoxbridgeError as error:
                 _log.warning("the catalogue waits: %s", error.message)
-            await asyncio.sleep(LOOK_AFTER_S)
+                await asyncio.sleep(LOOK_AFTER_S)
+            else:
+                await self._tools.changed(version, LOOK_AFTER_S)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         self._doing.background(work)
