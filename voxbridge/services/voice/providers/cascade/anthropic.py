@@ -18,6 +18,7 @@ from anthropic.types import RawContentBlockDeltaEvent, RawMessageDeltaEvent, Raw
 
 from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
 from voxbridge.services.voice.core.outputs import Complete, ToolUse
+from voxbridge.services.voice.providers import dialects
 from voxbridge.services.voice.providers.cascade import base, endpoints
 from voxbridge.services.voice.providers.cascade.base import Turn, Written
 from voxbridge.shared.agents.functions import Function
@@ -207,7 +208,7 @@ def _body(request: Complete) -> dict[str, Any]:
 def _tools(functions: Sequence[Function]) -> list[dict[str, Any]]:
     """Return the tools in the order of their names: the same functions are then the same bytes, by which the cache finds them."""
     tools: list[dict[str, Any]] = [
-        {"name": function.name, "description": function.description, "input_schema": function.parameters}
+        {"name": function.name, "description": function.description, "input_schema": dialects.anthropic(function.parameters)}
         for function in sorted(functions, key=lambda function: function.name)
     ]
     tools[-1]["cache_control"] = _CACHED

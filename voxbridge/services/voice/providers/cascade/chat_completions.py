@@ -17,6 +17,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
 from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse
+from voxbridge.services.voice.providers import dialects
 from voxbridge.services.voice.providers.cascade import base, endpoints, own_offer
 from voxbridge.services.voice.providers.cascade.base import Written
 from voxbridge.shared.agents.functions import Function
@@ -142,7 +143,7 @@ def _call(use: ToolUse) -> Any:
 def _tool(function: Function) -> Any:
     return {
         "type": "function",
-        "function": {"name": function.name, "description": function.description, "parameters": function.parameters},
+        "function": {"name": function.name, "description": function.description, "parameters": dialects.openai(function.parameters)},
     }
 
 

@@ -19,6 +19,7 @@ from google.genai import errors, types
 
 from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
 from voxbridge.services.voice.core.outputs import Complete, ToolUse
+from voxbridge.services.voice.providers import dialects
 from voxbridge.services.voice.providers.cascade import base, endpoints
 from voxbridge.services.voice.providers.cascade.base import Result, Turn, Written
 from voxbridge.shared.agents.functions import Function
@@ -124,7 +125,9 @@ def _calls(effect: int, called: list[types.FunctionCall], ended: types.FinishRea
 
 def _config(functions: tuple[Function, ...], instructions: str, model: str) -> types.GenerateContentConfig:
     declared = [
-        types.FunctionDeclaration(name=function.name, description=function.description, parameters_json_schema=function.parameters)
+        types.FunctionDeclaration(
+            name=function.name, description=function.description, parameters_json_schema=dialects.gemini(function.parameters)
+        )
         for function in sorted(functions, key=lambda function: function.name)
     ]
     return types.GenerateContentConfig(

@@ -11,6 +11,7 @@ from voxbridge.services.voice.core import capabilities
 from voxbridge.services.voice.core.capabilities import Capabilities
 from voxbridge.services.voice.core.outputs import Message
 from voxbridge.services.voice.core.prompt import prompt
+from voxbridge.services.voice.providers import dialects
 from voxbridge.services.voice.providers.realtime.base import Setup
 from voxbridge.shared.agents.functions import Function
 
@@ -75,7 +76,7 @@ def config(setup: Setup, can: Capabilities) -> types.LiveConnectConfig:
 def _declared(function: Function, can: Capabilities) -> types.FunctionDeclaration:
     behavior = types.Behavior.NON_BLOCKING if function.kind == "async" and can.nonblocking_calls == "opt_in" else None
     return types.FunctionDeclaration(
-        name=function.name, description=function.description, parameters_json_schema=function.parameters, behavior=behavior
+        name=function.name, description=function.description, parameters_json_schema=dialects.gemini(function.parameters), behavior=behavior
     )
 
 

@@ -16,6 +16,7 @@ from openai.types.realtime.realtime_audio_config_output_param import RealtimeAud
 from openai.types.realtime.realtime_audio_input_turn_detection_param import ServerVad
 
 from voxbridge.services.voice.core.outputs import Message
+from voxbridge.services.voice.providers import dialects
 from voxbridge.services.voice.providers.realtime.base import ConnectionLost, Setup
 from voxbridge.shared.agents.functions import Function
 
@@ -138,7 +139,12 @@ def unset(kind: str, code: str, param: str) -> ConnectionLost:
 
 
 def _tool(function: Function) -> RealtimeFunctionToolParam:
-    return {"type": "function", "name": function.name, "description": function.description, "parameters": function.parameters}
+    return {
+        "type": "function",
+        "name": function.name,
+        "description": function.description,
+        "parameters": dialects.openai(function.parameters),
+    }
 
 
 class _Error(msgspec.Struct):
