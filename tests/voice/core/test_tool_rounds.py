@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.fakes.gemini.server import GeminiServer
@@ -99,3 +100,16 @@ async def test_five_rounds_are_usual(workers: Workers, page: Page, model_server:
         await a_turn(page)
         await page.ends()
     assert said(page) == ["All right."]
+
+
+async def test_a_session_keeps_no_functions_that_its_models_are_not_offered(workers: Workers, page: Page, store: Store) -> None:
+    rare = Function(name="rarely_used", description="Rare.", parameters={"type": "object", "properties": {}}, listed=False)
+    await store.publish_functions([LOOK_UP, rare])
+    async with workers.running():
+        await page.open(output="text")
+        started = await page.event(ev.SessionStarted)
+        await page.ends()
+    assert started.tools == ("look_up",)
+    journals = [one.event for one in await page.everything() if one.type == "voice.journal"]
+    assert b"look_up" in msgspec.msgpack.encode(journals)
+    assert b"rarely_used" not in msgspec.msgpack.encode(journals)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import msgspec
 
@@ -12,6 +13,7 @@ from voxbridge.services.voice.session.worker import Offer
 from voxbridge.shared import events
 from voxbridge.shared.agents.files import Agents
 from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import Agent
 from voxbridge.shared.audio.recordings import wanted
 from voxbridge.shared.config import Config
 from voxbridge.shared.events.gateway import SessionRequested
@@ -40,14 +42,14 @@ class Offers:
         functions = await self._functions()
         request = requested.event
         if not isinstance(request, SessionRequested) or self._keys is None or (request.mode in ("local", "echo") and not request.agent):
-            return Offer(functions=functions)
+            return Offer(functions=_needed(functions, ()))
         usable = await self._keys.usable()
         keyless = self._config.named_endpoints  # an endpoint that needs a key refuses requests itself
         providers = ("local", "echo", *(name for name, has in usable.items() if has or name in keyless))
         members = self._agents.current().team(request.agent) if request.agent else None
         for name, unknown in agents.unknown_functions(members.agents if members else (), (*functions, *request.functions)):
             _log.warning("agent %s: there is no function %s; it begins without", name, ", ".join(unknown))
-        return Offer(functions=functions, providers=providers, team=members)
+        return Offer(functions=_needed(functions, members.agents if members else ()), providers=providers, team=members)
 
     async def _functions(self) -> tuple[Function, ...]:
         """Return the catalogue without utterances, which no session keeps; the same object for as long as the catalogue is."""
@@ -66,3 +68,9 @@ class Offers:
         if record:
             await self._recorders.prepare(requested.sid)
         return offer._replace(record=record)
+
+
+def _needed(functions: Sequence[Function], team: Sequence[Agent]) -> tuple[Function, ...]:
+    """Return the functions that a session needs to know, which its log keeps: those listed for models, and those that its agents name."""
+    named = {name for agent in team for name in agent.tools or ()}
+    return tuple(function for function in functions if function.listed or function.name in named)
