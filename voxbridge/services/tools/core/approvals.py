@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-from voxbridge.services.tools.core import calls
+from voxbridge.services.tools.core import calls, runs
 from voxbridge.services.tools.core.outputs import Grant, Output, SetTimer
 from voxbridge.services.tools.core.state import Asking, Call, State
 from voxbridge.shared.events.tools import ApprovalEnded, ApprovalRequested
@@ -27,11 +27,6 @@ QUESTION_CHARACTERS: Final = 200
 Outcome = Literal["approved", "denied", "lapsed", "withdrawn"]
 
 
-def approval_id(call_id: str) -> str:
-    """Return the id of the approval that a call waits for."""
-    return f"approval-{call_id}"
-
-
 def call_of(state: State, approval: str) -> Call | None:
     """Return the call that waits for this approval."""
     call = state.open.get(approval.removeprefix("approval-"))
@@ -42,7 +37,7 @@ def ask(state: State, call: Call, now: int) -> calls.Steps:
     """Ask for approval, and answer the caller with the question."""
     call = replace(call, phase=Asking(now + EXPIRES_US))
     requested = ApprovalRequested(
-        approval_id=approval_id(call.id),
+        approval_id=calls.approval_id(call.id),
         call_id=call.id,
         name=call.target.name,
         arguments=call.target.arguments,
@@ -57,7 +52,7 @@ def ask(state: State, call: Call, now: int) -> calls.Steps:
 
 def answer(call: Call) -> dict[str, Any]:
     """Return the result for the caller of a call that waits for approval."""
-    return {"status": "needs_approval", "approval_id": approval_id(call.id), "spoken": question(call)}
+    return {"status": "needs_approval", "approval_id": calls.approval_id(call.id), "spoken": question(call)}
 
 
 def question(call: Call) -> str:
@@ -72,14 +67,14 @@ def decided(
 ) -> calls.Steps:
     """End the question: run the call, or drop it."""
     ended = ApprovalEnded(
-        approval_id=approval_id(call.id), call_id=call.id, name=call.target.name, outcome=outcome, by=by, scope=_scope(call, scope)
+        approval_id=calls.approval_id(call.id), call_id=call.id, name=call.target.name, outcome=outcome, by=by, scope=_scope(call, scope)
     )
     if outcome != "approved":
         return calls.drop(state, call, ended)
     granted: list[Output] = [Append(ended)]
     if ended.scope != "once":
         granted.append(Grant(call.account, call.target.name, call.target.arguments if ended.scope == "arguments" else None))
-    state, outputs = calls.begin(state, call, now)
+    state, outputs = runs.begun(state, call, now) if call.rules.start is not None else calls.begin(state, call, now)
     return state, [*granted, *outputs]
 
 
@@ -89,6 +84,8 @@ def woken(state: State, call: Call, asking: Asking, now: int) -> calls.Steps:
 
 
 def _scope(call: Call, wanted: str) -> Literal["once", "arguments", "function"]:
+    if call.rules.mode == "run":
+        return "once" if call.rules.approval == "always" else "arguments"  # one macro's approval is not another's
     if call.rules.approval == "first":
         return "arguments" if wanted == "arguments" else "function"
     return "function" if wanted == "function" else "arguments" if wanted == "arguments" else "once"

@@ -11,11 +11,12 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from voxbridge.services.tools.core.inputs import Alarm
-from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Output, SetTimer, StartEffect
+from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Output, SetTimer, StartEffect, StepEnded
 from voxbridge.services.tools.core.state import Call, Joined, Recent, Running, Scheduled, State, Waiting
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events.tools import (
+    ApprovalEnded,
     TaskCancelled,
     TaskCompleted,
     TaskFailed,
@@ -48,6 +49,11 @@ Steps = tuple[State, list[Output]]
 def task_id(call_id: str) -> str:
     """Return the id of the task that a call began."""
     return f"task-{call_id}"
+
+
+def approval_id(call_id: str) -> str:
+    """Return the id of the approval that a call waits for."""
+    return f"approval-{call_id}"
 
 
 def put(state: State, call: Call) -> State:
@@ -93,7 +99,9 @@ def _start(state: State, call: Call, ends_at: int, now: int) -> Steps:
 
 
 def answered(call: Call, result: dict[str, Any], now: int) -> tuple[Call, list[Output]]:
-    """Answer the caller while the work goes on."""
+    """Answer the caller while the work goes on. A run waits for the end."""
+    if call.run:
+        return call, []
     answer = {"task_id": task_id(call.id), "status": "started", **result}
     return replace(call, answered=True), [Append(ToolCompleted(call_id=call.id, name=call.name, result=answer, ms=ms(call, now)))]
 
@@ -110,7 +118,11 @@ def schedule(state: State, call: Call, alarm: Alarm, now: int) -> Steps:
     due = call.called_at + alarm.after_ms * 1_000
     outputs: list[Output] = []
     cancelled = call.phase.cancelled if isinstance(call.phase, Running) else ""
-    if not call.answered:
+    if call.run:  # the step has what it wanted: the alarm is a task like any other now
+        result = {"task_id": task_id(call.id), **alarm.result, "spoken": alarm.spoken}
+        outputs = [StepEnded(call.run, call.id, ToolCompleted(call_id=call.id, name=call.name, result=result, ms=ms(call, now)))]
+        call = replace(call, run="", answered=True)
+    elif not call.answered:
         call, outputs = answered(call, {**alarm.result, "spoken": alarm.spoken}, now)
     started = TaskStarted(task_id=task_id(call.id), function=call.target.name, call_id=call.id, due_ts=due, label=alarm.label)
     outputs.append(Append(started))
@@ -153,13 +165,18 @@ def cancel(state: State, call: Call, reason: str, now: int) -> Steps:
         return put(state, replace(call, phase=phase)), [CancelEffect(call.id)]
     if isinstance(call.phase, Waiting | Joined):
         return close(state, call, cancellation(reason), now)
+    return cancelled(state, call, reason, now)
+
+
+def cancelled(state: State, call: Call, reason: str, now: int) -> Steps:
+    """End a task as cancelled."""
     return _end(state, call, TaskCancelled(task_id=task_id(call.id), function=call.target.name, reason=reason), now)
 
 
 def close(state: State, call: Call, outcome: dict[str, Any] | Failure | None, now: int, *, announce: str = "") -> Steps:
     """End a call with its result, its error, or None where it is not known how far it came; calls that joined it end alike."""
     state, outputs = _end(state, call, _event(call, outcome, now, announce), now)
-    if isinstance(outcome, dict) and call.rules.effect != "read" and call.rules.mode != "alarm":
+    if isinstance(outcome, dict) and call.rules.effect != "read" and call.rules.mode not in ("alarm", "run") and not call.run:
         recent = Recent(target=call.target, ended_at=now, result=outcome)
         state = replace(state, recent=kept({**state.recent, call.id: recent}, RECENT_KEPT))
     repeated = repeat(outcome) if isinstance(outcome, dict) else outcome
@@ -194,7 +211,15 @@ def _end(state: State, call: Call, event: events.Event, now: int) -> Steps:
 def _close(state: State, call: Call, event: events.Event) -> Steps:
     rest = {other_id: other for other_id, other in state.open.items() if other_id != call.id}
     state = replace(state, open=rest, ended=kept({**state.ended, call.id: call.seq}, ENDED_KEPT))
-    return state, [Append(event), CancelTimer(call.id), Done(call.seq)]
+    told: list[Output] = [Append(event)]
+    if call.run:
+        told = [*(told if isinstance(event, ApprovalEnded) else []), StepEnded(call.run, call.id, event)]
+    return state, [*told, CancelTimer(call.id), *done(state, call.seq)]
+
+
+def done(state: State, seq: int) -> list[Output]:
+    """Return the acknowledgement of an event, unless calls that it led to are still open: a run's steps, and the alarms that they set."""
+    return [] if any(one.seq == seq for one in state.open.values()) else [Done(seq)]
 
 
 def _event(call: Call, outcome: dict[str, Any] | Failure | None, now: int, announce: str) -> events.Event:
@@ -245,6 +270,6 @@ def _is_task(call: Call) -> bool:
 
 def _ends_at(call: Call, now: int) -> int:
     ends_at = now + call.rules.timeout_ms * 1_000
-    if call.rules.mode != "task" and not call.answered and call.deadline_ms > 0:
+    if (call.run or call.rules.mode != "task") and not call.answered and call.deadline_ms > 0:
         ends_at = min(ends_at, call.called_at + call.deadline_ms * 1_000)
     return ends_at

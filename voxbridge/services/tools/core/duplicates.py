@@ -21,10 +21,16 @@ REPEAT_US: Final = 10_000_000
 
 def joined(state: State, call: Call, now: int) -> calls.Steps | None:
     """Return what follows if this call repeats another; None if it is new, or may run again."""
-    if call.rules.effect == "read":
-        return None
+    if call.rules.effect == "read" or call.run or call.rules.mode == "run":
+        return None  # a document says itself how often its steps run, and what a second start of it does
     for other in state.open.values():
-        if other.id != call.id and other.target == call.target and not isinstance(other.phase, Joined) and _is_same(other, now):
+        if (
+            not other.run
+            and other.id != call.id
+            and other.target == call.target
+            and not isinstance(other.phase, Joined)
+            and _is_same(other, now)
+        ):
             return _join(state, call, other, now)
     for first, recent in reversed(list(state.recent.items())):
         if recent.target == call.target and now - recent.ended_at <= REPEAT_US:
@@ -35,6 +41,9 @@ def joined(state: State, call: Call, now: int) -> calls.Steps | None:
 
 
 def _is_same(other: Call, now: int) -> bool:
+    """Tell whether an open call can be joined: none of a run, which has its own rules, and none that joined another."""
+    if other.run or isinstance(other.phase, Joined):
+        return False
     return not isinstance(other.phase, Scheduled) or now - other.called_at <= REPEAT_US
 
 

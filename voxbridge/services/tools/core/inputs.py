@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from voxbridge.services.tools.runs.inputs import Start
 from voxbridge.shared.agents.functions import Approval, Effect
 from voxbridge.shared.events.voice import Failure
 
-Mode = Literal["call", "task", "alarm"]
+Mode = Literal["call", "task", "alarm", "run"]
 """How a function is answered: with its result (`call`); at once, with its result later (`task`); at once, with an announcement at a later
-time (`alarm`)."""
+time (`alarm`); at once, with the result of a macro or a workflow later (`run`)."""
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -46,6 +47,8 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag="accepted", omit_d
     """When a person must approve the call: `never` also where the account has approved it before."""
 
     target: Target | None = None
+    start: Start | None = None
+    """What the mode `run` runs."""
 
 
 class Rejected(msgspec.Struct, frozen=True, kw_only=True, tag="rejected"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from voxbridge.shared import events
 from voxbridge.shared.step.fold import Append
 
 
@@ -55,10 +56,18 @@ class Grant(msgspec.Struct, frozen=True):
     arguments: dict[str, Any] | None
 
 
+class StepEnded(msgspec.Struct, frozen=True):
+    """Tell a run how a call that is one of its steps ended. The step of a session settles it (`core/runs.py`); it never leaves the core."""
+
+    run_id: str
+    call_id: str
+    event: events.Event
+
+
 class Done(msgspec.Struct, frozen=True):
     """Acknowledge the event at this log position: its work is complete, and it need not be delivered again."""
 
     seq: int
 
 
-Output = Append | Resolve | StartEffect | CancelEffect | SetTimer | CancelTimer | Grant | Done
+Output = Append | Resolve | StartEffect | CancelEffect | SetTimer | CancelTimer | Grant | StepEnded | Done

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from voxbridge.services.tools.core.inputs import Alarm, Mode, Target
+from voxbridge.services.tools.runs.inputs import Start
+from voxbridge.services.tools.runs.state import Runs
 from voxbridge.shared.agents.functions import Approval, Effect
 
 
@@ -43,7 +45,11 @@ class Joined(msgspec.Struct, frozen=True, tag=True):
     first: str
 
 
-Phase = Waiting | Asking | Running | Scheduled | Joined
+class Following(msgspec.Struct, frozen=True, tag=True):
+    """A macro or a workflow runs under the id of the call; its steps are calls of their own."""
+
+
+Phase = Waiting | Asking | Running | Scheduled | Joined | Following
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +60,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: bool = False
     effect: Effect = "read"
     approval: Approval = "never"
+    start: Start | None = None
+    """The document that the call runs, for the mode `run`."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +84,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     started: bool = False
     """True once `task.started` was recorded."""
 
+    run: str = ""
+    """Id of the run that made this call as one of its steps; its end is told to the run alone. `seq` is then that of the run's own call."""
+
     progress: tuple[float, str] = (0.0, "")
     """Progress that its task reported last, from 0 to 1, and the words with it."""
 
@@ -90,9 +101,10 @@ class Recent(msgspec.Struct, frozen=True, kw_only=True):
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """Open calls by id, the log positions of ended calls by id, cancellations that came before their call, and the newest results of calls
-    that may have changed something."""
+    that may have changed something, and the runs of macros and workflows."""
 
     open: Mapping[str, Call] = {}
     ended: Mapping[str, int] = {}
     withdrawn: Mapping[str, str] = {}
     recent: Mapping[str, Recent] = {}
+    runs: Runs = Runs()

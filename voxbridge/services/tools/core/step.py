@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from voxbridge.services.tools.core import approvals, calls, duplicates
+from voxbridge.services.tools.core import approvals, calls, duplicates, runs
 from voxbridge.services.tools.core.calls import Steps, task_id
 from voxbridge.services.tools.core.inputs import (
     Accepted,
@@ -30,7 +30,7 @@ from voxbridge.services.tools.core.inputs import (
     TimerFired,
 )
 from voxbridge.services.tools.core.outputs import Done, Output, Resolve, SetTimer
-from voxbridge.services.tools.core.state import Asking, Call, Joined, Rules, Running, State, Waiting
+from voxbridge.services.tools.core.state import Asking, Call, Following, Joined, Rules, Running, State, Waiting
 from voxbridge.services.tools.core.state import Scheduled as Alarmed
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code
@@ -51,6 +51,11 @@ TAKEN_BACK: Final = "timed_out"
 
 def step(state: State, input: Input | LogInput, now: int) -> Steps:
     """Take one input at `now` (µs of the Unix clock)."""
+    state, outputs = _took(state, input, now)
+    return runs.settled(state, outputs, now)
+
+
+def _took(state: State, input: Input | LogInput, now: int) -> Steps:
     if isinstance(input, LogInput):
         return _heard(state, input.recorded, now)
     if isinstance(input, Fact):
@@ -58,9 +63,11 @@ def step(state: State, input: Input | LogInput, now: int) -> Steps:
     call = state.open.get(input.call_id)
     if call is None:
         seq = state.ended.get(input.call_id)
-        return state, [] if seq is None else [Done(seq)]
+        return state, [] if seq is None else calls.done(state, seq)
     phase = call.phase
     if isinstance(input, TimerFired):
+        if isinstance(phase, Following):
+            return runs.woken(state, call, now)
         return approvals.woken(state, call, phase, now) if isinstance(phase, Asking) else calls.woken(state, call, now)
     if isinstance(input, Accepted | Rejected):
         return _looked_up(state, input, call, now) if isinstance(phase, Waiting) else (state, [])
@@ -87,17 +94,22 @@ def _heard(state: State, recorded: events.Recorded, now: int) -> Steps:
         state, outputs = _refused(state, event.task_id, now)
     elif isinstance(event, SessionEnded):
         for call in state.open.values():
-            state, more = _cancel(state, call, "the session ended", now)
-            outputs += more
+            if call.run not in state.open:  # a run stops its own calls
+                state, more = _cancel(state, call, "the session ended", now)
+                outputs += more
     return state, [*outputs, Done(recorded.seq)]
 
 
 def _called(state: State, recorded: events.Recorded, event: ToolCalled | ToolRequested, now: int) -> Steps:
     call_id = event.call_id
-    known = state.open.get(call_id)
-    if known is not None and known.seq == recorded.seq:
-        return _again(state, known, now)
-    if known is not None or call_id in state.ended:
+    held = [call.id for call in state.open.values() if call.seq == recorded.seq]
+    if held:
+        outputs: list[Output] = []
+        for one in held:
+            state, more = _again(state, state.open[one], now) if one in state.open else (state, [])
+            outputs += more
+        return state, outputs
+    if call_id in state.open or call_id in state.ended:
         return state, [Done(recorded.seq)]
     call = Call(
         id=call_id,
@@ -128,6 +140,8 @@ def _again(state: State, call: Call, now: int) -> Steps:
             return state, [SetTimer(call.id, at)]
         case Joined():
             return state, []  # it ends with the call that it joined
+        case Following():
+            return runs.resumed(state, call)
         case Running():
             return calls.redelivered(state, call, now)
 
@@ -136,11 +150,17 @@ def _looked_up(state: State, input: Accepted | Rejected, call: Call, now: int) -
     if isinstance(input, Rejected):
         return calls.close(state, call, input.error, now)
     rules = Rules(mode=input.mode, timeout_ms=input.timeout_ms, idempotent=input.idempotent, effect=input.effect, approval=input.approval)
+    rules = replace(rules, start=input.start)
     call = replace(call, rules=rules, target=input.target or call.target)
+    if call.run and rules.start is not None:
+        message = f"{call.target.name} is no step of a macro; a macro runs another one by itself."
+        return calls.close(state, call, Failure(code=Code.INVALID_ARGUMENT, message=message), now)
     repeated = duplicates.joined(state, call, now)
     if repeated is not None:
         return repeated
-    return approvals.ask(state, call, now) if rules.approval != "never" else calls.begin(state, call, now)
+    if rules.approval != "never":
+        return approvals.ask(state, call, now)
+    return runs.begun(state, call, now) if rules.start is not None else calls.begin(state, call, now)
 
 
 def _told(state: State, input: Returned | Scheduled | Raised | Progressed | Stated | TaskRefused, call: Call, now: int) -> Steps:
@@ -179,6 +199,8 @@ def _withdrawn(state: State, event: ToolCancelled, now: int) -> Steps:
 def _cancel(state: State, call: Call, reason: str, now: int) -> Steps:
     if isinstance(call.phase, Asking):
         return approvals.decided(state, call, "withdrawn", now)
+    if isinstance(call.phase, Following):
+        return runs.cancelled(state, call, reason, now)
     return calls.cancel(state, call, reason, now) if call.id in state.open else (state, [])
 
 

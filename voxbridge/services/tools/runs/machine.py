@@ -354,7 +354,7 @@ def _over(run: Run, reason: str, error: Failure | None, now: int, *, is_open: bo
         outputs.append(Append(RunFailed(run_id=run.id, name=run.name, error=error, step=path, ms=_ms(run, now))))
     else:
         outputs.append(Append(RunCancelled(run_id=run.id, name=run.name, reason=reason, ms=_ms(run, now))))
-    return None, [*outputs, CancelTimer(run.id), Finished(run.id, error)]
+    return None, [*outputs, CancelTimer(run.id), Finished(run.id, error, reason)]
 
 
 def _wait(run: Run, phase: Waiting | Asking | Pausing | Deciding) -> tuple[Run, list[Output]]:

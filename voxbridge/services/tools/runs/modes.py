@@ -102,7 +102,7 @@ def _withdrawn(state: Runs, cancel: Cancel, now: int) -> Steps:
     state = _ended(replace(state, queue=tuple(one for one in state.queue if one is not found)), cancel.run_id)
     name, ms = found.start.document.name, max(0, now - found.since) // 1_000
     event = RunCancelled(run_id=cancel.run_id, name=name, reason=cancel.reason, ms=ms)
-    return state, [Append(event), Finished(cancel.run_id, None)]
+    return state, [Append(event), Finished(cancel.run_id, None, cancel.reason)]
 
 
 def _put(state: Runs, run_id: str, steps: machine.Steps, now: int) -> Steps:

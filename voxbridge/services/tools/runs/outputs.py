@@ -48,10 +48,11 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """Report that the run has ended: with its result, its error, or neither when it was cancelled."""
+    """Report that the run has ended: with its result, its error, or the reason why it was cancelled."""
 
     run_id: str
     outcome: dict[str, Any] | Failure | None
+    reason: str = ""
 
 
 Output = Append | StartCall | CancelCall | SetTimer | CancelTimer | Refused | Finished
