@@ -46,7 +46,7 @@ RUN groupadd --gid 10001 voxbridge \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin voxbridge \
     && for name in admin gateway voice tools recordings nats valkey; do install -d -o 10001 -g 10001 -m 0700 /credentials/$name; done \
     && install -d -o 10001 -g 10001 -m 0700 /stores/nats /stores/valkey \
-    && install -d -o 10001 -g 10001 -m 0755 /models
+    && install -d -o 10001 -g 10001 -m 0755 /models /workspace
 COPY --from=packages /app /app
 WORKDIR /app
 ENV PATH=/app/.venv/bin:$PATH \

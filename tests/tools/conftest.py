@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import nats
@@ -94,8 +96,10 @@ class Executors:
         self.config = config
 
     @asynccontextmanager
-    async def running(self, packs: str = "voxbridge.services.tools.packs.everyday.time,tests.tools.pack") -> AsyncIterator[ToolService]:
-        config = Config(nats_url=self.config.nats_url, redis_url=self.config.redis_url, tool_packs=packs)
+    async def running(
+        self, packs: str = "voxbridge.services.tools.packs.everyday.time,tests.tools.pack", **settings: Any
+    ) -> AsyncIterator[ToolService]:
+        config = replace(self.config, tool_packs=packs, **settings)
         async with connected(config, "tools", new_process_id("tools"), SystemClock()) as resources:
             service = await build(resources)
             serving = asyncio.create_task(service.serve())
@@ -107,8 +111,8 @@ class Executors:
 
 
 @pytest.fixture
-def config(nats_url: str, redis_url: str) -> Config:
-    return Config(nats_url=nats_url, redis_url=redis_url)
+def config(nats_url: str, redis_url: str, tmp_path: Path) -> Config:
+    return Config(nats_url=nats_url, redis_url=redis_url, workspace_dirs=str(tmp_path))
 
 
 @pytest.fixture

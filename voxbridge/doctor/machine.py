@@ -24,6 +24,7 @@ from voxbridge.services.models.weights.shelf import Shelf, State
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.servers import INSTALL, LOOPBACK, MIN_FREE_BYTES
 from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.workspace import Workspace
 
 AREA: Final = "machine"
 LOW_FREE_BYTES: Final = 4 * MIN_FREE_BYTES
@@ -47,7 +48,14 @@ def is_running(folder: Path) -> bool:
 
 def look(config: Config, *, running: bool) -> list[Finding]:
     """Return all findings about this machine."""
-    return [*_versions(), _processors(), *_folder(config, running=running), *_ports(config, running=running), *_weights(config)]
+    return [
+        *_versions(),
+        _processors(),
+        *_folder(config, running=running),
+        *_workspace(config),
+        *_ports(config, running=running),
+        *_weights(config),
+    ]
 
 
 def own() -> list[Finding]:
@@ -105,6 +113,18 @@ def _folder(config: Config, *, running: bool) -> list[Finding]:
     else:
         found.append(ok(AREA, "disk", says))
     return found
+
+
+def _workspace(config: Config) -> list[Finding]:
+    """Return a finding for each folder of the workspace that functions cannot use, or one that all can be used."""
+    name, do = "workspace", "Make it a folder that this user can write, or change VOXBRIDGE_WORKSPACE_DIRS."
+    try:
+        workspace = Workspace(config.workspace_paths, make=not config.workspace_dirs)
+    except VoxbridgeError as error:
+        return [fail(AREA, name, error.message, do)]
+    if faults := workspace.faults():
+        return [warn(AREA, name, f"{root} {why}: functions cannot use it.", do) for root, why in faults]
+    return [ok(AREA, name, ", ".join(str(root) for root in workspace.roots))]
 
 
 def _ports(config: Config, *, running: bool) -> list[Finding]:

@@ -111,6 +111,11 @@ class Config:
     )
 
     agents_dir: Path = _setting(Path("agents"), "Folder of agents and pipelines.")
+    workspace_dirs: str = _setting(
+        "",
+        f"Folders that functions may read files from and write files into, separated by `{os.pathsep}`; what is new goes into the first. "
+        "Empty: `workspace` in the data folder, made when it is needed.",
+    )
     endpoints: str = _setting("", "OpenAI-compatible endpoints that agents may name, `name=url` separated by commas.", form=_ENDPOINTS)
     prices: str = _setting(
         "",
@@ -258,6 +263,12 @@ class Config:
         """Return the environment that gives this configuration again, for child processes."""
         usual = Config()
         return {env_name(f): str(getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != getattr(usual, f.name)}
+
+    @property
+    def workspace_paths(self) -> tuple[Path, ...]:
+        """Folders that functions may read files from and write files into."""
+        named = tuple(Path(part).expanduser() for part in self.workspace_dirs.split(os.pathsep) if part.strip())
+        return named or (self.data_dir / "workspace",)
 
     @property
     def record(self) -> Recording | None:

@@ -77,6 +77,15 @@ async def test_a_full_disk_is_said(config: Config, monkeypatch: pytest.MonkeyPat
     assert "Free some space" in found.do
 
 
+def test_a_workspace_that_functions_cannot_use_is_said(config: Config, tmp_path: Path) -> None:
+    named_folders = replace(config, workspace_dirs=f"{tmp_path}{os.pathsep}{tmp_path / 'none'}")
+    found = named(machine.look(named_folders, running=True), "machine", "workspace")
+    assert (found.level, found.says) == ("WARN", f"{tmp_path / 'none'} does not exist: functions cannot use it.")
+    assert "VOXBRIDGE_WORKSPACE_DIRS" in found.do
+    assert named(machine.look(replace(config, workspace_dirs="/proc"), running=True), "machine", "workspace").level == "FAIL"
+    assert named(machine.look(config, running=True), "machine", "workspace").level == "OK"
+
+
 async def test_a_running_product_is_found_by_its_folder_and_examined_part_by_part(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BROKEN, "count", 0)  # other tests met broken events in this process
     config.data_dir.mkdir()

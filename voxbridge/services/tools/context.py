@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # avoids these imports when a pack is loaded
     from voxbridge.shared.events.tools import ApprovalStanding
     from voxbridge.shared.fetch import Fetcher
     from voxbridge.shared.store.store import Store
+    from voxbridge.shared.workspace import Workspace
 
 
 class InChild(Protocol):
@@ -37,6 +38,9 @@ class Context:
     now: int
     store: Store
     notes: Notes
+    workspace: Workspace
+    """Folders of files that functions may use. Its methods block: call them with `asyncio.to_thread`."""
+
     emit: Callable[[events.Event], Awaitable[None]]
     """Record an event (of voxbridge/shared/events/tools.py). Returns once the log has it; raises `CANCELLED` when the call is over."""
 

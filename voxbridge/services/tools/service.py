@@ -48,6 +48,7 @@ from voxbridge.shared.service.process import Resources, Service
 from voxbridge.shared.step.effects import Tasks, Timers
 from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.store.store import Store
+from voxbridge.shared.workspace import Workspace
 
 LIVE: Final = (
     *(f"vxc.*.voice.c.{end}" for end in (subjects.SESSION, "tool.cancelled", "session.ended")),
@@ -87,6 +88,7 @@ class ToolService(Service):
         self._log = resources.log
         self._store = Store(resources.redis)
         self._notes = Notes(self._log, self._store)
+        self._workspace = Workspace(resources.config.workspace_paths, make=not resources.config.workspace_dirs)
         self._children = Children(self._tools)
         self._fetcher = Fetcher(resources.config.fetch_hosts)
         self._effects = Effects(self._ended, self._children)
@@ -263,6 +265,7 @@ class ToolService(Service):
         return Facilities(
             store=self._store,
             notes=self._notes,
+            workspace=self._workspace,
             in_child=self._effects.in_child,
             fetcher=self._fetcher,
             tools=self._tools,

@@ -20,6 +20,7 @@ from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.fetch import Fetcher
 from voxbridge.shared.store.store import Store
+from voxbridge.shared.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class Facilities:
 
     store: Store
     notes: Notes
+    workspace: Workspace
     in_child: InChild
     fetcher: Fetcher
     tools: Mapping[str, Tool]
@@ -77,6 +79,7 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         now=now,
         store=facilities.store,
         notes=facilities.notes,
+        workspace=facilities.workspace,
         emit=emit,
         progress=progress,
         in_child=facilities.in_child,
