@@ -188,6 +188,7 @@ async def complete(running: Running, nats_url: str) -> AsyncIterator[Running]:
     try:
         for name in ("voice", "tools"):
             await nc.subscribe(f"vx.svc.{name}.health", cb=_healthy)
+        await nc.subscribe("vx.svc.tools.list", cb=_no_functions)
         inspector = Inspector(Log(nc))
 
         async def inspect(message: Msg) -> None:
@@ -204,6 +205,10 @@ async def complete(running: Running, nats_url: str) -> AsyncIterator[Running]:
 
 async def _healthy(message: Msg) -> None:
     await message.respond(b'{"ready": true, "dependencies": {"nats": true}}')
+
+
+async def _no_functions(message: Msg) -> None:
+    await message.respond(b"[]")
 
 
 async def _models(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

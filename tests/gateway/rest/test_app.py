@@ -191,7 +191,8 @@ async def test_the_catalogue_and_the_status_are_shown(running: Running) -> None:
     shown = (await running.get("/api/vox/functions")).json()
     assert shown["count"] == 1
     assert shown["functions"][0] == {
-        "name": "add", "description": "Adds.", "parameters": {"type": "object"}, "kind": "server", "timeout_s": 30.0
+        "name": "add", "description": "Adds.", "parameters": {"type": "object"}, "kind": "server", "timeout_s": 30.0,
+        "effect": "write", "approval": "never", "category": "", "listed": True,
     }  # fmt: skip
     await held(running, 1)
     status = (await running.get("/api/vox/status")).json()

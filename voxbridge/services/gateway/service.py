@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
+from voxbridge.services.gateway.calls.calls import Calls, Limits
 from voxbridge.services.gateway.core.state import Live
 from voxbridge.services.gateway.door.access import Access, Arrival
 from voxbridge.services.gateway.door.admission import Admission
@@ -67,6 +68,7 @@ class Gateway(Service):
         self.metrics = Metrics()
         self.admission = Admission(resources.config)
         self.metrics.admission = self.admission
+        self.calls = Calls(self.log, resources.clock.now_us, Limits(self.admission.room_left, self.admission.account))
         self.budget = Budget()
         self.unread = Budget()
         self.lobby = Lobby(resources.config, room=raise_descriptors())
@@ -117,6 +119,7 @@ class Gateway(Service):
             await ended(*ticking)
             await _guarded(self.store.gateway_gone(self.resources.process_id))
             await self.readiness.close()
+            await self.calls.close()
 
     async def drain(self) -> None:
         """Tell every client to connect again, wait for the log, and stop listening."""

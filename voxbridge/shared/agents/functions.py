@@ -43,6 +43,11 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Things that people say when they want it, for choosing it among many (`voxbridge.services.models.choice`)."""
 
 
+def told_result(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result as clients get it: `success` is true unless the function says otherwise."""
+    return {"success": True, **result}
+
+
 def failed_result(code: str, message: str) -> dict[str, Any]:
     """Return the result of a call that failed, as models and clients receive it: `success` is false, `error` says why in words."""
     return {"success": False, "error": message, "code": code}

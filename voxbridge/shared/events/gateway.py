@@ -120,8 +120,8 @@ class ApprovalClicked(Event, frozen=True, kw_only=True):
 
 @event("tool.requested", writer="gateway")
 class ToolRequested(Event, frozen=True, kw_only=True):
-    """A client asked for a function outside any session; stands in the log of its account. `call_id` follows from the client's idempotency
-    key, if it gave one: the same key is the same call. `request` is a digest of name and arguments, by which a key that is used for another
+    """A client asked for a function outside any session; stands in the log of its account. `key` is a digest of the client's idempotency
+    key, if it gave one: the same key is the same call. `request` is a digest of name and arguments, by which a key that comes with another
     request is refused."""
 
     call_id: str
@@ -129,6 +129,7 @@ class ToolRequested(Event, frozen=True, kw_only=True):
     arguments: dict[str, Any]
     deadline_ms: int
     account: str = "local"
+    key: str = ""
     request: str = ""
     by: Literal["rest"] = "rest"
 

@@ -18,6 +18,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: str
     message: str
     retryable: bool = False
+    field: str = ""
+    """The invalid part of an input, if there was one."""
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -13,7 +13,7 @@ import msgspec
 
 from voxbridge.services.gateway.core.resume_rules import Known
 from voxbridge.shared import events
-from voxbridge.shared.agents.functions import failed_result
+from voxbridge.shared.agents.functions import failed_result, told_result
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments
 from voxbridge.shared.errors import VoxbridgeError
@@ -233,7 +233,7 @@ def _tool_cancelled(event: events.voice.ToolCancelled, reader: Reader) -> Messag
 
 @_makes(events.tools.ToolCompleted)
 def _tool_completed(event: events.tools.ToolCompleted, _: Reader) -> Message:
-    return {"type": "function_result", "name": event.name, "result": _succeeded(event.result), "fn_call_id": event.call_id}
+    return {"type": "function_result", "name": event.name, "result": told_result(event.result), "fn_call_id": event.call_id}
 
 
 @_makes(events.tools.ToolFailed)
@@ -253,7 +253,7 @@ def _task_started(event: events.tools.TaskStarted, _: Reader) -> Message:
 
 @_makes(events.tools.TaskCompleted)
 def _task_completed(event: events.tools.TaskCompleted, _: Reader) -> Message:
-    return _task_over(event.task_id, event.function, _succeeded(event.result))
+    return _task_over(event.task_id, event.function, told_result(event.result))
 
 
 @_makes(events.tools.TaskProgressed)
@@ -299,11 +299,6 @@ def _task_cancelled(event: events.tools.TaskCancelled, _: Reader) -> Message:
 @_makes(events.tools.TaskInterrupted)
 def _task_interrupted(event: events.tools.TaskInterrupted, _: Reader) -> Message:
     return _task_over(event.task_id, event.function, _failed(_CUT_SHORT))
-
-
-def _succeeded(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result as clients get it: `success` is true unless the function says otherwise."""
-    return {"success": True, **result}
 
 
 def _task_over(task_id: str, function: str, result: dict[str, Any]) -> Message:

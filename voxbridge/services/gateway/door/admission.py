@@ -48,16 +48,20 @@ class Admission:
 
     def start(self) -> None:
         """Raise `OVERLOADED` unless another call may begin now."""
+        self.room_left()
+        self._starts.take()
+
+    def room_left(self) -> None:
+        """Raise `OVERLOADED` when the log is so full that nothing new may begin."""
         if full(self.used, self.room) >= RESERVE:
             message = "The event log is almost full, so no call begins here until there is room. Those that are going on are not affected."
             raise VoxbridgeError(Code.OVERLOADED, message, field="log_mb", limit=self._config.log_mb, retry_after_ms=_RETRY_MS)
-        self._starts.take()
 
     def quota(self, account: str) -> Quota:
         """Return the quota that a client of this account has in its session."""
         config = self._config
         session = Rates("session", config.session_events_per_s, config.session_kb_per_s * 1_000)
-        return Quota(Rated(session, self._clock), self._account(account), max_bytes=config.session_mb * 1_000_000)
+        return Quota(Rated(session, self._clock), self.account(account), max_bytes=config.session_mb * 1_000_000)
 
     def condition(self) -> Condition:
         """Return the condition of the log: `degraded` while it fills up."""
@@ -86,7 +90,8 @@ class Admission:
             else:
                 _log.info("The event log has room again.")
 
-    def _account(self, name: str) -> Rated:
+    def account(self, name: str) -> Rated:
+        """Return the rate limits of an account at this gateway."""
         found = self._accounts.get(name)
         if found is None:
             rates = Rates("account", self._config.account_events_per_s, self._config.account_kb_per_s * 1_000)

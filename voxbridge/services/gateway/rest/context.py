@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from voxbridge.services.gateway.calls.calls import Calls
 from voxbridge.services.gateway.door.access import Access
 from voxbridge.services.gateway.metrics import Metrics
 from voxbridge.services.gateway.rest.readiness import Readiness
@@ -18,6 +19,7 @@ class Context(Protocol):
     """Connections and helpers of one gateway process."""
 
     access: Access
+    calls: Calls
     keys: SealedKeys
     log: Log
     metrics: Metrics

@@ -95,7 +95,7 @@ def run(asked: Asked, tools: dict[tuple[str, str], Tool]) -> Answered:
         value = tool.run(**msgspec.structs.asdict(tool.check(asked.arguments)))
         return Answered(result=as_result(asked.name, value))
     except VoxbridgeError as error:
-        return Answered(error=Failure(code=error.code, message=error.message, retryable=error.retryable))
+        return Answered(error=Failure(code=error.code, message=error.message, retryable=error.retryable, field=error.field or ""))
     except MemoryError:
         message = f"{asked.name} needed more than {asked.memory_mb} MiB of memory."
         return Answered(error=Failure(code=Code.TOO_LARGE, message=message))

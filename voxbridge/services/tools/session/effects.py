@@ -105,7 +105,7 @@ class Effects:
                 return Scheduled(call_id=call_id, attempt=attempt, alarm=_alarm(tool.name, value))
             return Returned(call_id=call_id, attempt=attempt, result=as_result(tool.name, value))
         except VoxbridgeError as error:
-            failure = Failure(code=error.code, message=error.message, retryable=error.retryable)
+            failure = Failure(code=error.code, message=error.message, retryable=error.retryable, field=error.field or "")
         except asyncio.CancelledError:
             return _stopped(effect, tool)
         except Exception as error:  # noqa: BLE001 - a fault of a function fails only its own call

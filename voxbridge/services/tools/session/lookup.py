@@ -27,7 +27,7 @@ def look_up(tools: Mapping[str, Tool], wanted: Resolve, standing: Standing, *, f
         tool = tools[target.name]
         tool.check(target.arguments)
     except VoxbridgeError as wrong:
-        error = Failure(code=wrong.code, message=wrong.message, retryable=wrong.retryable)
+        error = Failure(code=wrong.code, message=wrong.message, retryable=wrong.retryable, field=wrong.field or "")
         return Rejected(call_id=wanted.call_id, error=error)
     return Accepted(
         call_id=wanted.call_id,
