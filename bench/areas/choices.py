@@ -1,4 +1,4 @@
-"""Share of spoken requests for which the local language model chooses the right function (requests: `bench.tool_choice`).
+"""Choosing among many functions by the local language model: the held-out set of `bench.choice`.
 
 python -m bench --only choices
 """
@@ -6,61 +6,88 @@ python -m bench --only choices
 from __future__ import annotations
 
 import asyncio
-import statistics
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final
 
 import httpx
 import msgspec
 
-from bench import machine, tool_choice
+from bench import machine
 from bench.areas.audio import Found, Say
 from bench.areas.local_model import running
+from bench.choice import measure, sets
+from bench.choice.asking import Asker
+from bench.choice.measure import Measured, share
 from bench.report import Figure
 
 ANSWER_S: Final = 120.0
 FIRST_TRIES: Final = 3
 """Tries of the first request: it also reads the prompt, which can exceed `ANSWER_S` on a busy machine."""
 
-
-class Choice(msgspec.Struct, frozen=True):
-    """Request, and the function that the model called."""
-
-    asked: str
-    expected: str
-    called: str
-    right: bool
-    seconds: float
+QUICK_EVERY: Final = 10
+_MORE_IS_BETTER: Final = frozenset({"choices.shortlist", "choices.right", "choices.arguments", "choices.follow_ups"})
 
 
-async def choices(quick: bool, say: Say) -> Found:
-    """Ask every request once."""
-    cases = tool_choice.CASES[:6] if quick else tool_choice.CASES
-    taken: list[Choice] = []
-    before = machine.load_average()
+async def measured(name: sets.Name, say: Callable[[str], None], *, every: int = 1) -> Measured:
+    """Measure a set with a models service of its own. Raises `StackError`."""
+    load = machine.load_average()
+    routing = measure.routing(name)
     async with running() as service:
         with httpx.Client(base_url=f"{service.url}/v1", timeout=ANSWER_S, trust_env=False) as client:
+            asker = Asker(client, sets.functions())
             for attempt in range(FIRST_TRIES):
                 try:
-                    await asyncio.to_thread(tool_choice.ask, client, cases[0])
+                    await asyncio.to_thread(asker.talk, "hello")
                 except httpx.TimeoutException:
                     if attempt + 1 == FIRST_TRIES:
                         raise
                 else:
                     break
-            for case in cases:
-                asked = next(str(one["content"]) for one in reversed(case.messages) if one["role"] == "user")
-                say(f"choices: {asked}")
-                called, arguments, words, seconds = await asyncio.to_thread(tool_choice.ask, client, case)
-                right = tool_choice.judge(case, called, arguments, words)
-                taken.append(Choice(asked, case.tool, called, right, round(seconds, 2)))
-    count = sum(one.right for one in taken)
-    figure = Figure(
+            answers = await asyncio.to_thread(measure.answers, asker, name, say, every=every)
+    return Measured(datetime.now(UTC).isoformat(timespec="seconds"), name, routing, answers, round(load, 2))
+
+
+async def choices(quick: bool, say: Say) -> Found:
+    """Ask every request once."""
+    found = await measured("held_out", say, every=QUICK_EVERY if quick else 1)
+    requests, talk, follow_ups = found.of("request"), found.of("talk"), found.of("follow-up")
+    routing = found.routing
+    known = f"{routing.functions} functions known"
+    wanted = f"{len(requests)} held-out requests, {known}, load {found.load:.1f}"
+    shortlist = "router: the wanted function is in its shortlist of six"
+    figures = [
+        _figure(shortlist, "choices.shortlist", "%", routing.hit(6), 95, f"{len(routing.places)} held-out requests, {known}"),
+        _figure("router: cost of a turn, p95", "choices.cost", "ms", routing.cost_p95_ms, 3, known),
+        _figure("local model: right function", "choices.right", "%", share(one.right for one in requests), 85, wanted),
+        _figure(
+            "local model: right function and arguments",
+            "choices.arguments",
+            "%",
+            share(one.arguments_right for one in requests),
+            75,
+            wanted,
+        ),
+        _figure(
+            "local model: small talk that calls", "choices.needless", "%", share(not one.right for one in talk), 5, f"{len(talk)} lines"
+        ),
+        _figure(
+            "local model: follow-ups right", "choices.follow_ups", "%", share(one.right for one in follow_ups), 75, f"{len(follow_ups)}"
+        ),
+        _figure("local model: a call decided, p50", "choices.decision", "s", measure.decision_s(requests), 1.2, wanted),
+    ]
+    return figures, msgspec.to_builtins(found), []
+
+
+def _figure(what: str, key: str, unit: str, value: float, target: float, note: str) -> Figure:
+    return Figure(
         area="choices",
-        what="spoken requests that the local model takes the right function for, or none",
-        key="choices.right",
-        unit="%",
-        value=round(100 * count / len(taken), 1),
-        needs="a warm prompt",
-        note=f"{count} of {len(taken)}; median answer {statistics.median(one.seconds for one in taken):.2f} s, load {before:.1f}",
+        what=what,
+        key=key,
+        unit=unit,
+        value=round(value, 2),
+        target=target,
+        aim="at least" if key in _MORE_IS_BETTER else "at most",
+        needs="" if what.startswith("router") else "a warm prompt",
+        note=note,
     )
-    return [figure], {"choices": taken, "load": before}, []

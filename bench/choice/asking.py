@@ -12,6 +12,7 @@ import msgspec
 
 from bench.choice import sets
 from voxbridge.services.voice.core.prompt.prompt import instructions
+from voxbridge.services.voice.providers.cascade import own_offer
 from voxbridge.shared.agents.functions import Function
 
 MAX_TOKENS: Final = 96
@@ -34,19 +35,8 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def offered(functions: Sequence[Function]) -> list[dict[str, Any]]:
-    """Return the functions as the voice service offers them to the installation's own endpoint."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": function.name,
-                "description": function.description,
-                "parameters": function.parameters,
-                "utterances": list(function.utterances),
-            },
-        }
-        for function in functions
-    ]
+    """Return the functions as the voice service offers them to the installation's own endpoint: those that are not listed go along."""
+    return own_offer.offer([function for function in functions if function.listed], functions)
 
 
 def conversation(one: sets.FollowUp) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.models import gbnf
@@ -42,7 +43,7 @@ def test_a_request_is_a_call_of_the_function_that_it_wants(said: str, name: str)
 
 @pytest.mark.parametrize("said", ["hello there", "thanks a lot", "tell me a joke about cows", "who painted the Mona Lisa", ""])
 def test_small_talk_wants_words(said: str) -> None:
-    assert ROUTER.decide(said).mode == "words"
+    assert ROUTER.decide(said).mode != "call"
 
 
 def test_a_follow_up_wants_the_function_of_the_turn_before() -> None:
@@ -73,6 +74,27 @@ def test_long_texts_and_words_are_cut() -> None:
     assert len(features.words("a " * 10_000)) == features.WORDS_LIMIT
     assert len(features.words("a" * 10_000)[0]) == features.LETTERS_LIMIT
     assert ROUTER.decide("blah " * 20_000 + "what time is it in Rome").shortlist[0] == "current_time"
+
+
+def test_words_that_mean_alike_are_near_to_each_other() -> None:
+    table = routers.read_meanings()
+    rare = np.ones(features.DIMENSIONS, np.float32)
+
+    def near(one: str, other: str) -> float:
+        return float(table.of(one, rare) @ table.of(other, rare))
+
+    assert near("remove it", "delete it") > near("remove it", "play it")
+    assert near("warm", "hot") > near("warm", "invoice")
+    assert not table.of("qwxyz", rare).any()
+    assert table.known >= 20_000
+
+
+def test_a_router_with_meanings_knows_words_that_nobody_taught_it() -> None:
+    functions = [
+        Known("delete_note", "Delete a note.", ("delete the note", "remove my note", "erase that note")),
+        Known("read_note", "Read a note aloud.", ("read the note", "what does the note say")),
+    ]
+    assert Router(functions, routers.read_meanings()).decide("destroy the note").shortlist[0] == "delete_note"
 
 
 def test_training_twice_gives_the_same_answers() -> None:
@@ -205,3 +227,13 @@ def test_the_number_and_length_of_utterances_have_limits() -> None:
     for wrong in (["x"] * (MAX_UTTERANCES + 1), ["x" * 201]):
         with pytest.raises(ValueError, match="utterances"):
             ChatRequest.model_validate(offer(wrong))
+
+
+async def test_a_sure_call_without_arguments_needs_no_model() -> None:
+    plan = await _plan(_request("what are you working on right now"))
+    assert plan.only == '{"tool": "list_tasks", "args": {}}'
+    answer = chat.Answer(None, _request("x"), plan)  # type: ignore[arg-type]  # there is no engine that it could ask
+    await answer.begin()
+    (choice,) = (await answer.whole())["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["tool_calls"][0]["function"] == {"name": "list_tasks", "arguments": "{}"}

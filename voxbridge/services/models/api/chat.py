@@ -32,6 +32,9 @@ class Plan(msgspec.Struct, frozen=True):
     begun: str = ""
     """Beginning of the answer that stands at the end of the prompt."""
 
+    only: str = ""
+    """The answer, if no other one is possible: the model is not asked."""
+
 
 def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = None) -> Plan:
     """Check a request and prepare it for a model with this bias. With a router, it says whether a tool is used and among which.
@@ -43,8 +46,9 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
     if router is not None:
         messages = [_as_written(message) for message in messages]
     if router is not None and choice.mode == "auto":
-        choice, among = _chosen(router, messages, tools)
-    begun = chatml.begun(among, choice) if tools else ""
+        choice, among, odds = _chosen(router, messages, tools)
+        call_bias += odds
+    begun, only = (chatml.begun(among, choice), chatml.only_answer(among, choice)) if tools else ("", "")
     if tools:
         gbnf = chatml.tool_grammar(among, choice, begun)
         favour = chatml.favoured(messages, tools, call_bias) if choice.mode == "auto" else ()
@@ -62,7 +66,8 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
             favour=favour,
         ),
         tools=bool(tools),
-        begun=begun,
+        begun="" if only else begun,
+        only=only,
     )
 
 
@@ -70,15 +75,17 @@ def _as_written(message: chatml.Message) -> chatml.Message:
     return msgspec.structs.replace(message, text=written(message.text)) if message.role == "user" else message
 
 
-def _chosen(router: Router, messages: Sequence[chatml.Message], tools: Sequence[chatml.Tool]) -> tuple[chatml.Choice, list[chatml.Tool]]:
-    """Return whether a tool is to be called, and which may be. After a result the model speaks."""
+def _chosen(
+    router: Router, messages: Sequence[chatml.Message], tools: Sequence[chatml.Tool]
+) -> tuple[chatml.Choice, list[chatml.Tool], float]:
+    """Return whether a tool is to be called, which may be, and the logarithm of the odds that one is. After a result the model speaks."""
     decision = routers.decide(router, messages)
     if decision.mode == "words" or messages[-1].role == "tool":
-        return chatml.Choice("none"), []
+        return chatml.Choice("none"), [], 0.0
     likely = decision.among if decision.mode == "call" else decision.shortlist
     said = next(message.text for message in reversed(messages) if message.role == "user")
     among = [msgspec.structs.replace(tool, parameters=narrowed(tool.parameters, said)) for tool in tools if tool.name in likely]
-    return chatml.Choice("required" if decision.mode == "call" else "auto"), among
+    return chatml.Choice("required" if decision.mode == "call" else "auto"), among, decision.odds
 
 
 def _usage(step: Step) -> dict[str, Any]:
@@ -88,6 +95,10 @@ def _usage(step: Step) -> dict[str, Any]:
         "total_tokens": step.prompt_tokens + step.answer_tokens,
         "prompt_tokens_details": {"cached_tokens": step.cached_tokens},
     }
+
+
+async def _once(step: Step) -> AsyncGenerator[Step]:
+    yield step
 
 
 class Answer:
@@ -104,7 +115,10 @@ class Answer:
 
     async def begin(self) -> None:
         """Wait for the first text. Raises the engine's errors."""
-        self._steps = self._llm.generate(self._plan.prompt, self._plan.sampling, keep=self._request.keep_prompt)
+        if self._plan.only:
+            self._steps = _once(Step(self._plan.only, reason="stop"))
+        else:
+            self._steps = self._llm.generate(self._plan.prompt, self._plan.sampling, keep=self._request.keep_prompt)
         self._first = await anext(self._steps, None)
 
     async def close(self) -> None:

@@ -9,10 +9,14 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
+from voxbridge.services.models.choice import meanings
+from voxbridge.services.models.choice.meanings import Meanings
 from voxbridge.services.models.choice.router import Before, Decision, Known, Router
 from voxbridge.services.models.core.chatml import Call, Message, Tool
 
@@ -34,21 +38,32 @@ class Routers:
     """The routers of a process."""
 
     def __init__(self) -> None:
+        self._meanings: Meanings | None = None
         self._kept: OrderedDict[bytes, asyncio.Future[Router]] = OrderedDict()
 
     async def of(self, tools: Sequence[Tool]) -> Router | None:
         """Return the router of a set of tools, trained in a thread if it is new; None if none of the tools has utterances."""
         if not any(tool.utterances for tool in tools):
             return None
-        functions = [_known(tool) for tool in tools]
+        functions = [known(tool) for tool in tools]
         key = hashlib.sha256(msgspec.msgpack.encode(functions)).digest()
         found = self._kept.get(key)
         if found is None or (found.done() and found.exception() is not None):
-            found = self._kept[key] = asyncio.ensure_future(asyncio.to_thread(Router, functions))
+            found = self._kept[key] = asyncio.ensure_future(asyncio.to_thread(self._train, functions))
         self._kept.move_to_end(key)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
         return await asyncio.shield(found)
+
+    def _train(self, functions: Sequence[Known]) -> Router:
+        self._meanings = self._meanings or read_meanings()
+        return Router(functions, self._meanings)
+
+
+def read_meanings() -> Meanings:
+    """Return the table of meanings that is installed beside the router."""
+    with np.load(Path(meanings.__file__).with_name("meanings.npz")) as table:
+        return Meanings(table["words"].tobytes().decode().split("\n"), table["vectors"])
 
 
 def decide(router: Router, messages: Sequence[Message]) -> Decision:
@@ -73,7 +88,8 @@ def _called(call: Call) -> str:
         return call.name
 
 
-def _known(tool: Tool) -> Known:
+def known(tool: Tool) -> Known:
+    """Return what a router learns of a tool."""
     return Known(tool.name, tool.description, tool.utterances, tuple(_names(tool.parameters))[:NAMES_LIMIT])
 
 

@@ -99,6 +99,11 @@ def rarity(texts: Sequence[dict[int, float]]) -> Floats:
     return np.log((len(texts) + 1) / np.maximum(having, 0.5)).astype(np.float32)
 
 
+def rarity_of(word: str, rare: Floats) -> float:
+    """Return how much a word tells apart."""
+    return float(rare[crc32(f"w{stem(word)}".encode()) % DIMENSIONS])
+
+
 def vector(text: dict[int, float], rare: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
     """Return the places of a text and their values, of length 1 together."""
     places = np.fromiter(text.keys(), np.intp, len(text))

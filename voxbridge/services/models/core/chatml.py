@@ -211,6 +211,16 @@ def begun(tools: Sequence[Tool], choice: Choice) -> str:
     return _CALL if len(allowed) > 1 else (_CALL + _ARGS.format(allowed[0].name)).rstrip()
 
 
+def only_answer(tools: Sequence[Tool], choice: Choice) -> str:
+    """Return the answer if no other one is possible: a required call of one tool that takes no arguments; else an empty text."""
+    if choice.mode != "required":
+        return ""
+    allowed = _allowed(tools, choice)
+    schema = {"additionalProperties": False, **allowed[0].parameters}
+    closed = not schema.get("properties") and schema["additionalProperties"] is False and schema.get("type", "object") == "object"
+    return call_text(allowed[0].name, "{}") if len(allowed) == 1 and closed else ""
+
+
 def _allowed(tools: Sequence[Tool], choice: Choice) -> list[Tool]:
     allowed = [tool for tool in tools if not choice.name or tool.name == choice.name]
     if not allowed:
