@@ -10,6 +10,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 BUNDLES: Final = {
     "client/dist/client.js": "voxbridge/web/client/client.js",
     "client/dist/react.js": "voxbridge/web/client/react.js",
+    "client/dist/page.js": "voxbridge/web/client/page.js",
     "studio/dist": "voxbridge/web/studio",
 }
 

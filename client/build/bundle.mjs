@@ -1,5 +1,5 @@
 /**
- * Builds client/dist/{client,react}.js and studio/dist. Owns what is inlined, what is external and what the files are called.
+ * Builds client/dist/{client,react,page}.js and studio/dist. Owns what is inlined, what is external and what the files are called.
  * `--dev` leaves the names unhashed and adds source maps.
  */
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -32,14 +32,14 @@ export const common = {
   plugins: [inline],
   logLevel: "warning",
   legalComments: "none",
-  alias: { "voxbridge/react": resolve(ROOT, "client/src/react.ts"), "voxbridge/probe": resolve(ROOT, "client/src/measuring/probe.ts"), voxbridge: resolve(ROOT, "client/src/client.ts") },
+  alias: { "voxbridge/react": resolve(ROOT, "client/src/react.ts"), "voxbridge/page": resolve(ROOT, "client/src/page/page.ts"), "voxbridge/probe": resolve(ROOT, "client/src/measuring/probe.ts"), voxbridge: resolve(ROOT, "client/src/client.ts") },
 };
 
 /** @param {boolean} development */
 async function buildClient(development) {
   await esbuild.build({
     ...common,
-    entryPoints: { client: "client/src/client.ts", react: "client/src/react.ts" },
+    entryPoints: { client: "client/src/client.ts", react: "client/src/react.ts", page: "client/src/page/page.ts" },
     outdir: "client/dist",
     external: ["react"],
     minify: !development,
@@ -54,6 +54,8 @@ async function buildStudio(development) {
     entryPoints: { studio: "studio/src/main.tsx", boot: "studio/src/boot.ts", icon: "studio/src/icon.svg" },
     outdir: "studio/dist/assets",
     publicPath: "/assets/",
+    splitting: true,
+    chunkNames: development ? "[name]" : "[name]-[hash]",
     entryNames: development ? "[name]" : "[name]-[hash]",
     assetNames: "[name]-[hash]",
     loader: { ".woff2": "file", ".svg": "copy" },
@@ -71,12 +73,15 @@ async function buildStudio(development) {
     if (file === undefined) throw new Error(`The build has no file like ${String(pattern)}.`);
     return file;
   };
+  const [, entry] = Object.entries(built.metafile.outputs).find(([, { entryPoint }]) => entryPoint === "studio/src/main.tsx") ?? [];
+  const early = (entry?.imports ?? []).filter(({ kind }) => kind === "import-statement").map(({ path }) => `/assets/${basename(path)}`);
   const page = await readFile(resolve(ROOT, "studio/src/index.html"), "utf8");
   await writeFile(
     resolve(ROOT, "studio/dist/index.html"),
     page
       .replace("%STYLE%", one(/\/studio[^/]*\.css$/))
       .replace("%BOOT%", one(/\/boot[^/]*\.js$/))
+      .replace("%PRELOAD%", early.map((file) => `<link rel="modulepreload" href="${file}" />`).join("\n    "))
       .replace("%SCRIPT%", one(/\/studio[^/]*\.js$/))
       .replace("%FONT%", one(/inter-latin-wght-normal[^/]*\.woff2$/))
       .replace("%ICON%", one(/icon[^/]*\.svg$/)),

@@ -1,14 +1,15 @@
 /** The frame around the rooms: navigation, theme, help. Owns the call, so that it goes on while another room is open. */
-import { Fragment, type ReactElement, useEffect, useRef, useState } from "react";
+import { Fragment, lazy, type ReactElement, Suspense, useEffect, useRef, useState } from "react";
 import { Probe } from "voxbridge/probe";
 import { useVoiceAgent } from "voxbridge/react";
 import { Link, useLocation } from "wouter";
 import { lock, useLocked, useRound } from "./access";
-import { AgentsRoom } from "./agents/room";
 import { Help } from "./help";
 import { Icon, Wordmark } from "./icons";
 import { KeysRoom } from "./keys/room";
+import { answerFor, PAGE_TOOLS } from "./page/tools";
 import { expose, isProbing } from "./probe";
+import { ROOMS } from "./rooms";
 import { SessionList } from "./sessions/list";
 import { SessionRoom } from "./sessions/room";
 import { TalkRoom } from "./talk/room";
@@ -16,19 +17,18 @@ import { useTheme } from "./theme";
 import { Unlock } from "./unlock";
 import { STATE_WORDS } from "./words";
 
-const ROOMS: [path: string, name: string][] = [
-  ["agents", "Agents"],
-  ["sessions", "Sessions"],
-  ["keys", "Keys"],
-];
+// Rooms that are not the first thing that anybody opens.
+const AgentsRoom = lazy(() => import("./agents/room").then(({ AgentsRoom: room }) => ({ default: room })));
+const ToolsRoom = lazy(() => import("./tools/room").then(({ ToolsRoom: room }) => ({ default: room })));
 
 export function App(): ReactElement {
   const [probe] = useState(() => (isProbing() ? new Probe() : null));
-  const call = useVoiceAgent({ probe });
+  const call = useVoiceAgent({ probe, tools: PAGE_TOOLS });
   const [path] = useLocation();
   const [theme, nextTheme] = useTheme();
   const help = useRef<HTMLDialogElement>(null);
   useEffect(() => expose(call.agent), [call.agent]);
+  useEffect(() => answerFor(call.agent), [call.agent]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const inField = event.target instanceof HTMLElement && event.target.closest("input, textarea, select") !== null;
@@ -77,7 +77,10 @@ export function App(): ReactElement {
       {!shut && (
         <Fragment key={round}>
           {room === "sessions" && (id ? <SessionRoom key={id} id={id} /> : <SessionList />)}
-          {room === "agents" && <AgentsRoom />}
+          <Suspense fallback={<main className="sessions" aria-busy="true" />}>
+            {room === "agents" && <AgentsRoom />}
+            {room === "tools" && <ToolsRoom name={id ?? ""} />}
+          </Suspense>
           {room === "keys" && <KeysRoom />}
           {title === "Talk" && <TalkRoom call={call} />}
         </Fragment>

@@ -10,6 +10,8 @@ export class ReadError extends Error {
     readonly status: number,
     message: string,
     readonly code = "",
+    /** The argument that was wrong, where it was one. */
+    readonly field = "",
   ) {
     super(message);
   }
@@ -55,8 +57,8 @@ export async function ask<Body>(path: string, { signal, method = "GET", body }: 
   }
   if (!answer.ok) {
     if (answer.status === 401) lock();
-    const said = (await answer.json().catch(() => null)) as { message?: string; code?: string } | null;
-    throw new ReadError(answer.status, said?.message ?? `The gateway answered ${answer.status}.`, said?.code);
+    const said = (await answer.json().catch(() => null)) as { message?: string; code?: string; field?: string | null } | null;
+    throw new ReadError(answer.status, said?.message ?? `The gateway answered ${answer.status}.`, said?.code, said?.field ?? "");
   }
   return (answer.status === 204 ? undefined : await answer.json()) as Body;
 }

@@ -4,6 +4,7 @@ import "./styles/base.css";
 import "./styles/talk.css";
 import "./styles/sessions.css";
 import "./styles/agents.css";
+import "./styles/tools.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { arrive } from "./access";

@@ -6,12 +6,12 @@ const KEY = "voxbridge.theme";
 const CHANGED = "voxbridge-theme";
 const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 
-function current(): Theme {
+export function current(): Theme {
   const theme = document.documentElement.dataset["theme"];
   return theme === "light" || theme === "dark" ? theme : "system";
 }
 
-function choose(theme: Theme): void {
+export function choose(theme: Theme): void {
   if (theme === "system") {
     delete document.documentElement.dataset["theme"];
     localStorage.removeItem(KEY);

@@ -1,8 +1,11 @@
 /** Whom the next call is for. Owns the choice, kept in this browser; a wrong one that was kept counts as none. */
+import { useSyncExternalStore } from "react";
 import type { Mode, VoiceAgentOptions } from "voxbridge/react";
 import { agentName } from "../words";
 
 const KEY = "voxbridge.choice";
+const listeners = new Set<() => void>();
+let known: { kept: string | null; choice: Choice } | null = null;
 
 export interface Choice {
   mode: Mode;
@@ -40,12 +43,19 @@ export function ofAgent(agent: string): Choice {
   return { ...USUAL, agent };
 }
 
+/** The choice that is kept: the same object until it changes. */
 export function remembered(): Choice {
+  const kept = localStorage.getItem(KEY);
+  if (known === null || known.kept !== kept) known = { kept, choice: read(kept) };
+  return known.choice;
+}
+
+function read(text: string | null): Choice {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY) ?? "{}") as Record<string, unknown>;
-    const text = (name: string): string => (typeof kept[name] === "string" ? kept[name].slice(0, 64) : "");
+    const kept = JSON.parse(text ?? "{}") as Record<string, unknown>;
+    const part = (name: string): string => (typeof kept[name] === "string" ? kept[name].slice(0, 64) : "");
     const mode = MODES.find((one) => one.mode === kept["mode"])?.mode ?? USUAL.mode;
-    return { mode, agent: text("agent"), voice: text("voice"), model: text("model") };
+    return { mode, agent: part("agent"), voice: part("voice"), model: part("model") };
   } catch {
     return USUAL;
   }
@@ -53,6 +63,15 @@ export function remembered(): Choice {
 
 export function remember(choice: Choice): void {
   localStorage.setItem(KEY, JSON.stringify(choice));
+  for (const listener of listeners) listener();
+}
+
+/** The choice, also when the agent changes it. */
+export function useChoice(): Choice {
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, remembered);
 }
 
 /** The choice in two or three words. */

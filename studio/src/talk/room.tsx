@@ -4,7 +4,7 @@ import type { UseVoiceAgent, VoiceAgentOptions } from "voxbridge/react";
 import { accessToken } from "../access";
 import { WhySilent } from "../sessions/silences";
 import { hint, STATE_WORDS } from "../words";
-import { type Choice, optionsOf, remember, remembered, wayOf } from "./choice";
+import { type Choice, optionsOf, remember, useChoice, wayOf } from "./choice";
 import { Composer } from "./composer";
 import { Controls, Loudspeaker } from "./controls";
 import { Conversation } from "./conversation";
@@ -31,7 +31,7 @@ function Welcome({ choice }: { choice: Choice }): ReactElement {
 export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
   const { agent } = call;
   const [options, setOptions] = useState<VoiceAgentOptions>({});
-  const [choice, setChoice] = useState<Choice>(remembered);
+  const choice = useChoice();
   const readiness = useReadiness();
   const recording = useRecording();
   const field = useRef<HTMLInputElement>(null);
@@ -40,10 +40,6 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
   useKeys(call, () => field.current?.focus(), start);
   const startInText = (text: string): void => {
     agent.start({ ...options, ...optionsOf(choice, false), token: accessToken(), microphone: false }).then(() => agent.sendText(text)).catch(() => undefined);
-  };
-  const choose = (next: Choice): void => {
-    remember(next);
-    setChoice(next);
   };
   const fresh = call.state === "idle" && call.conversation.length === 0;
   return (
@@ -69,7 +65,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
       </section>
       <Notices call={call} readiness={readiness} />
       {!fresh && <Conversation entries={call.conversation} empty={call.microphone === "off" ? "Your conversation appears here." : "Captions of both of you appear here."} />}
-      <Controls call={call} choice={choice} choose={choose} onStart={start} />
+      <Controls call={call} choice={choice} choose={remember} onStart={start} />
       <div className="compose-row">
         <Composer call={call} field={field} onStart={startInText} />
         <Loudspeaker call={call} />

@@ -1,4 +1,4 @@
-"""Past sessions for Studio without models: real servers, a real gateway and the voice service's inspector, in a separate process.
+"""Past sessions for Studio without models: real servers, gateway and executor, and the voice service's inspector, in a separate process.
 
 `python -m tests.browser.stage.past FOLDER` writes a long call and its recording into the log, prints one line of JSON and runs until its
 standard input ends. Agents are those of FOLDER/agents.
@@ -11,9 +11,9 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,7 @@ from tests.eventually import eventually
 from tests.long_call import TURN_S, Call
 from tests.ports import free_port
 from voxbridge.services.gateway.service import Gateway
+from voxbridge.services.tools.service import build
 from voxbridge.services.voice.audio.waveforms import Waveforms
 from voxbridge.services.voice.inspection import SUBJECT, Inspector
 from voxbridge.shared.audio.recordings import DataKeys
@@ -112,11 +113,12 @@ async def serve(folder: Path, allowed_hosts: str) -> None:
             data_dir=folder / "data",
             agents_dir=folder / "agents",
         )
-        async with connected(config, "gateway", "gateway-past", SystemClock()) as resources:
+        async with AsyncExitStack() as running, connected(config, "gateway", "gateway-past", SystemClock()) as resources:
             Vault(vault_key_file(config)).publish(config.vault_public_key_path)  # as `voxbridge up` does
             gateway = Gateway(resources)
             serving = asyncio.create_task(gateway.serve())
             await resources.log.ensure_streams(retention_days=1, recording=config.record)
+            await running.enter_async_context(executor(config))
             calls = await _written(resources.log, DataKeys.of(config, resources.redis))
             await gateway.sessions.ensure_index()
             inspecting = await nats.connect(bus.url)
@@ -131,6 +133,19 @@ async def serve(folder: Path, allowed_hosts: str) -> None:
             await micro.stop()
             await inspecting.close()
             await gateway.drain()
+            await serving
+
+
+@asynccontextmanager
+async def executor(config: Config) -> AsyncIterator[None]:
+    """Run an executor with the built-in functions."""
+    async with connected(config, "tools", "tools-past", SystemClock()) as resources:
+        service = await build(resources)
+        serving = asyncio.create_task(service.serve())
+        try:
+            yield
+        finally:
+            await service.drain()
             await serving
 
 

@@ -27,7 +27,7 @@ def built(tmp_path: Path) -> TestClient:
     return TestClient(app)
 
 
-@pytest.mark.parametrize("path", ["/", "/agents", "/keys", "/sessions", f"/sessions/{'0' * 32}"])
+@pytest.mark.parametrize("path", ["/", "/agents", "/keys", "/tools", "/tools/calculate", "/sessions", f"/sessions/{'0' * 32}"])
 def test_every_page_of_the_studio_is_its_one_document(built: TestClient, path: str) -> None:
     answer = built.get(path)
     assert answer.text == "<title>Studio</title>"

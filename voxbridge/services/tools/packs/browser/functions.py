@@ -102,7 +102,7 @@ def switch_theme(theme: Literal["light", "dark", "system"]) -> None:
     """Change the colours of the user's page.
 
     Args:
-        theme: The colours; `system` follows the device.
+        theme: The colours; those of the device with system.
 
     Examples:
         turn on dark mode

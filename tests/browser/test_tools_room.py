@@ -1,0 +1,105 @@
+"""The Tools room over a real gateway and executor: found, filled in, run, and what is wrong said where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.conftest import DESKTOP
+from tests.browser.stage.past import Past, past
+from tests.browser.stage.studio import Studio
+from tests.browser.test_looks import SIZES, look
+
+pytestmark = pytest.mark.timeout(600)
+
+Visit = Callable[..., Studio]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
+    with past(tmp_path_factory.mktemp("tools")) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(served: Past, browser: Browser) -> Iterator[Visit]:
+    """Open a room."""
+    with ExitStack() as pages:
+
+        def open_page(path: str, **options: Any) -> Studio:
+            context = browser.new_context(**{**DESKTOP, **options})
+            pages.callback(context.close)
+            studio = Studio(context.new_page(), served.url)
+            studio.cuts_are_expected()
+            studio.open(path)
+            pages.callback(lambda: _quiet(studio))
+            return studio
+
+        yield open_page
+
+
+def _quiet(studio: Studio) -> None:
+    assert studio.complaints == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_tool_is_found_and_run(visit: Visit, size: str) -> None:
+    studio = visit("/tools", **SIZES[size])
+    page = studio.page
+    expect(page.get_by_role("region", name="Browser").get_by_role("link")).to_have_count(6)
+    look(studio, f"tools-{size}")
+    page.keyboard.press("/")
+    page.keyboard.type("switch theme")
+    expect(page.get_by_role("navigation", name="Tools by category").get_by_role("link")).to_have_count(1)
+    page.get_by_role("link", name="Switch theme").click()
+    page.wait_for_url("**/tools/switch_theme")
+    studio.button("Run").click()
+    field = page.get_by_role("combobox", name="Theme")
+    expect(field).to_be_focused()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_text("Fill this in.")).to_be_visible()
+    look(studio, f"tool-wrong-{size}")
+    field.select_option(label="dark")
+    field.press("Enter")
+    studio.button("Run").press("Enter")
+    expect(page.get_by_text("The theme is dark now.", exact=True)).to_be_visible()
+    assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    look(studio, f"tool-result-{size}")
+
+
+def test_every_form_of_the_catalogue_is_free_of_barriers(visit: Visit, served: Past) -> None:
+    studio = visit("/tools")
+    page = studio.page
+    names = page.evaluate("async () => (await (await fetch('/api/vox/functions')).json()).functions.map(({ name }) => name)")
+    for name in names:
+        page.evaluate("(name) => { history.pushState(null, '', `/tools/${name}`); }", name)
+        expect(page.get_by_role("article")).to_contain_text(name)
+        assert studio.violations() == [], name
+
+
+def test_a_tool_that_is_not_there_is_said_to_be_missing(visit: Visit) -> None:
+    studio = visit("/tools/no_such_tool")
+    expect(studio.page.get_by_role("alert")).to_contain_text("There is no tool no_such_tool.")
+    assert studio.violations() == []
+    studio.page.get_by_role("searchbox", name="Search tools").fill("zebra")
+    expect(studio.page.get_by_text("No tool matches “zebra”.")).to_be_visible()
+
+
+def test_without_its_gateway_a_form_says_what_to_do(browser: Browser, tmp_path: Path) -> None:
+    with ExitStack() as pages:
+        with past(tmp_path) as own:
+            options: dict[str, Any] = DESKTOP
+            context = browser.new_context(**options)
+            pages.callback(context.close)
+            studio = Studio(context.new_page(), own.url)
+            studio.cuts_are_expected()
+            studio.open("/tools/calculate")
+            studio.page.get_by_role("textbox", name="Expression").fill("1 + 1")
+        studio.button("Run").click()
+        expect(studio.page.get_by_role("alert")).to_contain_text("The gateway does not answer.")
+        expect(studio.page.get_by_role("alert")).to_contain_text("voxbridge up")
