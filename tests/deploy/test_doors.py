@@ -24,7 +24,7 @@ FORGED = b"forged by the attacker"
 SERVICES = tuple(name for name in RIGHTS if name != RECORDINGS)
 WRITERS = (*SERVICES, "operator")
 EVENTS = tuple(f"vx.s.{SID}.ev.{writer}.{visibility}.agent.said" for writer in WRITERS for visibility in ("c", "i"))
-OF_ACCOUNTS = tuple(f"vx.a.local.ev.{writer}.{visibility}.request" for writer in WRITERS for visibility in ("c", "i"))
+OF_ACCOUNTS = tuple(f"vx.a.local.ev.{writer}.{visibility}.request" for writer in (*WRITERS, subjects.FACTS) for visibility in ("c", "i"))
 LIVE = (subjects.live_subject(SID, "voice", "c", "agent.said"), subjects.live_subject("@local", "tools", "c", "main"))
 MOMENTS = (f"vx.s.{SID}.audio.in", f"vx.s.{SID}.audio.out", f"vx.s.{SID}.ctl.voice", *LIVE)
 REQUESTS = (

@@ -102,10 +102,13 @@ async def test_a_service_appends_its_own_branch_and_is_refused_every_other(servi
 @pytest.mark.parametrize("service", SERVICES)
 async def test_into_an_accounts_log_gateway_and_tools_write_their_own_branch_and_voice_nothing(service: str, sign_in: SignIn) -> None:
     client, log_id = await sign_in(service), subjects.account_log("local")
-    kinds = [subjects.stored_subject(log_id, branch, visibility, "x") for branch in (*SERVICES, "operator") for visibility in ("c", "i")]
+    kinds = [
+        subjects.stored_subject(log_id, branch, visibility, "x") for branch in (*SERVICES, "facts", "operator") for visibility in ("c", "i")
+    ]
     taken = [place for place in kinds if await published(client, place)]
-    own = [subjects.stored_subject(log_id, service, visibility, "x") for visibility in ("c", "i")]
-    assert taken == ([] if service == "voice" else own)
+    branches = {"voice": (), "tools": ("tools", "facts")}.get(service, (service,))
+    own = [subjects.stored_subject(log_id, branch, visibility, "x") for branch in branches for visibility in ("c", "i")]
+    assert taken == own
     assert not await published(client, "vx.a.local.ev")
     assert not await published(client, subjects.live_subject(log_id, service, "i", "x")), "a live copy is the server's to make"
     assert (await client.jetstream().stream_info(subjects.ACCOUNT_STREAM)).state.messages == len(taken)

@@ -14,12 +14,14 @@ from tests.tools.conftest import Caller, Executors
 from voxbridge.services.tools import service as tools_service
 from voxbridge.services.tools.projection import Notes
 from voxbridge.sessions import archive, erase
+from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.errors import Conflict, Unavailable
 from voxbridge.shared.events.tools import NoteRemembered, ToolCompleted, ToolFailed
 from voxbridge.shared.events.voice import SessionEnded
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.store.store import Note, Store
 
 PACKS = "voxbridge.services.tools.packs.everyday.notes"
@@ -201,3 +203,69 @@ async def test_blank_notes_are_refused(executors: Executors, caller: Caller) -> 
         await caller.call("remember", note="   ")
         failed, _ = await caller.next(ToolFailed)
     assert failed.error.code == "INVALID_ARGUMENT"
+
+
+async def age_out(log: Log, sid: str) -> None:
+    """Let the sessions' retention pass."""
+    config = (await log.js.stream_info(subjects.EVENT_STREAM)).config
+    await log.js.update_stream(config.evolve(max_age=0.2, duplicate_window=0.1))
+
+    async def gone() -> bool:
+        return not await log.read(sid)
+
+    await eventually(gone)
+    await log.js.update_stream(config)
+
+
+async def test_a_note_outlives_the_retention_of_its_session(
+    executors: Executors, callers: Callable[[], Awaitable[Caller]], log: Log, store: Store, remembered: str
+) -> None:
+    await age_out(log, remembered)
+    await store.redis.flushall()
+    later = await callers()
+    async with executors.running(PACKS):
+        assert await recalled(later, "r1", "where is my key") == ["The key is under the mat."]
+
+
+async def test_a_note_of_an_earlier_release_is_found_in_its_session_alone(
+    executors: Executors, callers: Callable[[], Awaitable[Caller]], log: Log, store: Store
+) -> None:
+    old, later = new_session_id(), await callers()
+    note = NoteRemembered(note_id=f"{old}.c1", account="me", text="The key is under the mat.")
+    await SessionWriter(log, old, "tools").append(note, ts=SystemClock().now_us(), cause=None)
+    async with executors.running(PACKS):
+        assert await recalled(later, "r1") == ["The key is under the mat."]
+        erased = await erase.erase(log, store.redis, old, by="me", now=SystemClock().now_us() + 8_000_000_000)
+        assert erased.notes == 1
+        assert await recalled(later, "r2") == []
+
+
+async def test_erasing_a_session_erases_its_note_from_the_accounts_log_and_no_other(
+    executors: Executors, callers: Callable[[], Awaitable[Caller]], log: Log, store: Store, remembered: str
+) -> None:
+    other = await callers()
+    async with executors.running(PACKS):
+        await other.call("remember", account="me", note="Anna is allergic to nuts.")
+        await other.next(ToolCompleted)
+        await erase_now(log, store, remembered)
+        assert [one.event.text async for one in log.read_all("@me") if isinstance(one.event, NoteRemembered)] == [
+            "Anna is allergic to nuts."
+        ]
+        await store.redis.flushall()
+        assert await recalled(other, "r1") == ["Anna is allergic to nuts."]
+
+
+async def test_a_note_that_is_remembered_again_under_its_id_is_kept_once(log: Log, store: Store) -> None:
+    notes = Notes(log, store)
+    for _ in range(3):
+        await notes.add("me", Note(note_id="s.c1", text="once", ts=1))
+    assert [one.writer async for one in log.read_all("@me")] == ["facts"]
+    assert await notes.restore() == 1
+
+
+async def test_erasing_an_account_erases_the_notes_in_its_log(log: Log, store: Store) -> None:
+    await Notes(log, store).add("me", Note(note_id="@me.c1", text="The key is under the mat.", ts=SystemClock().now_us()))
+    done = await erase.erase(log, store.redis, "@me", by="me", now=SystemClock().now_us())
+    assert (done.events, done.notes) == (1, 1)
+    assert await store.notes("me") == []
+    assert [one.type async for one in log.read_all("@me")] == ["session.erased"]

@@ -161,7 +161,10 @@ def _server(config: Config) -> list[Finding]:
 async def _broken(nc: Client, log: Log) -> list[Finding]:
     found: list[Msg] = []
     for stream, everything in ((subjects.EVENT_STREAM, "*"), (subjects.ACCOUNT_STREAM, subjects.ACCOUNTS)):
-        last = (await nc.jetstream(timeout=_ASK_S).stream_info(stream)).state.last_seq
+        try:
+            last = (await nc.jetstream(timeout=_ASK_S).stream_info(stream)).state.last_seq
+        except NotFoundError:  # its own finding says so
+            continue
         found += (await log.page(everything, after=max(0, last - SCANNED), limit=SCANNED)).messages
     broken: list[str] = []
     for message in found:

@@ -138,9 +138,10 @@ async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress
         count = total
         progress(count, count)
         await _overwrite(log, subjects.RECORD_STREAM, blocks)
+        await _overwrite(log, subjects.ACCOUNT_STREAM, await _kept(log, sid))
         held, more = await _look(log, sid), await _recorded(log, sid)
         known.update(held.notes)
-        if not held.positions and not held.last and not more:
+        if not held.positions and not held.last and not more and not await _kept(log, sid):
             break
         blocks += more
     else:
@@ -211,6 +212,16 @@ async def _check(held: _Held, store: Store, sid: str, now: int) -> None:
     if any(began >= since for began in held.running.values()):
         what = "account" if subjects.account_of(sid) else "session"
         raise Conflict(f"A function of the {what} still runs, and would write its result: try again when it is done.")
+
+
+async def _kept(log: Log, sid: str) -> list[int]:
+    """Return where the logs of accounts keep what was remembered in a session."""
+    try:
+        await _answered(log.js.stream_info(subjects.ACCOUNT_STREAM))
+    except NotFoundError:  # a log of an earlier release
+        return []
+    notes = log.read_all(subjects.ACCOUNTS, writer=subjects.FACTS, types=("note.remembered",))
+    return [one.seq async for one in notes if isinstance(one.event, tools.NoteRemembered) and one.event.note_id.startswith(f"{sid}.")]
 
 
 async def _recorded(log: Log, sid: str) -> list[int]:

@@ -1,6 +1,7 @@
 """The notes in Valkey: a projection of `note.remembered`, rebuilt from the log when it is lost.
 
-Owns the decision when to rebuild. Does not own the facts (the log) nor the keys (`voxbridge.shared.store.store`). Losing Valkey costs one
+A note is a fact of the session in which it was made, and one of its account, where it outlives the session's age. Owns the latter, and the
+decision when to rebuild. Does not own the former nor the keys (`voxbridge.shared.store.store`). Losing Valkey costs one
 read of the notes in the log. The catalogue's key, written after the notes, says that the projection is complete.
 """
 
@@ -10,12 +11,19 @@ import asyncio
 import logging
 from typing import Final
 
+from nats.errors import Error as NatsError
+from nats.js.api import Header
+
+from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import Unavailable
 from voxbridge.shared.events.tools import NoteRemembered
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.store.store import Note, Store
 
 _TYPE: Final = "note.remembered"
+_ACK_S: Final = (2.0, 2.0, 4.0)
+"""Seconds that each try to write a note may take."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,12 +39,29 @@ class Notes:
         """True when Valkey missed a note that is in the log."""
 
     async def add(self, account: str, note: Note) -> None:
-        """Keep a note that is already in the log. While Valkey is away, the projection is marked stale."""
+        """Keep a note in the account's log, once for each id, and in Valkey. While Valkey is away, the projection is marked stale. Raises
+        `UNAVAILABLE` when the log did not take it."""
+        await self._remember(account, note)
         try:
             await self._store.add_note(account, note)
         except Unavailable as error:
             self.stale = True
             _log.warning("a note waits for Valkey: %s", error.message)
+
+    async def _remember(self, account: str, note: Note) -> None:
+        log_id = subjects.account_log(account)
+        event = NoteRemembered(note_id=note.note_id, account=account, text=note.text)
+        event_id = f"{log_id}.{subjects.FACTS}.{note.note_id}"
+        payload = events.encode(event, event_id=event_id, sid=log_id, ts=note.ts, cause=None)
+        place = subjects.event_subject(log_id, subjects.FACTS, visible=False, event_type=_TYPE)
+        for patience_s in _ACK_S:
+            try:
+                await self._log.js.publish(place, payload, timeout=patience_s, headers={Header.MSG_ID.value: event_id})
+            except (TimeoutError, NatsError) as error:
+                _log.warning("a note is offered to the log again: %s", error or type(error).__name__)
+            else:
+                return
+        raise Unavailable("The event log did not take the note.", retry_after_ms=1_000)
 
     async def of(self, account: str) -> list[Note]:
         """Return the notes of an account, newest first. Raises `UNAVAILABLE`."""
@@ -58,14 +83,15 @@ class Notes:
         is read for erasures.
         """
         async with self._making:
-            count = 0
-            async for recorded in self._log.read_all("*", writer="tools", visibility="i", topic=_TYPE, imported=False):
-                if isinstance(recorded.event, NoteRemembered):
-                    note = Note(note_id=recorded.event.note_id, text=recorded.event.text, ts=recorded.ts)
-                    await self._store.add_note(recorded.event.account, note)
-                    count += 1
+            found: set[str] = set()
+            for logs, writer in (("*", "tools"), (subjects.ACCOUNTS, "tools"), (subjects.ACCOUNTS, subjects.FACTS)):
+                async for recorded in self._log.read_all(logs, writer=writer, visibility="i", topic=_TYPE, imported=False):
+                    if isinstance(recorded.event, NoteRemembered):
+                        note = Note(note_id=recorded.event.note_id, text=recorded.event.text, ts=recorded.ts)
+                        await self._store.add_note(recorded.event.account, note)
+                        found.add(note.note_id)
             erased = {recorded.sid async for recorded in self._log.read_all("*", writer="operator", topic="session.erased")}
             if erased:
                 await self._store.forget_notes(await self._store.notes_from(erased))
             self.stale = False
-            return count
+            return len(found)

@@ -85,6 +85,7 @@ EXPORTS: Final[tuple[Export, ...]] = (
     # The log: each service appends to its own branch, and reading is one right. Voice writes nothing into the logs of accounts.
     *(Export(ADMIN, branch(name), (name,)) for name in SERVICES),
     *(Export(ADMIN, account_branch(name), (name,)) for name in ACCOUNT_WRITERS),
+    Export(ADMIN, account_branch(bus_subjects.FACTS), ("tools",)),
     *_heard(ADMIN, SERVICES, *LIVE),
     *_asked(ADMIN, _EVERYONE, f"{API}.DIRECT.GET.{bus_subjects.EVENT_STREAM}", many=True),
     *_asked(ADMIN, _EVERYONE, f"{API}.STREAM.INFO.{bus_subjects.EVENT_STREAM}", f"{API}.STREAM.MSG.GET.{bus_subjects.EVENT_STREAM}"),

@@ -33,6 +33,10 @@ ACCOUNT_SUBJECTS: Final = "vx.a.*.ev.>"
 ACCOUNTS: Final = "@*"
 """Id that stands for the logs of all accounts, as `*` does for those of all sessions."""
 
+FACTS: Final = "facts"
+"""Branch of an account's log beside those of the services, written by the tool executor without a journal: what people may want erased by
+itself, such as a note. Erasing it leaves no hole in anything that is folded."""
+
 _ACCOUNT: Final = re.compile(r"[a-z0-9][a-z0-9_.@-]{0,63}")
 _ACCOUNT_LOG: Final = re.compile(r"@[a-z0-9][a-z0-9_=@-]{0,63}")
 _SESSIONS: Final = "vx.s."
