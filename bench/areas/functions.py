@@ -88,11 +88,14 @@ async def _loaded(rounds: int, seconds: float, say: Say) -> Found:
 
 
 async def _load(executors: int, seconds: float) -> dict[str, Any]:
+    """Call once in each session, then load all: which executor serves a session shows with its first call."""
     async with stack(("tools",), extra=PACKS) as product:
         processes = {"tools": [product.processes["tools"]], "nats": [product.processes["nats"]]}
         for _ in range(executors - 1):
             processes["tools"].append(await product.start("tools"))
         async with calling(product.config.nats_url, SESSIONS) as callers:
+            for sid in callers.sids:
+                await callers.one(sid)
             before = _spent(processes)
             load = await callers.load(WARM_S + seconds, window=WINDOW)
             spent = {name: after - before[name] for name, after in _spent(processes).items()}

@@ -30,6 +30,7 @@ from voxbridge.services.tools.registry import load, named, prepare
 from voxbridge.services.tools.session import standing
 from voxbridge.services.tools.session.contexts import Facilities, context_of, fact
 from voxbridge.services.tools.session.effects import RUNNING_LIMIT, Effects, Key, Outcome
+from voxbridge.services.tools.session.handover import Handover
 from voxbridge.services.tools.session.intake import ACK_WAIT_S, Intake
 from voxbridge.services.tools.session.lookup import look_up, needs_approval, unknown
 from voxbridge.services.tools.session.session import WRITER, Session
@@ -65,6 +66,9 @@ AGAIN_S: Final = 1.0
 HELD_LIMIT: Final = 4_096
 """Open calls and tasks of one process; above it, calls are refused with `OVERLOADED`."""
 
+HANDED_OVER_LIMIT: Final = 256
+"""Functions beyond `RUNNING_LIMIT` that a process runs because others hand them over."""
+
 SESSIONS_KEPT: Final = 1_024
 RECORD_TRIES: Final = 8
 LOOK_AFTER_S: Final = 5.0
@@ -95,6 +99,7 @@ class ToolService(Service):
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._opened = 0
         self._intake = Intake(self._log, self._take, process_id=resources.process_id)
+        self._handover = Handover(self._log, self._intake, process_id=resources.process_id, room=self._room_for_others)
         self._standing: dict[str, Standing] = {}
         self._timers = Timers[Key](self._fire)
         self._doing = Tasks[None]("the tool executor")
@@ -109,12 +114,13 @@ class ToolService(Service):
         return {"catalogue": self._published > 0}
 
     def stats(self) -> Mapping[str, float]:
-        """Return counts: effects that run, calls that are open, sessions, calls taken and refused, and children."""
+        """Return counts: effects that run, calls that are open, sessions, calls taken, handed over and refused, and children."""
         return {
             "running": len(self._effects),
             "open": len(self._intake),
             "sessions": len(self._sessions),
             "taken": self._intake.taken,
+            "handed_over": self._handover.given,
             "refused": self._intake.refused,
             "children": len(self._children),
         }
@@ -123,6 +129,7 @@ class ToolService(Service):
         """Create the service's streams and consumer in NATS, and subscribe."""
         await self._log.ensure_streams(retention_days=retention_days, recording=recording, replicas=replicas)
         await self._intake.ensure()
+        await self._handover.start()
         for subject in LIVE:
             await self._nc.subscribe(subject, cb=self._live)
 
@@ -158,6 +165,9 @@ class ToolService(Service):
     def _room(self) -> int:
         return RUNNING_LIMIT - len(self._effects) - self._handling
 
+    def _room_for_others(self) -> int | None:
+        return None if self._stopping.is_set() else self._room() + HANDED_OVER_LIMIT
+
     async def _room_changed(self, timeout_s: float) -> None:
         self._changed.clear()
         with suppress(TimeoutError):
@@ -168,6 +178,8 @@ class ToolService(Service):
         try:
             if await self._intake.is_elsewhere(sid, seq):
                 self._intake.release(sid, seq)
+            elif not self._stopping.is_set() and await self._handover.offer(sid, seq):
+                pass
             elif self._stopping.is_set():
                 await self._intake.give_back(sid, seq)
             elif isinstance(recorded.event, SessionEnded) and await self._never_called(sid):

@@ -17,7 +17,7 @@ from voxbridge.shared.bus.accounts import ADMIN, DISCOVERY, EXPORTS, RECORDINGS,
 _ANSWERS_S: Final = 120
 _AMONG_THEMSELVES: Final[Mapping[str, tuple[str, ...]]] = {
     "voice": ("vx.svc.voice.released", "vx.svc.voice.room", "vx.svc.voice.alive.*", bus_subjects.GONE),
-    "tools": ("vx.svc.tools.held",),
+    "tools": ("vx.svc.tools.held", "vx.svc.tools.take.*"),
 }
 """Subjects on which processes of one service talk to each other."""
 

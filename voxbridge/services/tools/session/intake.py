@@ -56,6 +56,8 @@ class Held(msgspec.Struct, frozen=True):
 
     message: Msg
     recorded: events.Recorded
+    handed_over: bool = False
+    """True when another process handed it over."""
 
 
 class Intake:
@@ -108,7 +110,7 @@ class Intake:
         room: Callable[[], int],
         wait: Callable[[float], Awaitable[None]],
     ) -> None:
-        pull = Pull(self._log.nc, stream, DURABLE, self._receive)
+        pull = Pull(self._log.nc, stream, DURABLE, self.receive)
         await pull.start()
         while not stopping.is_set():
             free = room()
@@ -200,11 +202,26 @@ class Intake:
             await held.message.in_progress()
             await message.respond(b"")
 
-    async def _receive(self, message: Msg) -> None:
+    def hold(self, held: Held) -> None:
+        """Hold a message until its work is over."""
+        sid = held.recorded.sid
+        self._held[sid, held.recorded.seq] = held
+        self._sessions[sid] += 1
+
+    def part_with(self, sid: str, seq: int) -> Held | None:
+        """Hold this message no longer, to offer it to another process, and return it; None if that process may have had it already."""
+        held = self._held.get((sid, seq))
+        if held is None or held.handed_over or held.message.metadata.num_delivered > 1:
+            return None
+        self.release(sid, seq)
+        return held
+
+    async def receive(self, message: Msg, *, handed_over: bool = False) -> None:
+        """Hold a delivered message and pass its event on, if it is work for an executor."""
         recorded = decode_delivered(message)
         sid, seq = recorded.sid, recorded.seq
         if (sid, seq) in self._held:
-            self._held[sid, seq] = Held(message, recorded)
+            self._held[sid, seq] = Held(message, recorded, handed_over)
             return
         if isinstance(recorded.event, events.Unreadable):
             self.refused += 1
@@ -214,8 +231,7 @@ class Intake:
             await message.ack()
             return
         self.taken += 1
-        self._held[sid, seq] = Held(message, recorded)
-        self._sessions[sid] += 1
+        self.hold(Held(message, recorded, handed_over))
         self._take(recorded)
 
     async def _ensure_again(self, stream: str, wanted: ConsumerConfig) -> None:
