@@ -21,6 +21,8 @@ from voxbridge.services.models.choice.meanings import NONE, Meanings
 SHORTLIST: Final = 6
 """Functions that the model chooses among at most."""
 
+SURE_OF_FOLLOW_UP: Final = 0.98
+"""Likelihood of a follow-up from which the function that the words alone suggest need not be offered beside the one before."""
 FAR_BEHIND: Final = 0.3
 """Share of the best function's likelihood that another one must have for the model to choose among both. Where the router is this sure, a
 model of 1.5 billion parameters chooses worse."""
@@ -132,13 +134,22 @@ class Router:
         calls = self._told & (self._owners < self._talk)
         self._wants = _logistic(about, calls, calls | (self._owners == self._talk))
         again = self._owners == self._again
-        self._follows = _logistic(about, again, again | (self._owners == self._talk))
+        leads = np.stack([self._lead(score, near) for score, near in zip(unseen, nearest, strict=True)])
+        self._follows = _logistic(leads, again, again | calls | (self._owners == self._talk))
 
     def _evidence(self, scores: npt.NDArray[Any], nearest: npt.NDArray[Any]) -> _Doubles:
         functions, near = scores[: self._talk], nearest[: self._talk]
         best = np.sort(functions)[-3:]
         return np.array(
             [best[-1], best.sum(), scores[self._talk], near.max(), nearest[self._talk], scores[self._again], nearest[self._again], 1.0]
+        )
+
+    def _lead(self, scores: npt.NDArray[Any], nearest: npt.NDArray[Any], but: int = -1) -> _Doubles:
+        """Return by how much a text is more like a follow-up than like a request of its own, for any function `but` the one before."""
+        others = np.arange(self._talk) != but
+        best, near = scores[: self._talk][others].max(initial=0.0), nearest[: self._talk][others].max(initial=0.0)
+        return np.array(
+            [scores[self._again] - best, nearest[self._again] - near, scores[self._again] - scores[self._talk], 1.0], dtype=np.float64
         )
 
     def _vector(self, text: str) -> tuple[npt.NDArray[np.intp], features.Floats]:
@@ -157,15 +168,20 @@ class Router:
         about = self._evidence(scores, nearest)
         likelihood = _chance(about, self._wants)
         ranks = scores[: self._talk] + _NEAREST * nearest[: self._talk]
+        again, own = 0.0, int(np.argmax(ranks))
         if before is not None and before.called in self.names:
-            again = _chance(about, self._follows)
+            called = self.names.index(before.called)
+            again = _chance(self._lead(scores, nearest, called), self._follows)
             likelihood = 1 - (1 - likelihood) * (1 - again)
-            ranks[self.names.index(before.called)] += _AGAIN * again
+            ranks[called] += _AGAIN * again
         best = np.argsort(-ranks)[:SHORTLIST]
         mode: Literal["call", "words", "unsure"] = (
             "call" if likelihood >= SURE_OF_CALL else "words" if likelihood < SURE_OF_WORDS else "unsure"
         )
         close = int((ranks[best] >= ranks[best[0]] + np.log(FAR_BEHIND) / _SHARPNESS).sum())
+        if own != best[0] and again < SURE_OF_FOLLOW_UP:
+            best = np.array([best[0], own, *(index for index in best if index not in (best[0], own))])[:SHORTLIST]
+            close = max(close, 2)
         return Decision(mode, likelihood, tuple(self.names[index] for index in best), close)
 
 
