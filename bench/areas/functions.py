@@ -35,6 +35,11 @@ LOOK_S: Final = 0.01
 SETTLE_S: Final = 3.0
 """Seconds from ready to the reading of memory: the packs have loaded what they load, and a child stands ready."""
 
+APPENDS_S: Final = 2.0
+EVENTS: Final = 5
+"""Events of a call: `tool.called`, `tool.started`, `tool.completed`, and the journal ahead of each of the last two."""
+
+LOG_ALONE: Final = f"the log alone, at {EVENTS} appends a call"
 PACKS: Final[Mapping[str, str]] = {f"{PREFIX}TOOL_PACKS": PACK}
 APPEND: Final = "an event appended and acknowledged"
 
@@ -75,12 +80,13 @@ async def _loaded(rounds: int, seconds: float, say: Say) -> Found:
             say(f"functions: {SESSIONS} sessions on {executors} executors, round {number + 1} of {rounds}")
             taken.append(await _load(executors, seconds))
     single, double = (statistics.median(each["rate"] for each in taken) for taken in (one, two))
+    alone, alone_two = (statistics.median(each["appends"] for each in taken) / EVENTS for taken in (one, two))
     what = f"calls of an empty function a second, {SESSIONS} sessions of {WINDOW} open calls"
     note = f"{MEDIANS}; every call begun and completed once"
     cpu = statistics.median(each["cpu_ms"]["tools"] for each in one)
     found = [
-        _of(f"{what}, one executor", "functions.rate", single, "/s", target=300, aim="at least", note=note),
-        _of("the same, two executors", "functions.rate_two", double, "/s", note=note),
+        beside(_of(f"{what}, one executor", "functions.rate", single, "/s", target=300, aim="at least", note=note), LOG_ALONE, alone),
+        beside(_of("the same, two executors", "functions.rate_two", double, "/s", note=note), LOG_ALONE, alone_two),
         _of("two executors beside one", "functions.scaling", double / single, "×", target=1.6, aim="at least"),
         _of("CPU of the executor per call", "", cpu, "ms", note=f"one executor, {MEDIANS}"),
     ]
@@ -96,12 +102,14 @@ async def _load(executors: int, seconds: float) -> dict[str, Any]:
         async with calling(product.config.nats_url, SESSIONS) as callers:
             for sid in callers.sids:
                 await callers.one(sid)
+            appends = await callers.appends(APPENDS_S)
             before = _spent(processes)
             load = await callers.load(WARM_S + seconds, window=WINDOW)
             spent = {name: after - before[name] for name, after in _spent(processes).items()}
             await callers.check(load.calls)
     each = {name: 1_000 * one / len(load.calls) for name, one in {**spent, "callers": load.spent}.items()}
-    return {"rate": rate(load.ended_at, WARM_S, WARM_S + seconds), "calls": len(load.calls), "seconds": seconds, "cpu_ms": each}
+    taken = rate(load.ended_at, WARM_S, WARM_S + seconds)
+    return {"rate": taken, "appends": appends, "calls": len(load.calls), "seconds": seconds, "cpu_ms": each}
 
 
 async def _starts(times: int, say: Say) -> Found:

@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.events.tools import ToolCompleted, ToolFailed, ToolInterrupted, ToolStarted
-from voxbridge.shared.events.voice import ToolCalled
+from voxbridge.shared.events.voice import ToolCalled, UserSaid
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log, decode
 from voxbridge.shared.log.writer import SessionWriter
@@ -128,6 +128,19 @@ class Callers:
         async with asyncio.timeout(seconds + WITHIN_S):
             await asyncio.gather(*(lane(sid) for sid in self.sids for _ in range(window)))
         return Load(calls, ended, time.process_time() - spent)
+
+    async def appends(self, seconds: float) -> float:
+        """Return how many events a second the log takes when every session appends one after the other, without an executor's work."""
+        event = UserSaid(text="What time is it in Tokyo?", turn=1, source="speech")
+        writers = [SessionWriter(self._log, new_session_id(), "voice") for _ in self.sids]
+        began = time.perf_counter()
+
+        async def lane(writer: SessionWriter) -> None:
+            while time.perf_counter() - began < seconds:
+                await writer.append(event, ts=0, cause=None)
+
+        await asyncio.gather(*map(lane, writers))
+        return sum(writer.number for writer in writers) / (time.perf_counter() - began)
 
     async def check(self, calls: Iterable[Call]) -> None:
         """Read the log; raises `ValueError` when a call did not run and complete exactly once."""

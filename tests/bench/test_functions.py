@@ -68,6 +68,7 @@ async def test_callers_hear_each_call_end_and_find_it_once_in_the_log(executors:
     async with executors.running(PACK), calling(nats_url, 3) as callers:
         trip = await callers.one(callers.sids[0])
         assert trip.append > 0
+        assert await callers.appends(0.05) > 0
         load = await callers.load(0.2, window=2)
         assert len(load.calls) == len(load.ended_at) >= 6
         await callers.check(load.calls)
