@@ -85,6 +85,8 @@ def test_every_event_lies_where_those_who_filter_look_for_it() -> None:
         "tools.c.main",
         "tools.i.main",
         "tools.i.approval.standing",
+        "tools.i.macro.deleted",
+        "tools.i.macro.saved",
         "tools.i.note.remembered",
         "tools.i.tools.checkpoint",
         "voice.c.said",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # avoids these imports when a pack is loaded
     from voxbridge.services.tools.core.tasks import OpenTask
     from voxbridge.services.tools.projection import Notes
+    from voxbridge.services.tools.runs.document import Document
+    from voxbridge.services.tools.runs.inputs import Kind
     from voxbridge.shared import events
     from voxbridge.shared.agents.functions import Function
     from voxbridge.shared.events.tools import ApprovalStanding
@@ -67,3 +69,6 @@ class Context:
 
     approvals: Callable[[], Awaitable[Iterable[ApprovalStanding]]]
     """Return the standing approvals of the account."""
+
+    documents: Callable[[Kind], Awaitable[Mapping[str, Document]]]
+    """Return the macros of the account by their ids, or the workflows of the installation by name."""

@@ -31,6 +31,8 @@ BUILT_IN: Final = (
     "voxbridge.services.tools.packs.everyday.notes",
     "voxbridge.services.tools.packs.catalogue.functions",
     "voxbridge.services.tools.packs.browser.functions",
+    "voxbridge.services.tools.packs.macros.functions",
+    "voxbridge.services.tools.packs.workflows.functions",
 )
 BUILT_IN_NAME: Final = "built-in"
 ENTRY_POINTS: Final = "voxbridge.packs"

@@ -29,12 +29,13 @@ from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import load, named, prepare
 from voxbridge.services.tools.session import standing
 from voxbridge.services.tools.session.contexts import Facilities, context_of, fact
+from voxbridge.services.tools.session.decisions import Decisions
 from voxbridge.services.tools.session.effects import RUNNING_LIMIT, Effects, Key, Outcome
 from voxbridge.services.tools.session.handover import Handover
 from voxbridge.services.tools.session.intake import ACK_WAIT_S, Intake
-from voxbridge.services.tools.session.lookup import look_up, needs_approval, unknown
+from voxbridge.services.tools.session.library import Library
+from voxbridge.services.tools.session.lookup import unknown
 from voxbridge.services.tools.session.session import WRITER, Session
-from voxbridge.services.tools.session.standing import Standing
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.cancellation import ended
@@ -100,7 +101,8 @@ class ToolService(Service):
         self._opened = 0
         self._intake = Intake(self._log, self._take, process_id=resources.process_id)
         self._handover = Handover(self._log, self._intake, process_id=resources.process_id, room=self._room_for_others)
-        self._standing: dict[str, Standing] = {}
+        self._library = Library(self._log, resources.config.workflows_dir)
+        self._decisions = Decisions(self._log, self._tools, self._library)
         self._timers = Timers[Key](self._fire)
         self._doing = Tasks[None]("the tool executor")
         self._handling = 0
@@ -187,7 +189,7 @@ class ToolService(Service):
             elif isinstance(recorded.event, _DECIDING) and await self._concerns_another(sid, recorded.event):
                 await self._intake.give_back(sid, seq, after_s=AGAIN_S)
             else:
-                await self._learn(recorded.event)
+                await self._decisions.learn(recorded.event)
                 await self.session(sid).take(LogInput(recorded))
         except VoxbridgeError as error:
             _log.warning("session %s: %s waits: %s", sid, recorded.type, error.message)
@@ -201,11 +203,6 @@ class ToolService(Service):
         finally:
             self._handling -= 1
             self._changed.set()
-
-    async def _learn(self, event: events.Event) -> None:
-        """Read what the decision about a call depends on, which is made within a step."""
-        if isinstance(event, ToolCalled | ToolRequested) and needs_approval(self._tools, event.name, event.arguments):
-            self._standing[event.account] = await standing.read(self._log, event.account)
 
     async def _live(self, message: Msg) -> None:
         """Take what concerns an open call in the process that has the call, whichever process the consumer delivers it to."""
@@ -250,8 +247,10 @@ class ToolService(Service):
                 self._do(session.close())
                 return
 
-    def _decide(self, wanted: Resolve) -> Accepted | Rejected:
-        return look_up(self._tools, wanted, self._standing.get(wanted.account, Standing()), full=len(self._intake) > HELD_LIMIT)
+    def _decide(self, wanted: Resolve) -> Accepted | Rejected | None:
+        if self._stopping.is_set():  # a run's next step is its successor's
+            return None
+        return self._decisions.decide(wanted, full=len(self._intake) > HELD_LIMIT)
 
     async def _perform(self, session: Session, output: Any) -> None:
         if isinstance(output, StartEffect):
@@ -283,6 +282,7 @@ class ToolService(Service):
             tools=self._tools,
             keep=self._keep,
             approvals=partial(standing.read, self._log),
+            library=self._library,
         )
 
     async def _keep(self, account: str, event: events.Event) -> None:
@@ -372,21 +372,20 @@ class ToolService(Service):
                 await session.close()
 
     def _runs(self, called: events.Recorded) -> bool:
-        call = self._call(called)
-        return call is not None and isinstance(call.phase, Running)
+        return bool(self._running(called))
 
     async def _interrupt(self, called: events.Recorded) -> None:
         """Redeliver the call to its session, which records the interruption. An idempotent call is left to the successor."""
-        call = self._call(called)
-        if call is not None and not call.rules.idempotent:
+        if any(not call.rules.idempotent for call in self._running(called)):
             with suppress(VoxbridgeError):  # the log is away: the successor records it
                 await self.session(called.sid).take(LogInput(called))
 
-    def _call(self, called: events.Recorded) -> Call | None:
+    def _running(self, called: events.Recorded) -> list[Call]:
+        """Return the calls that run because of this event: the call itself, or a step of the run that it began."""
         session = self._sessions.get(called.sid)
         if session is None or not isinstance(called.event, ToolCalled | ToolRequested):
-            return None
-        return session.state.open.get(called.event.call_id)
+            return []
+        return [call for call in session.state.open.values() if call.seq == called.seq and isinstance(call.phase, Running)]
 
 
 async def build(resources: Resources) -> ToolService:

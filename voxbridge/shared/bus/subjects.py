@@ -60,7 +60,17 @@ SAID: Final = "said"
 
 _WORDS: Final = frozenset({"user.said", "agent.said", "turn.completed"})
 _REQUESTS: Final = frozenset({"tool.requested", "approval.clicked", "task.cancel_requested"})
-_APART: Final = frozenset({"session.requested", "session.erased", "note.remembered", "tools.checkpoint", "approval.standing"})
+_APART: Final = frozenset(
+    {
+        "session.requested",
+        "session.erased",
+        "note.remembered",
+        "tools.checkpoint",
+        "approval.standing",
+        "macro.saved",
+        "macro.deleted",
+    }
+)
 MICROPHONE: Final = "vx.svc.voice.microphone"
 """Request with a session's id: its worker answers with the prefix of the microphone frame that it heard last, or with an empty payload when
 it heard none. Workers receive it on the connection that brings their audio, so a worker that answers also receives frames."""

@@ -149,6 +149,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     steps: Annotated[tuple[Step, ...], Meta(min_length=1, max_length=STEPS_LIMIT)]
 
 
+_PARTS: Final = re.compile(r"[^\W_]+")
 _AT: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 
 
@@ -196,7 +197,7 @@ def _json(data: Any) -> bytes:
 
 def _check(document: Document) -> None:
     """Check what types cannot say."""
-    if not document.name.strip():
+    if not macro_id(document.name):
         raise VoxbridgeError(Code.INVALID_ARGUMENT, "A macro needs a name with a letter or a figure in it.", field="name")
     if document.mode == "queued" and document.limit > QUEUED_LIMIT:
         message = f"At most {QUEUED_LIMIT} runs of a macro may wait."
@@ -214,6 +215,11 @@ def _check(document: Document) -> None:
         if given.default is not None and not fits(given.default, given.type):
             message = f"The default of {name!r} is not of the type {given.type}."
             raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field=f"inputs.{name}.default")
+
+
+def macro_id(name: str) -> str:
+    """Return the id of a macro of this name: names that differ in case, spaces and hyphens alone have one id."""
+    return "_".join(_PARTS.findall(name.casefold()))
 
 
 def fits(value: Any, kind: str) -> bool:

@@ -14,6 +14,7 @@ from voxbridge.services.tools.core.state import Running
 from voxbridge.services.tools.core.tasks import open_tasks
 from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import Tool
+from voxbridge.services.tools.session.library import Library
 from voxbridge.services.tools.session.session import WRITER, Session
 from voxbridge.services.tools.session.standing import Standing
 from voxbridge.shared import events
@@ -38,6 +39,8 @@ class Facilities:
 
     approvals: Callable[[str], Awaitable[Standing]]
     """Read the standing approvals of an account."""
+
+    library: Library
 
 
 def fact(event: events.Event) -> Fact:
@@ -89,4 +92,5 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         cancel_task=cancel_task,
         keep=keep,
         approvals=lambda: facilities.approvals(effect.account),
+        documents=lambda kind: facilities.library.of(effect.account, kind),
     )

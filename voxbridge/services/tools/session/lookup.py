@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
+import msgspec
+
 from voxbridge.services.tools.core.inputs import Accepted, Rejected, Target
 from voxbridge.services.tools.core.outputs import Resolve
 from voxbridge.services.tools.registry import Tool
+from voxbridge.services.tools.runs.checks import bundled
+from voxbridge.services.tools.runs.document import Document
+from voxbridge.services.tools.runs.inputs import Kind, Start
+from voxbridge.services.tools.runs.values import given
+from voxbridge.services.tools.session.library import called
 from voxbridge.services.tools.session.standing import Standing
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
@@ -17,15 +24,25 @@ RUN_TOOL: Final = "run_tool"
 """The function that runs another one, by that one's rules."""
 
 
-def look_up(tools: Mapping[str, Tool], wanted: Resolve, standing: Standing, *, full: bool = False) -> Accepted | Rejected:
-    """Decide on a call of an account with these standing approvals; `full`: this executor has all the calls it can hold."""
+RUNS: Final[Mapping[str, Kind]] = {"run_macro": "macro", "run_workflow": "workflow"}
+"""Functions whose calls are runs of documents."""
+
+Documents = Mapping[Kind, Mapping[str, Document]]
+
+
+def look_up(
+    tools: Mapping[str, Tool], wanted: Resolve, standing: Standing, documents: Documents, *, full: bool = False
+) -> Accepted | Rejected:
+    """Decide on a call of an account with these standing approvals and documents; `full`: this executor has all the calls it can hold."""
     if full:
         error = Failure(code=Code.OVERLOADED, message="Too many functions are open; try again in a moment.", retryable=True)
         return Rejected(call_id=wanted.call_id, error=error)
     try:
         target = _target(tools, Target(wanted.name, wanted.arguments))
         tool = tools[target.name]
-        tool.check(target.arguments)
+        arguments = tool.check(target.arguments)
+        if target.name in RUNS and not getattr(arguments, "dry_run", False):
+            return _run(wanted, target, arguments, documents, approved=standing.approves(tool, target.arguments))
     except VoxbridgeError as wrong:
         error = Failure(code=wrong.code, message=wrong.message, retryable=wrong.retryable, field=wrong.field or "")
         return Rejected(call_id=wanted.call_id, error=error)
@@ -37,6 +54,49 @@ def look_up(tools: Mapping[str, Tool], wanted: Resolve, standing: Standing, *, f
         effect=tool.effect,
         approval="never" if standing.approves(tool, target.arguments) else tool.approval,
         target=target if target.name != wanted.name else None,
+    )
+
+
+def _run(wanted: Resolve, target: Target, arguments: Any, documents: Documents, *, approved: bool) -> Accepted:
+    """Accept a call that runs a document. Raises `NOT_FOUND`, and what the document's checks and inputs raise."""
+    kind = RUNS[target.name]
+    known = documents.get(kind, {})
+    document = named_document(kind, arguments.name, known)
+    given(document, arguments.inputs)
+    start = Start(
+        run_id=wanted.call_id,
+        document=msgspec.structs.replace(document, confirm="never"),  # the call itself is approved as the document wants it
+        kind=kind,
+        macros=bundled(document, {one.name: one for one in known.values()}),
+        inputs=arguments.inputs,
+    )
+    return Accepted(
+        call_id=wanted.call_id,
+        mode="run",
+        timeout_ms=0,
+        idempotent=False,
+        effect="write",
+        approval="never" if approved and document.confirm == "first" else document.confirm,
+        target=target if target.name != wanted.name else None,
+        start=start,
+    )
+
+
+def named_document(kind: Kind, name: str, known: Mapping[str, Document]) -> Document:
+    """Return the document of this name. Raises `NOT_FOUND`."""
+    document = called(name, known)
+    if document is None:
+        near = get_close_matches(name.casefold(), [one.name for one in known.values()], n=2)
+        hint = f" Did you mean {' or '.join(near)}?" if near else f" list_{kind}s says which there are."
+        raise VoxbridgeError(Code.NOT_FOUND, f"There is no {kind} {name[:64]!r}.{hint}", field="name")
+    return document
+
+
+def kinds_of(name: str, arguments: Mapping[str, Any]) -> list[Kind]:
+    """Return the kinds of documents that a call may run."""
+    said = arguments.get("tool_id") if name == RUN_TOOL else name
+    return (
+        [RUNS[said]] if isinstance(said, str) and said in RUNS else list(RUNS.values()) if name == RUN_TOOL and "run" in str(said) else []
     )
 
 

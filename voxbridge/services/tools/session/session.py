@@ -41,7 +41,9 @@ _BACK_OFF_S: Final = 0.04
 _HEARD: Final = (("voice", "c", ">"), ("gateway", "i", subjects.REQUEST))
 """Events that an executor takes from the log: writer, visibility, topic."""
 
-Decide = Callable[[Resolve], Accepted | Rejected]
+Decide = Callable[[Resolve], Accepted | Rejected | None]
+"""Decides on a call; None leaves it to the process that takes the call next."""
+
 Perform = Callable[["Session", Output], Awaitable[None]]
 
 
@@ -133,8 +135,9 @@ class Session:
         self._outputs = []
         stepper.take(input)
         for output in self._outputs:  # grows while it is iterated: a decision may add outputs
-            if isinstance(output, Resolve):
-                stepper.take(self._decide(output))
+            decision = self._decide(output) if isinstance(output, Resolve) else None
+            if decision is not None:
+                stepper.take(decision)
         if stepper.state is not state or now.writer.number != number:
             await stepper.close()
             await self._agreed(now)

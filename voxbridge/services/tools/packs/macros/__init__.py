@@ -1,0 +1,1 @@
+"""Functions that make, list, run and delete macros."""
