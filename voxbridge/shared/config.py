@@ -222,6 +222,7 @@ class Config:
         120, "Seconds a session waits for a client whose connection was lost and that can resume it.", low=1, high=86_400
     )
     tool_timeout_s: int = _setting(30, "Seconds a function may take unless it declares its own limit.", low=1, high=3_600)
+    mcp_file: str = _setting("", "File (YAML) of the MCP servers whose tools agents can use; docs/mcp.md has its form. Empty: none.")
     tool_rounds: int = _setting(
         5, "Rounds of function calls in a turn, after which the model has to answer with what it has.", low=1, high=20
     )

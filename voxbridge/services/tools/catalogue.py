@@ -10,6 +10,9 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
+import msgspec
+from nats.micro.request import Request
+
 from voxbridge.services.tools.registry import Tool
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -36,6 +39,10 @@ class Catalogue(Mapping[str, Tool]):
     def cards(self) -> list[Function]:
         """Return the entries for people and models, in the order of the sets."""
         return [tool.card() for tool in self._tools.values()]
+
+    async def answer(self, request: Request) -> None:
+        """Answer `vx.svc.tools.list`: the functions as JSON."""
+        await request.respond(msgspec.json.encode(self.cards()))
 
     def replace(self, source: str, tools: Iterable[Tool]) -> None:
         """Put these tools in place of those that `source` offered before; none of them takes a source out.

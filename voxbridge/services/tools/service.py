@@ -15,9 +15,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-import msgspec
 from nats.aio.msg import Msg
-from nats.micro.request import Request
+from nats.micro.service import Service as Micro
 
 from voxbridge.services.tools.catalogue import Catalogue
 from voxbridge.services.tools.core import approvals
@@ -25,6 +24,7 @@ from voxbridge.services.tools.core.inputs import Accepted, Fact, Input, Raised, 
 from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Grant, Resolve, SetTimer, StartEffect
 from voxbridge.services.tools.core.state import Call, Running
 from voxbridge.services.tools.isolation.children import Children
+from voxbridge.services.tools.mcp.client import McpServers
 from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import load, named, prepare
 from voxbridge.services.tools.session import standing
@@ -95,6 +95,7 @@ class ToolService(Service):
         self._notes = Notes(self._log, self._store)
         self._workspace = Workspace(resources.config.workspace_paths, make=not resources.config.workspace_dirs)
         self._children = Children(self._tools)
+        self._mcp = McpServers.from_file(self._tools, resources.config.mcp_file)
         self._fetcher = Fetcher(resources.config.fetch_hosts)
         self._effects = Effects(self._ended, self._children)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
@@ -135,15 +136,16 @@ class ToolService(Service):
         for subject in LIVE:
             await self._nc.subscribe(subject, cb=self._live)
 
-    async def catalogue(self, request: Request) -> None:
-        """Answer `vx.svc.tools.list`: the functions as JSON."""
-        await request.respond(msgspec.json.encode(self._tools.cards()))
+    async def answer(self, micro: Micro) -> None:
+        """Answer `vx.svc.tools.list` and `vx.svc.tools.mcp`."""
+        await micro.add_endpoint(name="list", subject="vx.svc.tools.list", handler=self._tools.answer)
+        await micro.add_endpoint(name="mcp", subject="vx.svc.tools.mcp", handler=self._mcp.answer)
 
     async def serve(self) -> None:
         """Take calls until drained."""
         self._do(asyncio.to_thread(prepare, self._packs))
         self._do(self._children.warm_up())
-        beside = [asyncio.create_task(self._intake.renew()), asyncio.create_task(self._look_after())]
+        beside = [asyncio.create_task(work) for work in (self._intake.renew(), self._look_after(), self._mcp.run())]
         try:
             await self._intake.run(self._stopping, self._room, self._room_changed)
             await self._settle()
@@ -393,5 +395,5 @@ async def build(resources: Resources) -> ToolService:
     service = ToolService(resources, named(resources.config.tool_packs))
     config = resources.config
     await service.prepare(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
-    await resources.micro.add_endpoint(name="list", subject="vx.svc.tools.list", handler=service.catalogue)
+    await service.answer(resources.micro)
     return service

@@ -228,7 +228,7 @@ class Children:
         command = [sys.executable, "-m", "voxbridge.services.tools.isolation.program", str(theirs.fileno()), str(os.getpid()), *self._packs]
         with theirs:
             process = await asyncio.create_subprocess_exec(
-                *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=(theirs.fileno(),), env=_environment(), start_new_session=True
+                *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=(theirs.fileno(),), env=child_environment(), start_new_session=True
             )
         reader, writer = await asyncio.open_connection(sock=ours, limit=FRAME_LIMIT)
         child = Child(process, reader, writer)
@@ -253,8 +253,8 @@ class Children:
         task.add_done_callback(self._ending.discard)
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment of a child: without the settings of this process, which name its servers and secrets."""
+def child_environment() -> dict[str, str]:
+    """Return the environment of a child of the executor: without the settings of this process, which name its servers and secrets."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")}
     paths = [str(_ROOT), *(path for path in sys.path if path), *filter(None, [kept.get("PYTHONPATH")])]
     return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
