@@ -7,14 +7,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from nats.aio.client import Client
 
 from tests.eventually import eventually
 from tests.tools.conftest import BOUND_S, Caller, Executors
 from tests.tools.test_service import lines, process, release
+from voxbridge.cli import cli
 from voxbridge.services.tools.session import checkpoints
 from voxbridge.services.tools.session.session import refold
-from voxbridge.sessions import replay
+from voxbridge.sessions import archive, replay
 from voxbridge.sessions.erase import erase
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
@@ -213,3 +215,30 @@ async def test_an_executor_goes_on_after_its_accounts_log_was_erased(
     left = [one async for one in log.read_all(LOCAL)]
     assert [one.event.arguments for one in left if isinstance(one.event, ToolRequested)] == [{"text": "afterwards"}]
     assert not any(b"the secret" in events.encode(one.event, event_id="", sid="", ts=0, cause=None) for one in left[1:])
+
+
+async def test_the_commands_take_an_accounts_log_where_they_take_a_session(
+    executors: Executors, client: Asking, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with executors.running():
+        await client.call("echo", text="the secret")
+        await client.next(ToolCompleted)
+    file, folder = tmp_path / "account.jsonl", tmp_path / "data"
+    file.write_bytes(b"".join([line async for line in archive.export(log, LOCAL)]))
+    folder.mkdir()
+    monkeypatch.setenv("VOXBRIDGE_DATA_DIR", str(folder))
+    for name in ("VOXBRIDGE_NATS_URL", "VOXBRIDGE_REDIS_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+    async def run(*arguments: str) -> Result:
+        return await asyncio.to_thread(CliRunner().invoke, cli, arguments)
+
+    assert (await run("import", str(file))).exit_code == 0
+    replayed = await run("replay", "@local")
+    assert (replayed.exit_code, "tools: no difference" in replayed.stdout) == (0, True)
+    assert "the secret" in (await run("export", "@local")).stdout
+    assert "no calls" in (await run("sessions", "ls")).stdout
+    erased = await run("erase", "@local", "--yes", "--by", "Ada")
+    assert (erased.exit_code, erased.stdout.startswith("@local is erased")) == (0, True)
+    assert not any(b"the secret" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert (await run("replay", "@nobody")).exit_code == 2

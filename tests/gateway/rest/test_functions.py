@@ -22,6 +22,7 @@ from voxbridge.services.gateway.calls import ledger as gateway_ledger
 from voxbridge.services.gateway.rest.bodies import BODY_LIMIT
 from voxbridge.services.gateway.rest.functions import ARGUMENTS_LIMIT, KEY_LIMIT
 from voxbridge.sessions import replay
+from voxbridge.sessions.erase import erase
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config
 from voxbridge.shared.events.gateway import ToolRequested
@@ -209,24 +210,6 @@ async def test_a_gateway_that_is_killed_while_the_function_runs_loses_nothing(co
     assert len(await lines(file, 1)) == 1
 
 
-async def test_gateways_killed_at_any_moment_of_a_request_leave_one_effect(config: Config, tmp_path: Path) -> None:
-    """Kills sweep over the request: before its append, between append and effect, after the effect, while the answer is written."""
-    async with Executors(config).running(PACKS), Processes(tmp_path, config.nats_url, config.redis_url) as doors:
-        steady = await doors.gateway()
-        for number in range(8):
-            file = tmp_path / f"runs-{number}"
-            release(file)
-            killed = await doors.gateway()
-            asked = asyncio.create_task(call(killed, "change", key=f"k{number}", file=str(file)))
-            await asyncio.sleep(number * 0.008)
-            killed.kill()
-            await asyncio.wait({asked})
-            asked.exception()
-            done = await call(steady, "change", key=f"k{number}", file=str(file))
-            assert done.json()["result"] == {"success": True, "spoken": "Changed."}
-            assert len(await lines(file, 1)) == 1
-
-
 async def test_a_killed_executor_leaves_one_effect_and_an_honest_outcome(running: Running, config: Config, tmp_path: Path) -> None:
     file, harmless = tmp_path / "runs", tmp_path / "harmless"
     async with process(config) as killed:
@@ -250,25 +233,6 @@ async def test_a_killed_executor_leaves_one_effect_and_an_honest_outcome(running
 
 async def ready(running: Running) -> bool:
     return (await call(running, "echo", text="?")).status_code == 200
-
-
-async def test_executors_killed_at_any_moment_of_a_call_leave_at_most_one_effect(running: Running, config: Config, tmp_path: Path) -> None:
-    async with Executors(config).running(PACKS):
-        pass  # makes the consumers
-    for number in range(5):
-        file = tmp_path / f"runs-{number}"
-        release(file)
-        async with process(config) as killed:
-            await eventually(lambda: ready(running), within_s=PATIENCE_S)
-            asked = asyncio.create_task(call(running, "change", key=f"k{number}", file=str(file)))
-            await asyncio.sleep(number * 0.004)
-            killed.kill()
-        async with Executors(config).running(PACKS):
-            answer = await asked
-        ran = len(file.read_text().splitlines()) if file.exists() else 0
-        assert answer.status_code in (200, 500), answer.text
-        assert ran == 1 if answer.status_code == 200 else ran <= 1
-        assert answer.status_code == 200 or answer.json()["code"] == "INTERRUPTED"
 
 
 @pytest.mark.usefixtures("executor")
@@ -436,3 +400,15 @@ async def test_the_log_of_the_account_replays_without_a_difference(running: Runn
     recorded = [one async for one in running.gateway.log.read_all(LOCAL)]
     replayed = replay.run(recorded, "tools")
     assert replay.same(replayed, unfinished=True), list(replay.report(replayed))
+
+
+@pytest.mark.usefixtures("executor")
+async def test_an_erased_account_begins_anew(running: Running, tmp_path: Path) -> None:
+    file, gateway = tmp_path / "runs", running.gateway
+    release(file)
+    assert (await call(running, "effect", key="k", file=str(file))).status_code == 200
+    await erase(gateway.log, gateway.resources.redis, LOCAL, by="Ada", now=gateway.resources.clock.now_us())
+    followed = await gateway.calls.ledgers.of("local")
+    await eventually(lambda: followed.ledger.keyed(hashlib.sha256(b"local\0k").hexdigest(), 0) is None, within_s=PATIENCE_S)
+    assert (await call(running, "effect", key="other", file=str(file))).status_code == 200
+    assert len(await lines(file, 2)) == 2

@@ -15,6 +15,7 @@ import msgspec
 from voxbridge.shared import events
 from voxbridge.shared.events import tools
 from voxbridge.shared.events.gateway import ToolRequested
+from voxbridge.shared.events.operator import SessionErased
 
 KEY_US: Final = 24 * 3_600 * 1_000_000
 """Time for which the same idempotency key is the same call."""
@@ -38,14 +39,14 @@ _ENDS: Final[dict[type[events.Event], TaskState]] = {
     tools.TaskInterrupted: "interrupted",
 }
 TYPES: Final = (
-    *("tool.requested", "tool.completed", "tool.failed", "tool.interrupted", "approval.ended"),
+    *("tool.requested", "tool.completed", "tool.failed", "tool.interrupted", "approval.ended", "session.erased"),
     *("task.started", "task.progressed", "task.completed", "task.failed", "task.cancelled", "task.interrupted"),
 )
 """Events that the view is made of."""
 
 
 class Requested(msgspec.Struct, kw_only=True):
-    """A call that was asked for. `answer` is the position of its answer, 0 while there is none; `open` while it, or its task, goes on."""
+    """A call that was asked for. `answer` is the position of its answer, 0 while there is none."""
 
     call_id: str
     name: str
@@ -55,7 +56,6 @@ class Requested(msgspec.Struct, kw_only=True):
     ts: int
     deadline_ms: int
     answer: int = 0
-    open: bool = True
     copies: tuple[int, ...] = ()
     """Positions of other requests for the same call."""
 
@@ -84,6 +84,7 @@ class Ledger:
         self._calls: OrderedDict[str, Requested] = OrderedDict()
         self._by_key: OrderedDict[str, Requested] = OrderedDict()
         self._by_seq: dict[int, Requested] = {}
+        self._open: set[str] = set()
         self._tasks: OrderedDict[str, Task] = OrderedDict()
         self._waiting: dict[str, set[asyncio.Future[events.Recorded]]] = {}
 
@@ -94,7 +95,7 @@ class Ledger:
 
     def open(self) -> int:
         """Return how many calls and tasks are open."""
-        return sum(call.open for call in self._calls.values())
+        return len(self._open)
 
     def tasks(self) -> list[Task]:
         """Return the tasks that are not over, oldest first."""
@@ -146,6 +147,12 @@ class Ledger:
                 running.done, running.message = event.done, event.message
         elif isinstance(event, _TASK_ENDS):
             self._task_ended(recorded, event)
+        elif isinstance(event, SessionErased):
+            self._calls.clear()
+            self._by_key.clear()
+            self._by_seq.clear()
+            self._open.clear()
+            self._tasks.clear()
         elif isinstance(event, tools.ApprovalEnded) and event.outcome != "approved":
             asked = next((task for task in self._tasks.values() if task.approval_id == event.approval_id), None)
             if asked is not None:
@@ -167,6 +174,7 @@ class Ledger:
             deadline_ms=event.deadline_ms,
         )
         self._calls[call.call_id] = self._by_seq[call.seq] = call
+        self._open.add(call.call_id)
         if call.key:
             self._by_key[call.key] = call
             self._by_key.move_to_end(call.key)
@@ -207,11 +215,10 @@ class Ledger:
         self._tell(task.id, recorded)
 
     def _closed(self, call_id: str) -> None:
+        self._open.discard(call_id)
         call = self._calls.get(call_id)
-        if call is not None:
-            call.open = False
-            if not call.key:
-                self._drop(call)
+        if call is not None and not call.key:
+            self._drop(call)
 
     def _drop(self, call: Requested) -> None:
         self._calls.pop(call.call_id, None)
