@@ -33,6 +33,8 @@ BUILT_IN: Final = (
     "voxbridge.services.tools.packs.browser.functions",
     "voxbridge.services.tools.packs.macros.functions",
     "voxbridge.services.tools.packs.workflows.functions",
+    "voxbridge.services.tools.packs.code.functions",
+    "voxbridge.services.tools.packs.projects.functions",
 )
 BUILT_IN_NAME: Final = "built-in"
 ENTRY_POINTS: Final = "voxbridge.packs"

@@ -1,0 +1,1 @@
+"""Security and complexity of source files."""

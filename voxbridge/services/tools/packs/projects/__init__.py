@@ -1,0 +1,1 @@
+"""Projects: folders of the workspace."""
