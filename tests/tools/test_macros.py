@@ -16,7 +16,7 @@ from tests.eventually import eventually
 from tests.tools.conftest import BOUND_S, Caller, Executors
 from voxbridge.services.tools.packs.macros.functions import MACROS_LIMIT
 from voxbridge.services.tools.runs.checks import check
-from voxbridge.services.tools.runs.document import DOCUMENT_BYTES
+from voxbridge.services.tools.runs.document import DOCUMENT_BYTES, Call
 from voxbridge.services.tools.session.library import EXAMPLES, FILE_BYTES, Library, read_file, read_folders
 from voxbridge.services.tools.session.session import refold
 from voxbridge.shared.bus import subjects
@@ -150,6 +150,33 @@ async def test_a_dry_run_says_what_would_be_called_and_calls_nothing(executors: 
         {"step": "step2", "action": "call", "target": "echo", "arguments": {"text": "${prev.text} and last"}},
     ]
     assert not caller.told(RunStepStarted)
+
+
+async def test_what_was_just_done_is_drafted_read_back_saved_and_run(executors: Executors, caller: Caller) -> None:
+    async with executors.running(f"{PACKS},voxbridge.services.tools.packs.catalogue.functions") as service:
+        await call(caller, "echo", "e1", text="the key is K-2317")
+        await caller.next(ToolCompleted, "e1")
+        await call(caller, "echo", "e2", text="not needed")
+        await caller.next(ToolCompleted, "e2")
+        await call(caller, "run_tool", "e3", tool_id="note", params={"text": "the key is K-2317"})
+        await caller.next(ToolCompleted, "e3")
+        drafted = await save(caller, "keys", [], "draft")
+        assert drafted["spoken"] == "keys would first echo with the key is K-2317, then note. Shall I save it?"
+        assert await service._library.macros("local") == {}
+        await save(caller, "keys", [], "saved", confirmed=True)
+        await call(caller, "run_macro", "run", name="keys")
+        await caller.next(TaskCompleted, "run")
+        document = (await service._library.macros("local"))["keys"]
+    assert [step.action for step in document.steps] == [
+        Call(function="echo", arguments={"text": "the key is K-2317"}),
+        Call(function="note", arguments={"text": "${steps.step1.result.text}"}),
+    ]
+
+
+async def test_nothing_to_draft_from_is_said(executors: Executors, caller: Caller) -> None:
+    async with executors.running(PACKS):
+        await call(caller, "create_macro", "draft", name="nothing")
+        assert (await caller.next(ToolFailed, "draft"))[0].error.code == Code.NOT_FOUND
 
 
 async def test_a_run_that_was_killed_goes_on_at_its_step_and_repeats_nothing(

@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # avoids these imports when a pack is loaded
     from voxbridge.services.tools.core.tasks import OpenTask
     from voxbridge.services.tools.projection import Notes
     from voxbridge.services.tools.runs.document import Document
+    from voxbridge.services.tools.runs.draft import Past
     from voxbridge.services.tools.runs.inputs import Kind
     from voxbridge.shared import events
     from voxbridge.shared.agents.functions import Function
@@ -72,3 +73,6 @@ class Context:
 
     documents: Callable[[Kind], Awaitable[Mapping[str, Document]]]
     """Return the macros of the account by their ids, or the workflows of the installation by name."""
+
+    done: Callable[[], Awaitable[Sequence[Past]]]
+    """Return the calls that were made in the session a short while ago."""

@@ -14,6 +14,7 @@ from voxbridge.services.tools.core.state import Running
 from voxbridge.services.tools.core.tasks import open_tasks
 from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import Tool
+from voxbridge.services.tools.session import history
 from voxbridge.services.tools.session.library import Library
 from voxbridge.services.tools.session.session import WRITER, Session
 from voxbridge.services.tools.session.standing import Standing
@@ -93,4 +94,5 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         keep=keep,
         approvals=lambda: facilities.approvals(effect.account),
         documents=lambda kind: facilities.library.of(effect.account, kind),
+        done=lambda: history.done(facilities.library.log, session.sid, facilities.tools, now=now),
     )

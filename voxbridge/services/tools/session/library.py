@@ -39,7 +39,7 @@ class Library:
     """Documents by name, for an account and for everybody."""
 
     def __init__(self, log: Log, workflows: Path) -> None:
-        self._log = log
+        self.log = log
         self._workflows = workflows
 
     async def macros(self, account: str) -> dict[str, Document]:
@@ -47,7 +47,7 @@ class Library:
         log_id = subjects.account_log(account)
         found: list[events.Recorded] = []
         for topic in _TYPES:
-            found += [recorded async for recorded in self._log.read_all(log_id, writer="tools", visibility="i", topic=topic)]
+            found += [recorded async for recorded in self.log.read_all(log_id, writer="tools", visibility="i", topic=topic)]
         macros: dict[str, Document] = {}
         for recorded in sorted(found, key=lambda one: one.seq):
             event = recorded.event

@@ -12,6 +12,7 @@ from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.registry import function
 from voxbridge.services.tools.runs import checks, dry_run, spoken, triggers
 from voxbridge.services.tools.runs.document import STEPS_LIMIT, Document, as_data, macro_id, parse
+from voxbridge.services.tools.runs.draft import draft
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.tools import MacroDeleted, MacroSaved
 
@@ -28,31 +29,34 @@ Name = Annotated[str, Meta(min_length=1, max_length=64, examples=["good night"])
 async def create_macro(
     ctx: Context,
     name: Name,
-    steps: Annotated[list[Any], Meta(min_length=1, max_length=STEPS_LIMIT, examples=[["current_time"]])],
+    steps: Annotated[list[Any], Meta(max_length=STEPS_LIMIT, examples=[["current_time"]])] = [],  # noqa: B006 - never changed
     trigger: Annotated[str, Meta(max_length=120)] = "",
     policy: str | dict[str, Any] = "",
     inputs: dict[str, Any] = {},  # noqa: B006 - never changed
+    confirmed: bool = False,
 ) -> dict[str, Any]:
     """Save a macro: steps that are run one after the other when the user says its trigger.
 
     Args:
         name: Name of the macro.
-        steps: Its steps: names of functions, or objects with `call` and `arguments`.
+        steps: Its steps: names of functions, or objects with `call` and `arguments`; none for what was just done.
         trigger: Words that start it; a part in braces is filled in.
         policy: What a failed step leads to: stop, continue, retry or ask.
         inputs: Values that it is given, by name, with their types.
+        confirmed: True once the user heard what was just done, and wants it saved.
 
     Examples:
+        save what I just did as a macro
         make a macro called good night
         save these steps as my morning routine
         create a shortcut that checks the time and the weather
         when I say lunch set a timer and take a note
-        teach yourself a new command
         record a macro for deploying
         build a routine out of these steps
         put that together as a macro
     """
-    document = parse({"name": name, "steps": steps, "trigger": trigger, "policy": policy, "inputs": inputs})
+    drafted = [] if steps else as_data(draft(name, await ctx.done()))["steps"]
+    document = parse({"name": name, "steps": steps or drafted, "trigger": trigger, "policy": policy, "inputs": inputs})
     known = await ctx.documents("macro")
     key = macro_id(document.name)
     if key in known and known[key] != document:
@@ -63,6 +67,9 @@ async def create_macro(
     others = {one.name: one for other, one in known.items() if other != key}
     checks.check(document, {card.name: card for card in ctx.catalogue()}, others)
     triggers.check(document, others.values())
+    if drafted and not confirmed:
+        said = f"{document.name} would {spoken.steps(document)}. Shall I save it?"
+        return {"status": "draft", "saved": False, "steps": drafted, "spoken": said}
     if key not in known:
         await ctx.keep(MacroSaved(macro_id=key, account=ctx.account, document=as_data(document)))
     said = f"I saved {document.name}: {spoken.steps(document)}. {spoken.trigger(document)}"
