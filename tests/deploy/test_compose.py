@@ -129,7 +129,7 @@ def test_no_secret_is_in_an_environment(compose: Compose) -> None:
     for name, service in compose.services.items():
         assert not [key for key in service.environment if re.search("PASSWORD|SEED|SECRET|TOKEN", key) and not key.endswith("_FILE")], name
         assert "@" not in (service.environment.get("VOXBRIDGE_NATS_URL") or ""), name
-        files = {value for key, value in service.environment.items() if key.endswith("_FILE") and key != CERTIFICATES}
+        files = {value for key, value in service.environment.items() if key.endswith("_FILE") and key not in (CERTIFICATES, MCP)}
         assert files <= {f"/run/voxbridge/{file}" for file in (SEED_FILE, PASSWORD_FILE, VAULT_FILE, PUBLIC_FILE, TOKEN_FILE)}, name
 
 
@@ -195,6 +195,8 @@ OF_SERVERS = {"GOGC", "GOMEMLIMIT"}
 """Variables of the servers, which are not the product's own."""
 
 CERTIFICATES = "SSL_CERT_FILE"
+MCP = "VOXBRIDGE_MCP_FILE"
+"""Variable of the file of MCP servers, an operator's own, which is mounted and holds what the operator put into it."""
 
 
 def test_what_calls_out_trusts_the_certificates_of_the_host(compose: Compose) -> None:

@@ -28,6 +28,7 @@ PURE_SHARED = {
 OUTSIDE = {
     "__future__",
     "abc",
+    "ast",
     "base64",
     "binascii",
     "bisect",
@@ -48,6 +49,7 @@ OUTSIDE = {
     "numpy",
     "operator",
     "re",
+    "simpleeval",
     "string",
     "struct",
     "textwrap",
