@@ -104,7 +104,7 @@ def _fits(wanted: str | float, given: object) -> bool:
 
 
 def _plain(text: str) -> str:
-    return text.lower().replace(" ", "").replace("_", "").replace("-", "")
+    return text.lower().replace(" ", "").replace("_", "").replace("-", "").replace("/", "")
 
 
 def _result(given: dict[str, Any], wanted: str | float) -> bool:

@@ -46,3 +46,8 @@ def test_the_table_is_written_into_its_place_alone() -> None:
     assert page.written(text, FOUND) == f"before {page.BEGIN}\n{page.table(FOUND)}{page.END} after"
     with pytest.raises(ValueError, match="has no"):
         page.written("nothing", FOUND)
+
+
+def test_the_page_shows_the_published_measurement() -> None:
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.written(text, page.load()) == text
