@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from voxbridge.services.tools.session import checkpoints
 from voxbridge.services.tools.session.session import refold
 from voxbridge.sessions import archive, replay
 from voxbridge.sessions.erase import erase
+from voxbridge.sessions.index import list_it
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock
@@ -238,7 +241,17 @@ async def test_the_commands_take_an_accounts_log_where_they_take_a_session(
     assert (replayed.exit_code, "tools: no difference" in replayed.stdout) == (0, True)
     assert "the secret" in (await run("export", "@local")).stdout
     assert "no calls" in (await run("sessions", "ls")).stdout
+    assert "the secret" in (await run("sessions", "show", "@local")).stdout
+    (span, *_) = json.loads((await run("export", "--otlp", "@local")).stdout)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert re.fullmatch("[0-9a-f]{32}", span["traceId"])
     erased = await run("erase", "@local", "--yes", "--by", "Ada")
     assert (erased.exit_code, erased.stdout.startswith("@local is erased")) == (0, True)
     assert not any(b"the secret" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
     assert (await run("replay", "@nobody")).exit_code == 2
+
+
+async def test_an_imported_account_is_in_no_list_of_sessions(store: Store, redis_url: str) -> None:
+    await list_it(redis_url, LOCAL, 1)
+    assert await store.redis.keys("vx:sessions*") == []
+    await list_it(redis_url, "a" * 32, 1)
+    assert await store.redis.keys("vx:sessions*") != []

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
 from voxbridge.shared.events import gateway, operator, tools, voice
 
 SCOPE: Final = "voxbridge"
@@ -234,7 +235,7 @@ def _span_id(sid: str, key: str) -> str:
 def _span(sid: str, span: Span, last: int) -> dict[str, Any]:
     told = span.attributes | ({"error.type": span.failure} if span.failure else {})
     found: dict[str, Any] = {
-        "traceId": sid,
+        "traceId": hashlib.sha256(sid.encode()).hexdigest()[:32] if subjects.account_of(sid) else sid,
         "spanId": span.id,
         **({"parentSpanId": span.parent} if span.parent else {}),
         "name": span.name,
