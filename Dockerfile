@@ -31,6 +31,7 @@ RUN set -eu; \
     uv sync --frozen --no-dev --no-install-project --no-cache $extras
 COPY voxbridge voxbridge
 COPY agents agents
+COPY playbooks playbooks
 RUN uv sync --frozen --no-dev --no-cache $(cat /extras)
 
 FROM ${PYTHON_IMAGE} AS service

@@ -188,7 +188,14 @@ def test_nats_server_collects_garbage_before_its_container_is_full(compose: Comp
     assert (nats.environment["GOGC"], nats.environment["GOMEMLIMIT"]) == (GOGC, GOMEMLIMIT)
 
 
-PLACES = {"VOXBRIDGE_DATA_DIR", "VOXBRIDGE_MODELS_DIR", "VOXBRIDGE_AGENTS_DIR", "VOXBRIDGE_MODELS_PORT", "VOXBRIDGE_TOOL_KEYS"}
+PLACES = {
+    "VOXBRIDGE_DATA_DIR",
+    "VOXBRIDGE_MODELS_DIR",
+    "VOXBRIDGE_AGENTS_DIR",
+    "VOXBRIDGE_PLAYBOOKS_DIR",
+    "VOXBRIDGE_MODELS_PORT",
+    "VOXBRIDGE_TOOL_KEYS",
+}
 """Variables that are fixed in the images; the file sets a container's own values."""
 
 OF_SERVERS = {"GOGC", "GOMEMLIMIT"}
@@ -258,7 +265,9 @@ def test_an_operators_command_starts_nothing_else(compose: Compose) -> None:
 def test_every_volume_is_declared_and_used(compose: Compose) -> None:
     used = {mount for service in compose.services.values() for mount in service.mounts.items()}
     hosts = {mount for mount in used if mount[0].startswith((".", "/"))}
-    assert hosts == {("./agents", "/app/agents:ro"), ("/dev/null", "/run/no-certificates:ro")}, "nothing else of the host is mounted"
+    assert hosts == {("./agents", "/app/agents:ro"), ("./playbooks", "/app/playbooks:ro"), ("/dev/null", "/run/no-certificates:ro")}, (
+        "nothing else of the host is mounted"
+    )
     assert {volume for volume, _ in used - hosts} == set(compose.volumes)
 
 

@@ -116,6 +116,7 @@ class Config:
         f"Folders that functions may read files from and write files into, separated by `{os.pathsep}`; what is new goes into the first. "
         "Empty: `workspace` in the data folder, made when it is needed.",
     )
+    playbooks_dir: Path = _setting(Path("playbooks"), "Folder of playbooks: Markdown files that `search_playbooks` searches.")
     workflows_dir: Path = _setting(Path("workflows"), "Folder of workflows: JSON files, each a document of steps (docs/macros.md).")
     endpoints: str = _setting("", "OpenAI-compatible endpoints that agents may name, `name=url` separated by commas.", form=_ENDPOINTS)
     prices: str = _setting(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # avoids these imports when a pack is loaded
@@ -43,6 +44,9 @@ class Context:
     notes: Notes
     workspace: Workspace
     """Folders of files that functions may use. Its methods block: call them with `asyncio.to_thread`."""
+
+    playbooks_dir: Path
+    """Folder of the installation's playbooks."""
 
     emit: Callable[[events.Event], Awaitable[None]]
     """Record an event (of voxbridge/shared/events/tools.py). Returns once the log has it; raises `CANCELLED` when the call is over."""

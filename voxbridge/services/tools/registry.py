@@ -34,6 +34,9 @@ BUILT_IN: Final = (
     "voxbridge.services.tools.packs.macros.functions",
     "voxbridge.services.tools.packs.workflows.functions",
     "voxbridge.services.tools.packs.code.functions",
+    "voxbridge.services.tools.packs.codegen.functions",
+    "voxbridge.services.tools.packs.device.functions",
+    "voxbridge.services.tools.packs.playbooks.functions",
     "voxbridge.services.tools.packs.projects.functions",
 )
 BUILT_IN_NAME: Final = "built-in"

@@ -25,6 +25,7 @@ from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Don
 from voxbridge.services.tools.core.state import Call, Running
 from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.mcp.client import McpServers
+from voxbridge.services.tools.packs.device import endpoint
 from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import load, named, prepare
 from voxbridge.services.tools.session import standing
@@ -93,6 +94,7 @@ class ToolService(Service):
         self._log = resources.log
         self._store = Store(resources.redis)
         self._notes = Notes(self._log, self._store)
+        self._playbooks_dir = resources.config.playbooks_dir
         self._workspace = Workspace(resources.config.workspace_paths, make=not resources.config.workspace_dirs)
         self._children = Children(self._tools)
         self._mcp = McpServers.from_file(self._tools, resources.config.mcp_file)
@@ -137,9 +139,10 @@ class ToolService(Service):
             await self._nc.subscribe(subject, cb=self._live)
 
     async def answer(self, micro: Micro) -> None:
-        """Answer `vx.svc.tools.list` and `vx.svc.tools.mcp`."""
+        """Answer `vx.svc.tools.list`, `vx.svc.tools.mcp` and `vx.svc.tools.thermal`."""
         await micro.add_endpoint(name="list", subject="vx.svc.tools.list", handler=self._tools.answer)
         await micro.add_endpoint(name="mcp", subject="vx.svc.tools.mcp", handler=self._mcp.answer)
+        await micro.add_endpoint(name="thermal", subject=endpoint.SUBJECT, handler=endpoint.answer)
 
     async def serve(self) -> None:
         """Take calls until drained."""
@@ -260,7 +263,7 @@ class ToolService(Service):
         elif isinstance(output, CancelEffect):
             self._effects.cancel((session.sid, output.call_id))
         elif isinstance(output, SetTimer):
-            self._set_timer(session, output)
+            self._timers.set((session.sid, output.call_id), (output.at - self._clock.now_us()) / 1_000_000)
         elif isinstance(output, CancelTimer):
             self._timers.cancel((session.sid, output.call_id))
         elif isinstance(output, Grant):
@@ -279,6 +282,7 @@ class ToolService(Service):
             store=self._store,
             notes=self._notes,
             workspace=self._workspace,
+            playbooks_dir=self._playbooks_dir,
             in_child=self._effects.in_child,
             fetcher=self._fetcher,
             tools=self._tools,
@@ -323,9 +327,6 @@ class ToolService(Service):
         _log.error("session %s: gave up on %s.", session.sid, type(input).__name__)
 
     # --- timers ---
-
-    def _set_timer(self, session: Session, wanted: SetTimer) -> None:
-        self._timers.set((session.sid, wanted.call_id), (wanted.at - self._clock.now_us()) / 1_000_000)
 
     def _fire(self, key: Key) -> None:
         sid, call_id = key

@@ -107,7 +107,7 @@ EXPORTS: Final[tuple[Export, ...]] = (
     # Among services.
     *_heard("voice", ("gateway",), bus_subjects.moments("*")),
     *_asked("voice", ("gateway",), "vx.svc.voice.health", "vx.svc.voice.state", bus_subjects.MICROPHONE, bus_subjects.WAVEFORM),
-    *_asked("tools", ("gateway",), "vx.svc.tools.health", "vx.svc.tools.list"),
+    *_asked("tools", ("gateway",), "vx.svc.tools.health", "vx.svc.tools.list", "vx.svc.tools.thermal"),
     *(export for name in ("voice", "tools") for export in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),
     *(export for name in SERVICES for export in _asked(name, (ADMIN,), f"vx.svc.{name}.>", DISCOVERY, many=True)),
     # Without this door the server itself answers each request to JetStream that the account has none.

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from voxbridge.services.gateway.rest import agents, config, errors, functions, operations, pages, session_routes, tokens
+from voxbridge.services.gateway.rest import agents, config, device, errors, functions, operations, pages, session_routes, tokens
 from voxbridge.shared.errors import VoxbridgeError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def application(gateway: Context) -> FastAPI:
     app.include_router(config.router(gateway))
     app.include_router(agents.router(gateway))
     app.include_router(tokens.router(gateway))
+    app.include_router(device.router(gateway))
     pages.mount(app)
     app.add_exception_handler(VoxbridgeError, errors.on_voxbridge)
     app.add_exception_handler(RequestValidationError, errors.on_validation)

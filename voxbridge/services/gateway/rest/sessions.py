@@ -161,7 +161,7 @@ class Sessions:
         except (TimeoutError, NatsError) as error:
             raise Unavailable("The voice service did not fold the session's state in time.", retry_after_ms=1_000) from error
         if (reply.headers or {}).get(SERVICE_ERROR):
-            raise _told(reply.data)
+            raise told(reply.data)
         return reply.data
 
     async def waveform(self, asked: Waveform) -> bytes:
@@ -174,7 +174,7 @@ class Sessions:
         except (TimeoutError, NatsError) as error:
             raise Unavailable("The voice service did not draw the session's audio in time.", retry_after_ms=1_000) from error
         if (reply.headers or {}).get(SERVICE_ERROR):
-            raise _told(reply.data)
+            raise told(reply.data)
         return reply.data
 
     async def is_live(self, sid: str) -> bool:
@@ -285,7 +285,8 @@ def _page(found: Page, after: int, journals: bool) -> bytes:
     return msgspec.json.encode(page)
 
 
-def _told(answer: bytes) -> VoxbridgeError:
+def told(answer: bytes) -> VoxbridgeError:
+    """Return the error that another service answered with."""
     told = msgspec.json.decode(answer, type=_Told)
     return VoxbridgeError(told.code, told.message, field=told.field, retryable=told.retryable, limit=told.limit)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
@@ -32,6 +33,7 @@ class Facilities:
     store: Store
     notes: Notes
     workspace: Workspace
+    playbooks_dir: Path
     in_child: InChild
     fetcher: Fetcher
     tools: Mapping[str, Tool]
@@ -84,6 +86,7 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         store=facilities.store,
         notes=facilities.notes,
         workspace=facilities.workspace,
+        playbooks_dir=facilities.playbooks_dir,
         emit=emit,
         progress=progress,
         in_child=facilities.in_child,

@@ -1,0 +1,1 @@
+"""Generators of components, endpoints and tests."""

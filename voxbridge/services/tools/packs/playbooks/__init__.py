@@ -1,0 +1,1 @@
+"""Playbooks: a folder of Markdown, searched by words."""
