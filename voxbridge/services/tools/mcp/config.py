@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
+import yaml
 from msgspec import Meta
 
 from voxbridge.shared.agents.functions import Approval, Effect
@@ -113,8 +114,9 @@ def read(path: Path) -> Mapping[str, Server]:
 def parse(text: bytes, where: str = "the file") -> Mapping[str, Server]:
     """Return the servers of a file's text. Raises `INVALID_ARGUMENT`."""
     try:
-        servers = msgspec.yaml.decode(text, type=_File | None)
-    except (msgspec.MsgspecError, RecursionError) as error:
+        # The pure loader: the compiled one dies with the process on text that is nested deeply.
+        servers = msgspec.convert(yaml.load(text, Loader=yaml.SafeLoader), type=_File | None)
+    except (msgspec.MsgspecError, yaml.YAMLError, RecursionError) as error:
         raise _wrong(f"{where}: {error}") from error
     found = servers.servers if servers is not None else {}
     if len(found) > SERVERS_LIMIT:
