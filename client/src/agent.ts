@@ -64,7 +64,10 @@ export class VoiceAgent {
       microphoneLost: () => this.#onMicrophoneLost(),
       devicesChanged: () => this.#emitter.emit("devices", undefined),
     });
-    this.#tools = new PageTools(() => this.#options.tools, (message) => this.#send(message), platform.later);
+    this.#tools = new PageTools(() => this.#options.tools, (answer) => {
+      this.#become(receive(this.#snapshot, { ...answer, type: "function_result" }, platform.now())); // which nobody else tells
+      this.#send(answer);
+    }, platform.later);
   }
 
   /** An agent whose call is up. Rejects with an `AgentError`. */
@@ -98,8 +101,7 @@ export class VoiceAgent {
   }
 
   get #inCall(): boolean {
-    const { connection } = this.#snapshot;
-    return connection !== "idle" && connection !== "closed";
+    return !["idle", "closed"].includes(this.#snapshot.connection);
   }
 
   /** Begin a call, within a click. Resolves when the session is set up. Options given here replace those of before. */

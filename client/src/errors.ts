@@ -26,7 +26,7 @@ export interface AgentErrorFields {
 const CLIENT_ERRORS: Record<ClientCode, [message: string, action: string, retryable: boolean]> = {
   MIC_DENIED: [
     "The browser did not give this page the microphone.",
-    "Allow the microphone in the address bar's site settings and start again, or type instead.",
+    "Allow it in the address bar's site settings and start again, or type instead.",
     true,
   ],
   MIC_NOT_FOUND: ["No microphone was found.", "Connect one and start again, or type instead.", true],
@@ -34,10 +34,10 @@ const CLIENT_ERRORS: Record<ClientCode, [message: string, action: string, retrya
   MIC_LOST: ["The microphone went away.", "Connect it again and unmute, or type instead.", true],
   INSECURE_CONTEXT: [
     "Browsers give the microphone only to secure pages.",
-    "Open this page over https, or on this computer as http://localhost.",
+    "Open it over https, or here as http://localhost.",
     false,
   ],
-  UNSUPPORTED_BROWSER: ["This browser lacks AudioWorklet or Worker.", "Use a current version of Chrome, Edge, Firefox or Safari.", false],
+  UNSUPPORTED_BROWSER: ["This browser lacks AudioWorklet or Worker.", "Use a current Chrome, Firefox or Safari.", false],
   AUDIO_BLOCKED: ["The browser paused the sound.", "Tap “Resume sound”.", true],
   CONNECTION_FAILED: ["The gateway could not be reached.", "Check that Voxbridge is running, then start again.", true],
   CONNECTION_LOST: ["The connection was lost, and the call could not be taken up again.", "Start again; what was said is kept under Sessions.", true],

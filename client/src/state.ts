@@ -233,6 +233,7 @@ function speaker({ speaker }: Snapshot, { agent = speaker.agent, agents = speake
 /** The snapshot after a message from the server; `now` in ms of any clock that does not jump, null for what happened before. */
 export function receive(snapshot: Snapshot, message: ServerMessage, now: number | null): Snapshot {
   const since = (then: number | null): number | null => (now === null || then === null ? null : now - then);
+  const done = (result: unknown) => <Work extends Call | Task>(work: Work): Work => ({ ...work, status: failed(result) ? "failed" : "done", result, ms: since(work.startedAt) });
   switch (message.type) {
     case "setup_complete":
       return { ...snapshot, connection: "connected", sessionId: message.sessionId, mode: message.mode, recorded: message.recorded === true, speaker: speaker(snapshot, message), error: now === null ? snapshot.error : null };
@@ -266,18 +267,15 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
       return append(snapshot, {
         kind: "call", key: key(), id: message.fn_call_id ?? null, name: message.name, args: message.args, status: "running", result: null, ms: null, startedAt: now,
       });
-    case "function_result": {
-      const done = (call: Call): Call => ({ ...call, status: failed(message.result) ? "failed" : "done", result: message.result, ms: since(call.startedAt) });
-      return replace(snapshot, ofCall(message.name, message.fn_call_id), done) ?? snapshot;
-    }
+    case "function_result":
+      return replace(snapshot, ofCall(message.name, message.fn_call_id), done(message.result)) ?? snapshot;
     case "function_cancelled":
       return replace(snapshot, ofCall(message.name, message.fn_call_id), (call) => ({ ...call, status: "cancelled", ms: since(call.startedAt) })) ?? snapshot;
     case "async_task_started":
       return append(snapshot, { kind: "task", key: key(), id: message.task_id, name: message.function, status: "running", result: null, startedAt: now, ms: null });
     case "async_task_complete": {
       const isTask = (entry: Entry): entry is Task => entry.kind === "task" && entry.id === message.task_id;
-      const done = (task: Task): Task => ({ ...task, status: failed(message.result) ? "failed" : "done", result: message.result, ms: since(task.startedAt) });
-      return replace(snapshot, isTask, done) ?? snapshot;
+      return replace(snapshot, isTask, done(message.result)) ?? snapshot;
     }
     case "error": {
       const { message: text, code, retryable, field, limit } = message;

@@ -9,6 +9,8 @@ export type Run = (args: Json) => unknown;
 /** A function of the page: alone, or with what the model is told of it. */
 export type Tool = Run | (Omit<DeclaredTool, "name"> & { run: Run });
 export type Tools = Record<string, Tool>;
+/** What the page answered; the gateway does not tell it back. */
+type ResultMessage = Extract<ClientMessage, { type: "browser_function_result" }>;
 type CallMessage = Extract<ServerMessage, { type: "function_call" }>;
 
 /** A replay has no last message; when none came for so long, it is over. */
@@ -27,7 +29,7 @@ export class PageTools {
 
   constructor(
     private readonly tools: () => Tools | undefined,
-    private readonly send: (message: ClientMessage) => void,
+    private readonly send: (message: ResultMessage) => void,
     private readonly later: (ms: number, work: () => void) => () => void,
   ) {}
 

@@ -37,13 +37,15 @@ test("a page's functions are declared when the call starts, and answered with wh
       throw new Error("no such page");
     },
   };
-  await world.call({ tools });
+  const agent = await world.call({ tools });
   const { tools: declared } = world.gateway.newest.messages[0] as { tools: unknown };
   assert.deepEqual(declared, [{ name: "title" }, { description: "Show a place.", parameters, timeoutMs: 5_000, name: "map" }, { name: "nothing" }, { name: "fails" }]);
   for (const name of ["title", "map", "nothing", "fails", "unknown"]) {
     world.gateway.fact({ type: "function_call", name, args: { place: "Rome" }, server_handled: false, fn_call_id: name });
     await flushPromises();
   }
+  const calls = agent.getSnapshot().conversation.filter((entry) => entry.kind === "call");
+  assert.deepEqual(calls.map(({ name, status }) => `${name} ${status}`), ["title done", "map done", "nothing done", "fails failed", "unknown failed"]);
   const results = world.gateway.said.map((data) => (JSON.parse(data as string) as Json)["result"]);
   assert.deepEqual(results, [
     { result: "Prices" },

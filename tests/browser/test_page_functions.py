@@ -17,13 +17,14 @@ from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.stage.product import Product, running
 from tests.browser.stage.speech import RATE, pcm16, spoken
 from tests.browser.stage.studio import MICROPHONE, ROOT, WAIT_MS, Studio
 from tests.running_models import RunningModels
 from tests.voice.model_server import ModelServer, call
+from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS
 
 pytestmark = pytest.mark.timeout(300)
 TITLE = "Prices of tea 2026"
@@ -185,3 +186,62 @@ def test_the_space_bar_starts_to_talk_on_the_empty_page(own_product: Product, br
         studio.page.keyboard.press("Space")
         studio.until("(s) => s.connection === 'connected'")
         studio.end()
+
+
+def test_studio_opens_reads_and_recolours_itself_when_it_is_asked_aloud(own_product: Product, model: ModelServer, browser: Browser) -> None:
+    said = {"open": "Open the agents page.", "read": "Read this page to me.", "theme": "Make it dark, please."}
+    with ExitStack() as pages:
+        context = browser.new_context(viewport={"width": 1280, "height": 820}, color_scheme="light")
+        pages.callback(context.close)
+        studio = Studio(context.new_page(), own_product.url)
+        studio.page.add_init_script(path=MICROPHONE)
+        studio.open()
+        for name, text in said.items():
+            studio.load(name, spoken(own_product.models, text))
+        sid = studio.start()
+
+        model.script("llm", call("navigate_page", '{"path": "agents"}'), ["Agents is open."])
+        studio.say("open")
+        studio.until_said("assistant", "^Agents is open")
+        expect(studio.page.get_by_role("heading", name="Agents", level=1)).to_be_visible()
+        studio.until_quiet()
+
+        model.script("llm", call("read_page_content", "{}"), ["It shows the agents."])
+        studio.say("read")
+        studio.until_said("assistant", "shows the agents")
+        studio.until_quiet()
+
+        model.script("llm", call("switch_theme", '{"theme": "dark"}'), ["The theme is dark."])
+        studio.say("theme")
+        studio.until_said("assistant", "theme is dark")
+        assert studio.page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+
+        answered = own_product.logged(sid, "browser_call.answered")
+        assert [one["data"]["name"] for one in answered] == ["navigate_page", "read_page_content", "switch_theme"]
+        assert [one["data"]["result"]["success"] for one in answered] == [True, True, True]
+        assert "VOXBRIDGE_AGENTS_DIR" in answered[1]["data"]["result"]["text"]
+        offered = {tool["function"]["name"] for tool in model.asked("llm")[-1]["tools"]}
+        assert set(BROWSER_FUNCTIONS) <= offered
+        studio.page.get_by_role("link", name="Talk").click()
+        studio.end()
+
+
+def test_a_model_is_chosen_for_the_next_call_and_the_page_shows_it(own_product: Product, model: ModelServer, browser: Browser) -> None:
+    with ExitStack() as pages:
+        context = browser.new_context(viewport={"width": 1280, "height": 820})
+        pages.callback(context.close)
+        studio = Studio(context.new_page(), own_product.url)
+        studio.open()
+        model.script("llm", call("switch_model", '{"model": "gemini"}'), ["There is no key for it."])
+        studio.type("Use Gemini from now on.")
+        sid = studio.connected()
+        refused = own_product.logged(sid, "browser_call.answered")[0]["data"]["result"]
+        assert (refused["success"], "Gemini has no key here; set one in Keys" in refused["error"]) == (False, True)
+        studio.until_said("assistant", "no key")
+        model.script("llm", call("switch_model", '{"model": "echo"}'), ["Echo it is."])
+        studio.type("Then use the echo.")
+        studio.until_said("assistant", "Echo it is")
+        assert "Your next call is with Echo." in told(model)[-1]
+        assert [one["status"] for one in studio.snapshot()["conversation"] if one["kind"] == "call"] == ["failed", "done"]
+        studio.end()
+        expect(studio.page.get_by_role("button", name="Talk to Echo")).to_be_visible()

@@ -103,3 +103,15 @@ def test_without_its_gateway_a_form_says_what_to_do(browser: Browser, tmp_path: 
         studio.button("Run").click()
         expect(studio.page.get_by_role("alert")).to_contain_text("The gateway does not answer.")
         expect(studio.page.get_by_role("alert")).to_contain_text("voxbridge up")
+
+
+def test_a_function_of_the_installation_is_run_by_its_executor(visit: Visit) -> None:
+    studio = visit("/tools/calculate")
+    page = studio.page
+    page.get_by_role("textbox", name="Expression").fill("17 times 23")
+    studio.button("Run").click()
+    result = page.get_by_role("article")
+    expect(result).to_contain_text("391")
+    page.get_by_text("As JSON").click()
+    expect(page.get_by_role("region", name="Result as JSON")).to_contain_text('"success": true')
+    assert studio.violations() == []

@@ -103,7 +103,7 @@ export type ServerMessage =
   | ({ type: "transcript"; role: "user" | "assistant"; final?: boolean; continues?: boolean; /** The name of what was typed. */ id?: string } & Words)
   | ({ type: "turn_complete"; turn: number; reason?: string; latency?: Latency; usage?: Usage } & Fact)
   | ({ type: "function_call"; name: string; args: Json; server_handled: boolean; fn_call_id?: string } & Fact)
-  | ({ type: "function_result"; name: string; result: unknown; fn_call_id?: string } & Fact)
+  | ({ type: "function_result"; name: string; result: unknown; fn_call_id?: string | undefined } & Fact)
   | ({ type: "function_cancelled"; name: string; fn_call_id: string } & Fact)
   | ({ type: "start_tour"; page: string; tour: Json } & Fact)
   | ({ type: "async_task_started"; task_id: string; function: string } & Fact)
