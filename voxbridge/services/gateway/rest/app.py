@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from voxbridge.services.gateway.rest import agents, config, device, errors, functions, operations, pages, session_routes, tokens
+from voxbridge.services.gateway.rest import agents, config, device, errors, functions, macros, operations, pages, session_routes, tokens
 from voxbridge.shared.errors import VoxbridgeError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def application(gateway: Context) -> FastAPI:
     app.include_router(operations.installed(gateway))
     app.include_router(operations.operations(gateway))
     app.include_router(functions.router(gateway))
+    app.include_router(macros.router(gateway))
     app.include_router(config.router(gateway))
     app.include_router(agents.router(gateway))
     app.include_router(tokens.router(gateway))

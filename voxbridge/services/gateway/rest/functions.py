@@ -41,7 +41,7 @@ def _problem(description: str) -> dict[str, Any]:
     return {"model": schemas.Problem, "description": description}
 
 
-_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     401: _problem("An administrator's token is needed"),
     403: _problem("This Host or Origin is not allowed, or an access token was shown"),
     404: _problem("There is no such function, task or approval"),
@@ -68,7 +68,7 @@ _APPROVAL: Final = {
     },
     "example": {"answer": "approved"},
 }
-_KEY_HEADER: Final = {
+KEY_HEADER: Final = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
@@ -124,20 +124,20 @@ class _Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def router(gateway: Context) -> APIRouter:
     """Build the routes of a gateway."""
-    made = APIRouter(prefix="/api/vox", tags=["functions"], dependencies=[Depends(gateway.access.administrator)], responses=_ANSWERS)
+    made = APIRouter(prefix="/api/vox", tags=["functions"], dependencies=[Depends(gateway.access.administrator)], responses=ANSWERS)
 
     @made.post(
         "/function/{name}",
         response_model=Ran,
         responses={202: {"model": Ran, "description": "It goes on as a task, or a person must approve it first (`needs_approval`)"}},
-        openapi_extra=_body(_CALL, required=False) | {"parameters": [_KEY_HEADER]},
+        openapi_extra=body_of(_CALL, required=False) | {"parameters": [KEY_HEADER]},
     )
     async def run_function(request: Request, name: str = Path(pattern=_NAME)) -> Response:
         """Run a function and answer with its result; the body is `{"args": {…}}`. A function that takes long is answered at once,
         with 202 and the id of its task."""
-        key = _key(request)
-        call = await _decoded(request, _Call, limit=ARGUMENTS_LIMIT)
-        return _answer(name, await gateway.calls.run(LOCAL, name, call.args, key=key))
+        key = key_of(request)
+        call = await decoded(request, _Call, limit=ARGUMENTS_LIMIT)
+        return answer(name, await gateway.calls.run(LOCAL, name, call.args, key=key))
 
     _add_tasks(gateway, made)
     return made
@@ -171,10 +171,10 @@ def _add_tasks(gateway: Context, made: APIRouter) -> None:
         response.status_code = 200 if task.end else 202
         return _shown(task)
 
-    @made.post("/approvals/{approval_id}", status_code=202, openapi_extra=_body(_APPROVAL, required=True))
+    @made.post("/approvals/{approval_id}", status_code=202, openapi_extra=body_of(_APPROVAL, required=True))
     async def answer_approval(request: Request, approval_id: str = Path(pattern=_TASK)) -> Response:
         """Give a person's answer to a call that needs approval; what comes of it is told by its task."""
-        given = await _decoded(request, _Answer)
+        given = await decoded(request, _Answer)
         try:
             clicked = msgspec.convert({"approval_id": approval_id, "answer": given.answer, "scope": given.scope}, ApprovalClicked)
         except msgspec.ValidationError as error:
@@ -183,7 +183,8 @@ def _add_tasks(gateway: Context, made: APIRouter) -> None:
         return Response(status_code=202)
 
 
-def _key(request: Request) -> str:
+def key_of(request: Request) -> str:
+    """Return the idempotency key of a request; empty without one. Raises `INVALID_ARGUMENT`."""
     given = request.headers.getlist("idempotency-key")
     if not given:
         return ""
@@ -193,22 +194,23 @@ def _key(request: Request) -> str:
     return given[0]
 
 
-async def _decoded(request: Request, kind: Any, *, limit: int = bodies.BODY_LIMIT) -> Any:
+async def decoded(request: Request, kind: Any, *, limit: int = bodies.BODY_LIMIT) -> Any:
+    """Return the JSON body of a request as `kind`. Raises `INVALID_ARGUMENT` and `TOO_LARGE`."""
     body = await bodies.read(request, limit=limit) or b"{}"
     if is_deep_json(body):
         message = f"The body nests more than {DEPTH_LIMIT} objects and arrays within one another."
         raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="body", limit=DEPTH_LIMIT)
     try:
-        decoded = msgspec.json.decode(body, type=kind)
-        msgspec.msgpack.encode(decoded)
+        found = msgspec.json.decode(body, type=kind)
+        msgspec.msgpack.encode(found)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The body is no such JSON: {str(error)[:200]}.", field="body") from None
     except OverflowError:
         raise VoxbridgeError(Code.INVALID_ARGUMENT, "Whole numbers have at most 64 bits.", field="args", limit="64 bits") from None
-    return decoded
+    return found
 
 
-def _answer(name: str, recorded: events.Recorded) -> Response:
+def answer(name: str, recorded: events.Recorded) -> Response:
     """Return the answer that an event of the log is."""
     event = recorded.event
     if isinstance(event, tools.ToolCompleted):
@@ -255,6 +257,6 @@ def _shown(task: Task) -> dict[str, Any]:
     }
 
 
-def _body(schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
+def body_of(schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
     """Return a body's schema for OpenAPI. The body is not read by FastAPI, so that its size is limited."""
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}

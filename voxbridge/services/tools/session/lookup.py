@@ -27,6 +27,9 @@ RUN_TOOL: Final = "run_tool"
 RUNS: Final[Mapping[str, Kind]] = {"run_macro": "macro", "run_workflow": "workflow"}
 """Functions whose calls are runs of documents."""
 
+DELETES: Final = "delete_macro"
+"""Function whose macro must be there before a person is asked about it."""
+
 Documents = Mapping[Kind, Mapping[str, Document]]
 
 
@@ -41,6 +44,8 @@ def look_up(
         target = _target(tools, Target(wanted.name, wanted.arguments))
         tool = tools[target.name]
         arguments = tool.check(target.arguments)
+        if target.name == DELETES:
+            named_document("macro", getattr(arguments, "name", ""), documents.get("macro", {}))
         if target.name in RUNS and not getattr(arguments, "dry_run", False):
             return _run(wanted, target, arguments, documents, approved=standing.approves(tool, target.arguments))
     except VoxbridgeError as wrong:
