@@ -125,8 +125,17 @@ def test_an_argument_that_may_be_left_out_is_when_none_of_its_values_was_said() 
         "properties": {"graph": {"type": "string", "enum": ["team_wiki", "product_docs"]}, "query": {"type": "string"}},
     }
     assert list(narrowed(schema, "look for parking")["properties"]) == ["query"]
-    assert narrowed(schema, "look for parking in the wiki")["properties"]["graph"]["enum"] == ["team_wiki"]
+    named = narrowed(schema, "look for parking in the wiki")
+    assert named["properties"]["graph"]["enum"] == ["team_wiki"]
+    assert named["required"] == ["graph"]
     assert narrowed({"type": "object"}, "anything") == {"type": "object"}
+
+
+def test_a_word_names_one_argument() -> None:
+    graph = {"type": "string", "enum": ["product_docs", "team_wiki"]}
+    schema = {"type": "object", "properties": {"kind": {"type": "string", "enum": ["person", "product"]}, "graph": graph}}
+    assert list(narrowed(schema, "search the product docs")["properties"]) == ["graph"]
+    assert list(narrowed(schema, "which person is in the wiki")["properties"]) == ["kind", "graph"]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import httpx
 import msgspec
 import pytest
 
+from bench.choice import sets
 from tests.running_models import RunningModels
 from voxbridge.services.models.core import chatml
 from voxbridge.services.models.engines.llm import CONTEXT_TOKENS
 from voxbridge.services.models.processes.home import Home, Record
-from voxbridge.services.tools.registry import BUILT_IN, load
 from voxbridge.services.voice.core.outputs import Message, ToolUse
 from voxbridge.services.voice.core.prompt import prompt, token_estimate
 from voxbridge.services.voice.providers.cascade.chat_completions import MAX_TOKENS
@@ -30,8 +30,11 @@ SAID = {
     "figures": '{"id": "a3f9c2d1-77b0", "lat": 48.8583701, "lon": 2.2944813, "rows": [{"k": 1}, {"k": 2}]} ',
 }
 TOOLS = [
-    chatml.Tool(card.name, card.description, card.parameters) for card in (tool.card() for tool in load(BUILT_IN, timeout_s=30).values())
+    chatml.Tool(function.name, function.description, function.parameters, function.utterances)
+    for function in sets.functions()
+    if function.listed
 ]
+"""The functions that an agent is told of, with those that are still to come."""
 
 
 class Tokenizer:
@@ -49,7 +52,7 @@ class Tokenizer:
     def sent(self, history: Sequence[Message]) -> int:
         """Return the number of tokens of a conversation's window, with the usual instructions and functions."""
         window = prompt.window(prompt.instructions(""), history)
-        return self.count(chatml.render([each for message in window for each in _told(message)], TOOLS).text)
+        return self.count(chatml.render([each for message in window for each in _told(message)], TOOLS, chatml.Form(brief=True)).text)
 
 
 def _told(message: Message) -> list[chatml.Message]:

@@ -7,7 +7,7 @@ where a name is only half said ("the wiki" for `team_wiki`), or misheard.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from voxbridge.services.models.choice import features
@@ -27,36 +27,57 @@ def written(said: str) -> str:
 
 def narrowed(schema: Mapping[str, Any], said: str) -> dict[str, Any]:
     """Return the JSON Schema of a function's arguments for one request: enums hold only the values that the request names, if it names any;
-    an argument that may be left out and of which no value is named is left out."""
+    an argument that may be left out is left out if none of its values is named, and must be there if one is."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return dict(schema)
-    required = schema.get("required", ())
-    spoken = features.words(said)
-    stems, sounds = {features.stem(word) for word in spoken}, {features.sound(word) for word in spoken}
+    required = list(schema.get("required", ()))
+    named = _named(properties, features.words(said))
     kept: dict[str, Any] = {}
     for name, value in properties.items():
-        choices = value.get("enum") if isinstance(value, Mapping) else None
-        if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+        if name not in named:
             kept[name] = value
-            continue
-        named = [_named(choice, stems, sounds) for choice in choices]
-        best = max(named, default=0.0)
-        if best > 0:
-            kept[name] = {**value, "enum": [choice for choice, share in zip(choices, named, strict=True) if share == best]}
+        elif named[name]:
+            kept[name] = {**value, "enum": named[name]}
+            required += [name] if name not in required else []
         elif name in required:
             kept[name] = value
-    return {**schema, "properties": kept}
+    return {**schema, "properties": kept, "required": required}
 
 
-def _named(value: str, stems: set[str], sounds: set[str]) -> float:
-    """Return the share of a value's words that were said; half as much where they only sound or begin alike."""
+def _named(properties: Mapping[str, Any], spoken: Sequence[str]) -> dict[str, list[str]]:
+    """Return the values that were said of each argument that has an enum. A word belongs to one argument, that of the longest name: in
+    "product docs" nobody names a product."""
+    enums = {name: choices for name, value in properties.items() if (choices := _choices(value))}
+    left, found = list(spoken), {name: list[str]() for name in enums}
+    waiting = set(enums)
+    while waiting:
+        shares = {name: [_share(choice, left) for choice in enums[name]] for name in waiting}
+        name = max(sorted(waiting), key=lambda one: max(said for _, said in shares[one]))
+        waiting.remove(name)
+        best = max(share for share, _ in shares[name])
+        if best > 0:
+            found[name] = [choice for choice, (share, _) in zip(enums[name], shares[name], strict=True) if share == best]
+            left = [word for word in left if not any(_alike(word, part) for choice in found[name] for part in features.words(choice))]
+    return found
+
+
+def _choices(value: object) -> list[str]:
+    choices = value.get("enum") if isinstance(value, Mapping) else None
+    return choices if isinstance(choices, list) and all(isinstance(choice, str) for choice in choices) else []
+
+
+def _share(value: str, spoken: Sequence[str]) -> tuple[float, float]:
+    """Return which share of a value's words was said, and how many; half of one that only sounds or begins alike."""
     words = features.words(value)
-    found = 0.0
-    for word in words:
-        stem, sound = features.stem(word), features.sound(word)
-        if stem in stems:
-            found += 1
-        elif (len(sound) > 2 and sound in sounds) or (len(stem) >= _LIKE and any(other.startswith(stem[:_LIKE]) for other in stems)):
-            found += 0.5
-    return found / len(words) if words else 0.0
+    said = sum(max((_alike(word, part) for word in spoken), default=0.0) for part in words)
+    return (said / len(words) if words else 0.0), said
+
+
+def _alike(word: str, part: str) -> float:
+    stem, other = features.stem(word), features.stem(part)
+    if stem == other:
+        return 1.0
+    sound = features.sound(part)
+    begins = len(other) >= _LIKE and stem.startswith(other[:_LIKE])
+    return 0.5 if begins or (len(sound) > 2 and features.sound(word) == sound) else 0.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 from zlib import crc32
@@ -21,6 +22,9 @@ WORDS_LIMIT: Final = 40
 
 LETTERS_LIMIT: Final = 24
 """Letters of a word that count."""
+
+KEPT: Final = 4_096
+"""Words whose stem and sound are remembered."""
 
 Floats = npt.NDArray[np.float32]
 
@@ -51,6 +55,7 @@ def words(text: str) -> list[str]:
     return [word[:LETTERS_LIMIT] for word in found[-WORDS_LIMIT:]]
 
 
+@lru_cache(KEPT)
 def stem(word: str) -> str:
     """Return a word without common endings."""
     for ending, instead in _ENDINGS:
@@ -60,6 +65,7 @@ def stem(word: str) -> str:
     return word.removesuffix("e") if len(word) > 3 else word
 
 
+@lru_cache(KEPT)
 def sound(word: str) -> str:
     """Return roughly how an English word sounds: its consonants, and whether it begins with a vowel."""
     for pattern, instead in _SOUNDS:

@@ -1,0 +1,55 @@
+"""Choosing among many functions through the API, with the real weights."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import openai
+import pytest
+
+from bench.choice import asking, sets
+from tests.running_models import RunningModels
+
+TOOLS: list[Any] = asking.offered(sets.functions())
+
+
+@pytest.fixture
+def client(models_service: RunningModels) -> openai.OpenAI:
+    return openai.OpenAI(base_url=models_service.base_url, api_key="local", max_retries=0, timeout=110)
+
+
+def _ask(client: openai.OpenAI, said: str) -> Any:
+    messages: list[Any] = [{"role": "system", "content": asking.SYSTEM}, {"role": "user", "content": said}]
+    return client.chat.completions.create(model="local", messages=messages, tools=TOOLS, temperature=0, max_tokens=64).choices[0]
+
+
+def test_among_eighty_functions_the_one_that_is_wanted_is_called(client: openai.OpenAI) -> None:
+    choice = _ask(client, "please set a timer for ten minutes")
+    (call,) = choice.message.tool_calls
+    assert choice.finish_reason == "tool_calls"
+    assert (call.function.name, json.loads(call.function.arguments)["seconds"]) == ("set_timer", 600)
+
+
+def test_a_function_that_the_prompt_does_not_name_is_called(client: openai.OpenAI) -> None:
+    (call,) = _ask(client, "give me the sha256 hash of the word banana").message.tool_calls
+    assert call.function.name == "hash_text"
+    assert json.loads(call.function.arguments)["text"].lower() == "banana"
+
+
+def test_thanks_are_answered_in_words(client: openai.OpenAI) -> None:
+    choice = _ask(client, "thank you very much")
+    assert choice.message.tool_calls is None
+    assert choice.message.content
+
+
+def test_a_stream_of_a_call_has_its_name_and_its_arguments(client: openai.OpenAI) -> None:
+    messages: list[Any] = [{"role": "system", "content": asking.SYSTEM}, {"role": "user", "content": "what time is it in Lima"}]
+    name = arguments = ""
+    for chunk in client.chat.completions.create(model="local", messages=messages, tools=TOOLS, temperature=0, max_tokens=64, stream=True):
+        for call in chunk.choices[0].delta.tool_calls or ():
+            assert call.function is not None
+            name += call.function.name or ""
+            arguments += call.function.arguments or ""
+    assert name == "current_time"
+    assert "lima" in json.loads(arguments)["place"].lower()
