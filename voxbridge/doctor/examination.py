@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from voxbridge.doctor import eventlog, machine, parts, valkey
+from voxbridge.doctor import eventlog, machine, mcp, parts, valkey
 from voxbridge.doctor.finding import Finding, fail, warn
 from voxbridge.doctor.place import Place
 from voxbridge.installation import runtime
@@ -84,8 +84,8 @@ async def _over_nats(config: Config, place: Place) -> list[Finding]:
     except VoxbridgeError as error:
         return [fail("event log", "NATS", error.message, f"{place.log('nats')}; {place.starter} starts it again by itself.")]
     try:
-        log, services = await asyncio.gather(eventlog.look(config, nc), parts.on_the_bus(nc, place))
-        return [*log, *services]
+        log, services, servers = await asyncio.gather(eventlog.look(config, nc), parts.on_the_bus(nc, place), mcp.on_the_bus(nc))
+        return [*log, *services, *servers]
     finally:
         await close_nats(nc)
 
