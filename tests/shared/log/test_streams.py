@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nats.js.api import ConsumerConfig, StorageType, StreamConfig
+from nats.js.api import ConsumerConfig, Header, StorageType, StreamConfig
 
 from tests.cluster import Cluster, connected
 from voxbridge.shared.bus import subjects
@@ -144,3 +144,18 @@ async def test_a_consumer_that_is_brought_up_to_date_keeps_the_rest_of_its_setti
         found = (await js.consumer_info(stream, name)).config
         assert found is not None
         assert (found.ack_wait, found.description, found.max_waiting) == (wanted.ack_wait, "by hand", 99)
+
+
+async def test_a_second_append_with_the_same_id_is_told_the_position_of_the_first(nats_cluster: Cluster) -> None:
+    """Calls over REST rest on it when two gateways are asked with one idempotency key at the same time."""
+    async with connected(nats_cluster.urls) as nc:
+        js = nc.jetstream()
+        try:
+            await streams.ensure_streams(js, retention_days=1, replicas=3)
+            await nats_cluster.whole(nc)
+            place = subjects.event_subject("@local", "gateway", visible=False, event_type="tool.requested")
+            acks = [await js.publish(place, bytes([n]), timeout=5, headers={Header.MSG_ID.value: "one key"}) for n in range(3)]
+            assert [(ack.seq, bool(ack.duplicate)) for ack in acks] == [(1, False), (1, True), (1, True)]
+        finally:
+            for name in (*subjects.LOG_STREAMS, subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM):
+                await js.delete_stream(name)
