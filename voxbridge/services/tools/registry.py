@@ -38,6 +38,12 @@ BUILT_IN: Final = (
     "voxbridge.services.tools.packs.device.functions",
     "voxbridge.services.tools.packs.playbooks.functions",
     "voxbridge.services.tools.packs.projects.functions",
+    "voxbridge.services.tools.packs.utilities.functions.documents",
+    "voxbridge.services.tools.packs.utilities.functions.encoded",
+    "voxbridge.services.tools.packs.utilities.functions.files",
+    "voxbridge.services.tools.packs.utilities.functions.measures",
+    "voxbridge.services.tools.packs.utilities.functions.network",
+    "voxbridge.services.tools.packs.utilities.functions.texts",
 )
 BUILT_IN_NAME: Final = "built-in"
 ENTRY_POINTS: Final = "voxbridge.packs"

@@ -1,0 +1,1 @@
+"""Utilities: formats, encodings, texts, times, units, code and files."""

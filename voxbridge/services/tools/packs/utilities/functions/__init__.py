@@ -1,0 +1,1 @@
+"""Declarations of the utilities, a module for each subject."""
