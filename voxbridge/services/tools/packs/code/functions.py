@@ -54,7 +54,7 @@ async def scan_code_security(path: Path, ctx: Context) -> dict[str, Any]:
         does app dot py have any dangerous calls
         look for hardcoded passwords in settings dot py
         are there security issues in this project
-        how safe is the code in the api folder
+        how safe does the api folder look
     """
     sources = await asyncio.to_thread(gather, ctx.workspace, path, (".py",))
     found = await ctx.in_child(scan, texts=sources.texts)

@@ -104,11 +104,11 @@ async def generate_tests(
     Examples:
         write tests for core dot py
         generate unit tests for the parser module
-        make me a test file for utils
+        build a test module covering the mailer
         create pytest skeletons for user service dot py
         I need tests for the billing code
         scaffold some tests for the orders file
-        add test cases for helpers dot py
+        add pytest cases to strings dot py
         begin testing the calculator module
     """
     place = await asyncio.to_thread(_python_file, ctx.workspace, path)

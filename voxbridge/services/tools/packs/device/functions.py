@@ -26,7 +26,7 @@ async def check_thermal() -> dict[str, Any]:
         how hot is the phone
         what is the temperature of this device
         is the computer overheating
-        how much battery is left
+        how many percent does the battery have
         check the battery
         is it charging
         how warm is the processor right now

@@ -63,7 +63,7 @@ async def list_projects(ctx: Context) -> dict[str, Any]:
         list my projects
         what projects are there
         show me all projects
-        how many projects have I got
+        how many projects exist by now
         what am I working on
         tell me the names of my projects
     """
