@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.shared.test_fetch import page, serving
 from tests.tools.conftest import Caller, Executors
 from tests.tools.packs.asking import Asking
 from voxbridge.services.tools.packs.utilities.bounds import TEXT_LIMIT
@@ -111,6 +112,14 @@ async def test_each_utility_answers_and_refuses_by_a_call(executors: Executors, 
         assert longest["words"] == TEXT_LIMIT // 5
     assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
     assert copies() <= files
+
+
+async def test_a_probe_tells_of_a_server_that_answers(executors: Executors, caller: Caller, tmp_path: Path) -> None:
+    async with serving(page(b"<title>Home</title>")) as server:
+        host = f"localhost:{server.port}"
+        async with executors.running(",".join(UTILITIES), workspace_dirs=str(tmp_path), fetch_hosts=host):
+            told = await Asking(caller).answer("probe_url", url=f"http://{host}/")
+    assert (told["status"], told["ok"], told["title"], server.asked[0][1]["host"]) == (200, True, "Home", host)
 
 
 def test_no_utility_goes_without_a_call() -> None:
