@@ -22,6 +22,7 @@ from tests.eventually import eventually, opens
 from tests.gateway.stand_in import StandIn
 from tests.ports import free_port
 from voxbridge.services.gateway.service import Gateway
+from voxbridge.services.tools.packs.device import endpoint
 from voxbridge.services.voice.audio.waveforms import Waveforms
 from voxbridge.services.voice.inspection import SUBJECT, Inspector
 from voxbridge.shared.agents.providers import PROVIDERS
@@ -189,6 +190,7 @@ async def complete(running: Running, nats_url: str) -> AsyncIterator[Running]:
         for name in ("voice", "tools"):
             await nc.subscribe(f"vx.svc.{name}.health", cb=_healthy)
         await nc.subscribe("vx.svc.tools.list", cb=_no_functions)
+        await nc.subscribe("vx.svc.tools.thermal", cb=_sensors)
         inspector = Inspector(Log(nc))
 
         async def inspect(message: Msg) -> None:
@@ -209,6 +211,10 @@ async def _healthy(message: Msg) -> None:
 
 async def _no_functions(message: Msg) -> None:
     await message.respond(b"[]")
+
+
+async def _sensors(message: Msg) -> None:
+    await endpoint.answer(Request(message))
 
 
 async def _models(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -10,6 +10,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from tests.gateway.conftest import PATIENCE_S, Running
 from tests.gateway.stand_in import StandIn
@@ -274,7 +275,8 @@ async def test_every_answer_to_generated_requests_is_as_the_document_says(comple
             if isinstance(asked.get("data"), bytes):
                 asked["content"] = asked.pop("data")
             answer = await client.request(sent["method"], sent["url"], **asked)
-            case.validate_response(answer)
+            wide = answer.status_code == 422 and answer.json().get("limit") == "64 bits"  # a schema of any JSON cannot say that
+            case.validate_response(answer, excluded_checks=[positive_data_acceptance] if wide else [])
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])

@@ -39,7 +39,7 @@ async def create_macro(
 
     Args:
         name: Name of the macro.
-        steps: Its steps: names of functions, or objects with `call` and `arguments`; none for what was just done.
+        steps: Functions to call, by name or as objects; none: what was just done.
         trigger: Words that start it; a part in braces is filled in.
         policy: What a failed step leads to: stop, continue, retry or ask.
         inputs: Values that it is given, by name, with their types.
@@ -86,7 +86,7 @@ async def list_macros(ctx: Context) -> dict[str, Any]:
         what routines have I saved
         show me my shortcuts
         what custom commands are there
-        do I have any macros
+        are there macros already
     """
     macros = await ctx.documents("macro")
     shown = [_view(key, one) for key, one in list(macros.items())[:SHOWN_LIMIT]]
