@@ -36,7 +36,7 @@ ANSWERED: Final = (
     "Six times seven is forty two. ",
     "The timer is set, and I will tell you when the tea is ready. ",
 )
-CLOCK: Final = Function(name="current_time", description="The time.", parameters={"type": "object"}, timeout_s=5)
+CLOCK: Final = Function(name="current_time", description="The time.", parameters={"type": "object"}, timeout_s=5, effect="read")
 
 
 class Fact(NamedTuple):

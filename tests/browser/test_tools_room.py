@@ -22,7 +22,7 @@ Visit = Callable[..., Studio]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
-    with past(tmp_path_factory.mktemp("tools")) as found:
+    with past(tmp_path_factory.mktemp("tools"), functions=True) as found:
         yield found
 
 
@@ -92,7 +92,7 @@ def test_a_tool_that_is_not_there_is_said_to_be_missing(visit: Visit) -> None:
 
 def test_without_its_gateway_a_form_says_what_to_do(browser: Browser, tmp_path: Path) -> None:
     with ExitStack() as pages:
-        with past(tmp_path) as own:
+        with past(tmp_path, functions=True) as own:
             options: dict[str, Any] = DESKTOP
             context = browser.new_context(**options)
             pages.callback(context.close)

@@ -78,9 +78,9 @@ class Past:
 
 
 @contextmanager
-def past(folder: Path, *, allowed_hosts: str = "") -> Iterator[Past]:
-    """Serve it while the block runs."""
-    command = [sys.executable, "-m", "tests.browser.stage.past", str(folder), allowed_hosts]
+def past(folder: Path, *, allowed_hosts: str = "", functions: bool = False) -> Iterator[Past]:
+    """Serve it while the block runs. With `functions` there is an executor too, which also answers for the calls of the past."""
+    command = [sys.executable, "-m", "tests.browser.stage.past", str(folder), allowed_hosts, *(["functions"] if functions else [])]
     with (folder / "output").open("wb") as said:
         # Like the product's own children, it must end with the tests.
         process = subprocess.Popen(command, stdin=_PIPE, stdout=_PIPE, stderr=said, preexec_fn=die_with_parent())  # noqa: PLW1509
@@ -100,7 +100,7 @@ def past(folder: Path, *, allowed_hosts: str = "") -> Iterator[Past]:
             process.wait()
 
 
-async def serve(folder: Path, allowed_hosts: str) -> None:
+async def serve(folder: Path, allowed_hosts: str, functions: bool) -> None:
     """Serve until standard input ends."""
     with NatsServer(folder / "nats", sync_interval="1s") as bus, ValkeyServer(folder / "valkey") as store:
         config = Config(
@@ -116,11 +116,12 @@ async def serve(folder: Path, allowed_hosts: str) -> None:
         async with AsyncExitStack() as running, connected(config, "gateway", "gateway-past", SystemClock()) as resources:
             Vault(vault_key_file(config)).publish(config.vault_public_key_path)  # as `voxbridge up` does
             gateway = Gateway(resources)
-            serving = asyncio.create_task(gateway.serve())
             await resources.log.ensure_streams(retention_days=1, recording=config.record)
-            await running.enter_async_context(executor(config))
             calls = await _written(resources.log, DataKeys.of(config, resources.redis))
+            serving = asyncio.create_task(gateway.serve())  # which lists the sessions that are there when it starts
             await gateway.sessions.ensure_index()
+            if functions:
+                await running.enter_async_context(executor(config))
             inspecting = await nats.connect(bus.url)
             micro = await nats.micro.add_service(inspecting, name="voxbridge-voice", version="0.0.0")
             await micro.add_endpoint(name="state", subject=SUBJECT, handler=Inspector(Log(inspecting)).serve)
@@ -164,4 +165,4 @@ async def _written(log: Log, keys: DataKeys) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1]), sys.argv[2]))
+    asyncio.run(serve(Path(sys.argv[1]), sys.argv[2], "functions" in sys.argv[3:]))
