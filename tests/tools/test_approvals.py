@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.tools.core_driver import T0, Told, accepted, appended, called, cancelled, log_input, raised, returned
@@ -11,6 +12,8 @@ from voxbridge.services.tools.core.approvals import EXPIRES_US, QUESTION_CHARACT
 from voxbridge.services.tools.core.inputs import TimerFired
 from voxbridge.services.tools.core.outputs import Done, Grant, SetTimer, StartEffect
 from voxbridge.services.tools.core.state import Asking
+from voxbridge.services.tools.registry import load
+from voxbridge.services.tools.session.lookup import runnable
 from voxbridge.shared import events
 from voxbridge.shared.agents.functions import Approval
 from voxbridge.shared.events.gateway import ApprovalClicked
@@ -23,7 +26,7 @@ from voxbridge.shared.events.tools import (
     ToolCompleted,
     ToolStarted,
 )
-from voxbridge.shared.events.voice import ApprovalAnswered, SessionEnded, ToolCalled
+from voxbridge.shared.events.voice import ApprovalAnswered, Failure, SessionEnded, ToolCalled
 from voxbridge.shared.step.journal import LogInput
 
 YES = ApprovalAnswered(approval_id="approval-c1", answer="approved", words="yes")
@@ -161,3 +164,19 @@ def test_an_approved_alarm_that_fails_is_a_task_that_failed() -> None:
     told.take(called(), accepted(mode="alarm", approval="always"), log_input(YES, 3))
     kinds = [type(event) for event in appended(told.take(raised()))]
     assert kinds == [TaskStarted, TaskFailed]
+
+
+def test_what_was_approved_is_what_runs_and_what_stands() -> None:
+    told = Told()
+    told.take(called(), msgspec.structs.replace(accepted(effect="destructive", approval="first"), definition="as it was"))
+    outputs = told.take(clicked(scope="function"))
+    assert Grant("me", "fn", None, "as it was") in outputs
+    assert outputs[-2] == StartEffect("c1", 1, "fn", {"a": 1}, "me", "as it was")
+
+
+def test_a_function_that_changed_while_the_user_was_asked_does_not_run() -> None:
+    tools = load(["tests.tools.pack"], timeout_s=30)
+    for definition, runs in ((tools["destroy"].definition, True), ("", True), ("as it was", False)):
+        found = runnable(tools, StartEffect("c1", 1, "destroy", {}, "me", definition))
+        assert (found is tools["destroy"]) is runs
+        assert runs or (isinstance(found, Failure) and found.code == "CONFLICT" and "ask for it again" in found.message)

@@ -35,7 +35,7 @@ from voxbridge.services.tools.session.effects import RUNNING_LIMIT, Effects, Key
 from voxbridge.services.tools.session.handover import Handover
 from voxbridge.services.tools.session.intake import ACK_WAIT_S, Intake
 from voxbridge.services.tools.session.library import Library
-from voxbridge.services.tools.session.lookup import unknown
+from voxbridge.services.tools.session.lookup import runnable
 from voxbridge.services.tools.session.session import WRITER, Session
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
@@ -44,7 +44,7 @@ from voxbridge.shared.config import Recording
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
 from voxbridge.shared.events.gateway import ApprovalClicked, ToolRequested
 from voxbridge.shared.events.tools import ApprovalStanding
-from voxbridge.shared.events.voice import ApprovalAnswered, SessionEnded, ToolCalled
+from voxbridge.shared.events.voice import ApprovalAnswered, Failure, SessionEnded, ToolCalled
 from voxbridge.shared.fetch import Fetcher
 from voxbridge.shared.log import reader
 from voxbridge.shared.service.process import Resources, Service
@@ -272,10 +272,8 @@ class ToolService(Service):
             await self._intake.done(session.sid, output.seq)
 
     async def _grant(self, grant: Grant) -> None:
-        tool = self._tools.get(grant.name)
-        if tool is not None:
-            event = ApprovalStanding(name=grant.name, arguments=grant.arguments, definition=tool.definition)
-            self._do(self._record(self.session(subjects.account_log(grant.account)), fact(event)))
+        event = ApprovalStanding(name=grant.name, arguments=grant.arguments, definition=grant.definition)
+        self._do(self._record(self.session(subjects.account_log(grant.account)), fact(event)))
 
     def _facilities(self) -> Facilities:
         return Facilities(
@@ -296,11 +294,10 @@ class ToolService(Service):
 
     def _start(self, session: Session, effect: StartEffect) -> None:
         call_id, attempt = effect.call_id, effect.attempt
-        tool = self._tools.get(effect.name)
-        if tool is None:  # begun by an executor that had this function
-            self._do(self._record(session, Raised(call_id=call_id, attempt=attempt, error=unknown(effect.name))))
+        tool = runnable(self._tools, effect)
+        if isinstance(tool, Failure):
+            self._do(self._record(session, Raised(call_id=call_id, attempt=attempt, error=tool)))
             return
-
         context = context_of(session, effect, self._facilities(), now=self._clock.now_us())
         self._effects.start((session.sid, call_id), effect, tool, context)
 

@@ -73,7 +73,8 @@ def decided(
         return calls.drop(state, call, ended)
     granted: list[Output] = [Append(ended)]
     if ended.scope != "once":
-        granted.append(Grant(call.account, call.target.name, call.target.arguments if ended.scope == "arguments" else None))
+        arguments = call.target.arguments if ended.scope == "arguments" else None
+        granted.append(Grant(call.account, call.target.name, arguments, call.rules.definition))
     state, outputs = runs.begun(state, call, now) if call.rules.start is not None else calls.begin(state, call, now)
     return state, [*granted, *outputs]
 

@@ -47,6 +47,9 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag="accepted", omit_d
     """When a person must approve the call: `never` also where the account has approved it before."""
 
     target: Target | None = None
+    definition: str = ""
+    """Digest of what a person approves, if one must: the function, or the macro, as it is now."""
+
     start: Start | None = None
     """What the mode `run` runs."""
 

@@ -27,6 +27,8 @@ class StartEffect(msgspec.Struct, frozen=True):
     name: str
     arguments: dict[str, Any]
     account: str
+    definition: str = ""
+    """Digest of the function that a person approved; empty where nobody was asked."""
 
 
 class CancelEffect(msgspec.Struct, frozen=True):
@@ -54,6 +56,7 @@ class Grant(msgspec.Struct, frozen=True):
     account: str
     name: str
     arguments: dict[str, Any] | None
+    definition: str = ""
 
 
 class StepEnded(msgspec.Struct, frozen=True):

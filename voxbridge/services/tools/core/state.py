@@ -60,6 +60,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: bool = False
     effect: Effect = "read"
     approval: Approval = "never"
+    definition: str = ""
+    """Digest of what a person is asked to approve."""
+
     start: Start | None = None
     """The document that the call runs, for the mode `run`."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 
 from voxbridge.services.tools.core.inputs import Accepted, Rejected, Target
-from voxbridge.services.tools.core.outputs import Resolve
+from voxbridge.services.tools.core.outputs import Resolve, StartEffect
 from voxbridge.services.tools.registry import Tool
 from voxbridge.services.tools.runs.checks import bundled
 from voxbridge.services.tools.runs.document import Document
@@ -47,27 +48,44 @@ def look_up(
         if target.name == DELETES:
             named_document("macro", getattr(arguments, "name", ""), documents.get("macro", {}))
         if target.name in RUNS and not getattr(arguments, "dry_run", False):
-            return _run(wanted, target, arguments, documents, approved=standing.approves(tool, target.arguments))
+            return _run(wanted, target, arguments, documents, standing)
     except VoxbridgeError as wrong:
         error = Failure(code=wrong.code, message=wrong.message, retryable=wrong.retryable, field=wrong.field or "")
         return Rejected(call_id=wanted.call_id, error=error)
+    approval = tool.approval
+    if approval != "never" and standing.approves(tool.name, target.arguments, tool.definition):
+        approval = "never"
     return Accepted(
         call_id=wanted.call_id,
         mode=tool.mode,
         timeout_ms=round(tool.timeout_s * 1_000),
         idempotent=tool.idempotent,
         effect=tool.effect,
-        approval="never" if standing.approves(tool, target.arguments) else tool.approval,
+        approval=approval,
         target=target if target.name != wanted.name else None,
+        definition=tool.definition if approval != "never" else "",
     )
 
 
-def _run(wanted: Resolve, target: Target, arguments: Any, documents: Documents, *, approved: bool) -> Accepted:
+def runnable(tools: Mapping[str, Tool], effect: StartEffect) -> Tool | Failure:
+    """Return the function of an effect; an error if this executor does not have it, or if it has changed since a person approved it."""
+    tool = tools.get(effect.name)
+    if tool is None:  # begun by an executor that had this function
+        return unknown(effect.name)
+    if effect.definition and effect.definition != tool.definition:
+        message = f"{effect.name} has changed since it was approved, and was not run; ask for it again."
+        return Failure(code=Code.CONFLICT, message=message)
+    return tool
+
+
+def _run(wanted: Resolve, target: Target, arguments: Any, documents: Documents, standing: Standing) -> Accepted:
     """Accept a call that runs a document. Raises `NOT_FOUND`, and what the document's checks and inputs raise."""
     kind = RUNS[target.name]
     known = documents.get(kind, {})
     document = named_document(kind, arguments.name, known)
     given(document, arguments.inputs)
+    definition = sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()[:32]
+    approved = document.confirm == "first" and standing.approves(target.name, target.arguments, definition)
     start = Start(
         run_id=wanted.call_id,
         document=msgspec.structs.replace(document, confirm="never"),  # the call itself is approved as the document wants it
@@ -81,8 +99,9 @@ def _run(wanted: Resolve, target: Target, arguments: Any, documents: Documents, 
         timeout_ms=0,
         idempotent=False,
         effect="write",
-        approval="never" if approved and document.confirm == "first" else document.confirm,
+        approval="never" if approved else document.confirm,
         target=target if target.name != wanted.name else None,
+        definition=definition,
         start=start,
     )
 

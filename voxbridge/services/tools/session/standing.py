@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.services.tools.registry import Tool
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.events.tools import ApprovalStanding
 from voxbridge.shared.log.reader import Log
@@ -35,10 +34,10 @@ class Standing:
     def __iter__(self) -> Any:
         return iter(self._granted.values())
 
-    def approves(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    def approves(self, name: str, arguments: Mapping[str, Any], definition: str) -> bool:
         """Tell whether a call is approved: the function itself, or with these arguments, and as it is defined now."""
-        found = [self._granted.get(_key(tool.name, None)), self._granted.get(_key(tool.name, arguments))]
-        return any(event is not None and event.definition == tool.definition for event in found)
+        found = [self._granted.get(_key(name, None)), self._granted.get(_key(name, arguments))]
+        return any(event is not None and event.definition == definition for event in found)
 
 
 async def read(log: Log, account: str) -> Standing:
