@@ -122,7 +122,8 @@ async def cancel_task(ctx: Context, task: Annotated[str, Meta(max_length=80, exa
     if not tasks:
         return {"cancelled": 0, "spoken": "Nothing is under way."}
     named = {_name(one): one for one in tasks}
-    found = next(iter(named), None) if len(tasks) == 1 and not task.strip() else match(task, list(named))
+    ids = {one.task_id: name for name, one in named.items()}
+    found = next(iter(named), None) if len(tasks) == 1 and not task.strip() else ids.get(task.strip()) or match(task, list(named))
     if found is None:
         raise VoxbridgeError(Code.NOT_FOUND, f"Which one? There is {listed(list(named))}.", field="task")
     await ctx.cancel_task(named[found].task_id)
