@@ -40,10 +40,10 @@ _NEAREST: Final = 0.4
 """Weight of the nearest single line beside the regression over all lines."""
 
 _AGAIN: Final = 1.0
-"""What the function of the turn before gains if the request surely follows up on it."""
+"""Gain in rank of the function of the turn before, for a request that surely follows up on it."""
 
 _SHARPNESS: Final = 15.0
-"""What turns scores into likelihoods of functions, by those of lines that were not trained on."""
+"""Factor between the difference of two ranks and the logarithm of their odds, fitted on lines left out of the training."""
 
 _STEPS: Final = 25
 _PENALTY: Final = 0.01

@@ -51,7 +51,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag="accepted", omit_d
     """Digest of what a person approves, if one must: the function, or the macro, as it is now."""
 
     start: Start | None = None
-    """What the mode `run` runs."""
+    """Document and inputs of a call with the mode `run`."""
 
 
 class Rejected(msgspec.Struct, frozen=True, kw_only=True, tag="rejected"):

@@ -74,7 +74,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     name: str
     target: Target
-    """What runs: the called function itself, or the one that `run_tool` names."""
+    """Function that runs: the called one itself, or the one that `run_tool` names."""
 
     called_at: int
     deadline_ms: int
